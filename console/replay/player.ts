@@ -14,6 +14,8 @@ const LAG_MS = 250
 /** Portions and bytes that wait in the stage, at which no more are read. */
 const WAITING_MAX = { portions: 3, bytes: 8 * 1024 * 1024 }
 const LONGEST_TICK_MS = 100
+/** Speeds that can be chosen. */
+export const SPEEDS: readonly number[] = [1, 2, 4, 8, 16]
 
 /** Plays a recording: owns the clock, reads events ahead of it and has the stage draw them. Times are Unix ms. */
 export class Player {

@@ -1,7 +1,7 @@
 import { useComputed } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { counted, formatSeconds } from '../../state/format.ts'
-import type { Player } from '../player.ts'
+import { type Player, SPEEDS } from '../player.ts'
 import { neighbourOf, type SessionError, type VisitedError } from '../session-errors.ts'
 import { clockTime, elapsed } from '../words.ts'
 import { usePlayerKeys } from './player-keys.ts'
@@ -9,7 +9,6 @@ import { Screen } from './screen.tsx'
 import { SeekBar, STEP_MS } from './seek-bar.tsx'
 import { Stretches } from './stretches.tsx'
 
-const SPEEDS = [1, 2, 4, 8, 16]
 /** Before an error, so that what led to it is seen. */
 const LEAD_MS = 2_000
 
@@ -19,10 +18,14 @@ interface Props {
   readonly errors: readonly SessionError[]
   /** Called with the time at which the player stands, for the address. */
   readonly onStand: (at: number) => void
+  /** Called with a speed or a window that the user has chosen, for the address. Undefined is the usual one. */
+  readonly onChoose: (
+    choice: { readonly speed?: string | undefined } | { readonly window?: string | undefined },
+  ) => void
 }
 
 /** The player of a recording: picture, time line, controls and keys. */
-export function PlayerView({ player, startsAt, errors, onStand }: Props) {
+export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Props) {
   const [said, say] = useState('')
   const { recording, time, isPlaying, speed, skipsIdle } = player
   const seek = (at: number) => {
@@ -73,7 +76,10 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
         <span class="player-choices">
           <label>
             Speed{' '}
-            <select value={speed.value} onChange={event => (speed.value = Number(event.currentTarget.value))}>
+            <select
+              value={speed.value}
+              onChange={({ currentTarget: { value } }) => onChoose({ speed: value === '1' ? undefined : value })}
+            >
               {SPEEDS.map(value => (
                 <option key={value} value={value}>
                   {value}×
@@ -86,7 +92,7 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
               Window{' '}
               <select
                 value={player.chosen.value ?? ''}
-                onChange={event => player.choose(event.currentTarget.value || undefined)}
+                onChange={event => onChoose({ window: event.currentTarget.value || undefined })}
               >
                 <option value="">Where something happens</option>
                 {recording.windows.map(({ id, number }) => (

@@ -155,7 +155,11 @@ describe.skipIf('missing' in browserFound)('the player', () => {
     await status(/Error 3 of 3: POST .* 500/)
     await shows('second 29 of tab-1')
     await press('Shift+E', 'Shift+E')
+    await status(/Error 1 of 3/)
+    await press('Shift+E')
     await status(/No error before this time/)
+    await press('e', 'e', 'e')
+    await status(/Error 3 of 3/)
   })
 
   it('goes to the time of an entry that is clicked, and shows the recorded console and requests', async () => {
@@ -191,12 +195,19 @@ describe.skipIf('missing' in browserFound)('the player', () => {
     expect(stack.requests.slice(before).filter(url => url.includes('/replay/events')).length).toBeLessThan(4)
   })
 
-  it('shows the window that is chosen', async () => {
+  it('shows the window that is chosen, and keeps it and the speed in the address', async () => {
     await open(200)
     await shows('second 200 of tab-2')
-    await page.getByRole('combobox', { name: 'Window' }).selectOption('Window 1')
+    const choice = (name: string) => page.getByRole('combobox', { name })
+    await choice('Window').selectOption('Window 1')
     await note('This window was not open at this time.')
-    await page.getByRole('combobox', { name: 'Window' }).selectOption('Window 2')
+    await choice('Speed').selectOption('4')
+    const { searchParams } = new URL(page.url())
+    expect([searchParams.get('window'), searchParams.get('speed')]).toEqual(['tab-1', '4'])
+    await page.reload()
+    await note('This window was not open at this time.')
+    expect(await choice('Speed').inputValue()).toBe('4')
+    await choice('Window').selectOption('Window 2')
     await shows('second 200 of tab-2')
   })
 
