@@ -70,6 +70,9 @@ function FindingFacts({ finding }: { readonly finding: FindingDetails }) {
       <Fact name="Releases">
         <Releases versions={versions} />
       </Fact>
+      {finding.regressedIn !== undefined && (
+        <Fact name="Regressed in">{finding.regressedIn.join(', ') || 'occurrences without a version'}</Fact>
+      )}
       <Fact name="Traces">{about(seenIn.approximateTraceCount)}</Fact>
       <Fact name="Sessions">{about(seenIn.approximateSessionCount)}</Fact>
     </Facts>

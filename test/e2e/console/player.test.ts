@@ -2,17 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
 import { pictureText } from '../../support/console/player-page.ts'
-import { NEXT_DAY_MS, shopRecording } from '../../support/console/shop-recording.ts'
+import { NEXT_DAY_MS } from '../../support/console/shop-recording.ts'
+import { stageShopSession } from '../../support/console/shop-session.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
-import { uploadChunk } from '../../support/console/staged-recording.ts'
-import {
-  failedOrder,
-  logExport,
-  newTraceId,
-  send,
-  spanIdOf,
-  traceExport,
-} from '../../support/console/staged-telemetry.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
 import { until } from '../../support/until.ts'
 
@@ -30,20 +22,7 @@ describe.skipIf('missing' in browserFound)('the player', () => {
   beforeAll(async () => {
     if ('missing' in browserFound) return
     stack = await startConsoleStack(browserFound.path)
-    const access = stack.credentials
-    for (const chunk of shopRecording(startMs)) await uploadChunk(access, SESSION, chunk)
-    const traceId = newTraceId()
-    await send(access, 'traces', traceExport(traceId, startMs + 30_000, failedOrder(SESSION)))
-    await send(access, 'logs', logExport(traceId, spanIdOf(4), SESSION, startMs + 31_000))
-    const headers = { authorization: `Bearer ${access.sessionToken}` }
-    await until('everything is stored', async () => {
-      const replay = await fetch(`${access.baseUrl}/v3/sessions/${SESSION}/replay`, { headers })
-      const rest = await fetch(`${access.baseUrl}/v3/sessions/${SESSION}/timeline?kinds=finding,log`, { headers })
-      if (!replay.ok || !rest.ok) return false
-      const { chunks } = (await replay.json()) as { chunks: unknown[] }
-      const { entries } = (await rest.json()) as { entries: { kind: string }[] }
-      return chunks.length === 9 && entries.some(({ kind }) => kind === 'finding') && entries.length >= 4
-    })
+    await stageShopSession(stack.credentials, SESSION, startMs)
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
   }, 120_000)
