@@ -78,7 +78,7 @@ describe.skipIf('missing' in browserFound)('the console during an outage', () =>
     await pipeline.keyboard.press('p')
     await until('the trace states the outage', async () => {
       kill()
-      return page.getByRole('alert').getByText(UNREADABLE).isVisible()
+      return page.getByRole('alert').getByText(UNREADABLE).first().isVisible()
     })
     await pipeline.getByRole('heading', { name: 'Local surface' }).waitFor()
     kill()
