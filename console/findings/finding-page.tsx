@@ -137,7 +137,7 @@ function Sessions({ finding }: { readonly finding: FindingDetails }) {
   )
 }
 
-/** The traces of it. Each link leads to the span in which it occurred, which the page of the trace looks up if it is not known here. */
+/** The traces of it. Each link leads to the span in which it occurred, which the page of the trace looks up if need be. */
 function Traces({ finding }: { readonly finding: FindingDetails }) {
   const { id, lastOccurrences } = finding
   const spanIn = (traceId: string) => lastOccurrences.find(occurrence => occurrence.traceId === traceId)?.spanId

@@ -5,7 +5,7 @@ const PIXELS_MAX = 20_000
 /** The end of the year 9999. Later times cannot be formatted as others are, and from 8.64e15 on not at all. */
 const LAST_MS = 253_402_300_799_999
 
-/** Returns a report of the stage if it has the form of one. Texts and lists are cut, and entries without a possible time left out. */
+/** Returns a report of the stage if it has the form of one. Cuts texts and lists, and leaves out entries with impossible times. */
 export function checkedReport(value: unknown): StageReport | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const report = value as Record<string, unknown>

@@ -29,8 +29,8 @@ export interface VisitedError {
 }
 
 /**
- * Returns the position of the error after or before a time, or -1. While the time is still that of an error which the player went to,
- * it is the one after or before that error: several may have the same time, and the player is put a moment before each.
+ * Returns the position of the error after or before a time, or -1. While the time is that of an error which the player went to, it
+ * is the one after or before that error: several may have the same time, and the player is put a moment before each.
  */
 export function neighbourOf(
   errors: readonly SessionError[],

@@ -7,7 +7,7 @@ interface Waiting {
 }
 
 /**
- * Events that wait for their time, ordered by it. Nearly all come in this order. Those of a hostile recording need not, so that they
+ * Events that wait for their time, ordered by it. Nearly all come in this order, but those of a hostile recording need not. They
  * are sorted when the first one is read: inserting each at its position would take time with the square of their number.
  */
 export class EventQueue {

@@ -1,6 +1,6 @@
 /**
- * Formats a time for people, in their zone: the time of day for today, else with the date, and with the year if that is another one.
- * Always with seconds; `isPrecise` adds milliseconds.
+ * Formats a time for people, in their zone: the time of day for today, else with the date, and with the year if that is another
+ * one. It always has seconds; `isPrecise` adds milliseconds.
  */
 export function formatTime(iso: string, { now = Date.now(), isPrecise = false } = {}): string {
   const date = new Date(iso)

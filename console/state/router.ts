@@ -42,8 +42,8 @@ function follow(): void {
 }
 
 /**
- * Gives the focus to the heading of a page that was opened, so that readers of the screen state it and the keys begin there. Returns
- * what to do before the heading is removed: the one that replaces it gets the focus.
+ * Gives the focus to the heading of a page that was opened, so that readers of the screen state it and the keys begin there.
+ * Returns what to do before the heading is removed: the one that replaces it gets the focus.
  */
 export function arriveAt(heading: HTMLElement): () => void {
   if (isArriving) heading.focus({ preventScroll: true })

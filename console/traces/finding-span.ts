@@ -17,7 +17,7 @@ type Read = (ids: readonly string[]) => Promise<{
   readonly rest: readonly string[]
 }>
 
-/** Returns the first of some spans in which a finding occurred. Spans that a response had no room for are read with the next ones. */
+/** Returns the first of some spans in which a finding occurred. Spans for which a response has no room are read with the next. */
 export async function spanOfFinding(finding: string, ids: readonly string[], read: Read): Promise<string | undefined> {
   let waiting = ids
   while (waiting.length > 0) {

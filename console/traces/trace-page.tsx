@@ -17,7 +17,7 @@ import { SpanPanel } from './span-details.tsx'
 import { Waterfall } from './waterfall.tsx'
 import { WaterfallModel } from './waterfall-model.ts'
 
-/** A trace: all its spans, and everything of the one that `?span=` names, or the first one of the finding that `?finding=` names. */
+/** A trace: all its spans, and everything of the one that `?span=` names, or in which the finding of `?finding=` occurred. */
 export function TracePage({ id }: { readonly id: string }) {
   const loaded = useLoad(id, async signal => new WaterfallModel(await readTrace({ traceId: id }, { signal })))
   return (

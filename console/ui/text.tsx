@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { formatAge, formatTime } from '../state/format.ts'
 import { arriveAt } from '../state/router.ts'
 
-/** A time: how long ago it is, with the exact time in its title. `exact` shows the time to the second, `precise` to the millisecond. */
+/** A time: how long ago it is. `exact` shows the time to the second, `precise` to the millisecond. The title has all of it. */
 export function Time(props: { readonly iso: string; readonly exact?: boolean; readonly precise?: boolean }) {
   const { iso, exact = false, precise = false } = props
   return (
