@@ -51,7 +51,7 @@ describe.skipIf('missing' in browserFound)('hostile recordings', () => {
     })
     stack.browser.context.on('page', opened => opened !== page && ran.push(`opened ${opened.url()}`))
     await openPrintedLink(page, stack.start)
-  }, 120_000)
+  }, 240_000)
   afterAll(async () => {
     await stack?.stop()
     await trap?.close()

@@ -26,7 +26,7 @@ describe.skipIf('missing' in browserFound)('the console by keyboard', () => {
     traceId = await stageShopSession(stack.credentials, SESSION, startMs)
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 120_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   const press = async (...keys: string[]) => {
@@ -142,7 +142,7 @@ describe.skipIf('missing' in browserFound)('the console by keyboard', () => {
     expect(await field.inputValue()).toBe(spanIdOf(4))
     await page.getByText('3 records on this page').waitFor()
     // To the millisecond, also for records of another day.
-    expect(await page.locator('.log-time').first().textContent()).toMatch(/:31[.,]00\d/)
+    expect(await page.locator('.log-time').first().textContent()).toMatch(/:\d\d[.,]00\d/)
     await field.fill('')
     await until('it is cleared', () => Promise.resolve(!page.url().includes('span=')))
   })

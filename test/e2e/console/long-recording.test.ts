@@ -30,7 +30,7 @@ describe.skipIf('missing' in browserFound)('a recording of two hours and three w
     console.info(`${chunks} chunks, ${bytes} bytes of events`)
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 180_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   it('shows its first picture', async () => {

@@ -27,7 +27,7 @@ describe.skipIf('missing' in browserFound)('the console during an outage', () =>
     })
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 120_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   it('states that stored data cannot be read, and recovers by itself', async () => {

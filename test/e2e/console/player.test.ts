@@ -25,7 +25,7 @@ describe.skipIf('missing' in browserFound)('the player', () => {
     await stageShopSession(stack.credentials, SESSION, startMs)
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 120_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   const at = (second: number) => new Date(startMs + second * 1_000).toISOString()

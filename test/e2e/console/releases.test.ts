@@ -24,7 +24,7 @@ describe.skipIf('missing' in browserFound)('the console and releases', () => {
     await releases.register('1.5.0-rc.1')
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 120_000)
+  }, 240_000)
   afterAll(async () => {
     await releases?.end()
     await stack?.stop()

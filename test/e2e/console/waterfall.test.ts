@@ -55,7 +55,7 @@ describe.skipIf('missing' in browserFound)(`a trace of ${SPANS} spans`, () => {
     )
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 180_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   const rowCount = async () => Number(await page.getByRole('treegrid').getAttribute('aria-rowcount')) - 1
