@@ -94,7 +94,7 @@ function CurrentPage() {
   if (shown?.route !== route) return <Loading text="Loading" />
   const id = decode(found?.match?.[1] ?? '')
   return (
-    <Guarded key={path} what="This page">
+    <Guarded key={path} what="This page" heading={<Title text="Error" />}>
       <shown.Page id={id} />
     </Guarded>
   )

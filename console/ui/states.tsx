@@ -88,17 +88,25 @@ export function Shown<T>(props: {
 }
 
 /** Shows its children. If an error of the console prevents that, states it in their place, so that the rest of the page stays. */
-export function Guarded({ what, children }: { readonly what: string; readonly children: ComponentChildren }) {
+export function Guarded(props: {
+  readonly what: string
+  /** The heading of the page, if its own is among the children. */
+  readonly heading?: ComponentChildren
+  readonly children: ComponentChildren
+}) {
   const [error, again] = useErrorBoundary()
-  if (error === undefined) return <>{children}</>
+  if (error === undefined) return <>{props.children}</>
   return (
-    <section class="notice failed" role="alert">
-      <h2>{what} cannot be shown</h2>
-      <p>This is an error of the console. Nothing that is stored is affected, and other pages can be used.</p>
-      <p class="quiet">{error instanceof Error ? error.message : String(error)}</p>
-      <button type="button" onClick={again}>
-        Try again
-      </button>
-    </section>
+    <>
+      {props.heading}
+      <section class="notice failed" role="alert">
+        <h2>{props.what} cannot be shown</h2>
+        <p>This is an error of the console. Nothing that is stored is affected, and other pages can be used.</p>
+        <p class="quiet">{error instanceof Error ? error.message : String(error)}</p>
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      </section>
+    </>
   )
 }
