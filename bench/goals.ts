@@ -71,6 +71,8 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Goal>>>> = {
     '100,000 spans: tasks over 50 ms while scrolling': atMost(0),
     '1,000,000 spans: usable after the first byte': atMost(3_000),
     '10,000 findings: painted, p95': atMost(1_000),
+    'two hours of replay: first picture': atMost(1_500),
+    'two hours of replay: seek, p95': atMost(700),
   },
   'trace-read': {
     'trace of 1,000, 100 million stored': atMost(8),

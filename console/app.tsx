@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { signIn, signInState } from './auth/sign-in.ts'
 import { place } from './state/router.ts'
 import { Frame } from './ui/frame.tsx'
-import { Loading, Notice } from './ui/states.tsx'
+import { Guarded, Loading, Notice } from './ui/states.tsx'
 import { Title } from './ui/text.tsx'
 
 /** A page, which reads its parameters from the address. `id` is the part of the path after its name. */
@@ -93,7 +93,11 @@ function CurrentPage() {
   }
   if (shown?.route !== route) return <Loading text="Loading" />
   const id = decode(found?.match?.[1] ?? '')
-  return <shown.Page key={path} id={id} />
+  return (
+    <Guarded key={path} what="This page" heading={<Title text="Error" />}>
+      <shown.Page id={id} />
+    </Guarded>
+  )
 }
 
 /** Returns a part of the path, decoded if its encoding is valid. */

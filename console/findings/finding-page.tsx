@@ -5,6 +5,7 @@ import { addressOf, place } from '../state/router.ts'
 import { Bars } from '../ui/bars.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf } from '../ui/filters.tsx'
+import { SessionLink } from '../ui/session-link.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { Frames } from './frames.tsx'
@@ -28,7 +29,7 @@ export function FindingPage({ id }: { readonly id: string }) {
           <article>
             <Title text={finding.type || 'Exception'} />
             <p class="statuses">
-              <Status finding={finding} />
+              <Status finding={finding} since={from} />
             </p>
             <p class="message-whole">{finding.message}</p>
             <FindingFacts finding={finding} />
@@ -43,7 +44,7 @@ export function FindingPage({ id }: { readonly id: string }) {
             <div class="columns">
               <Work finding={finding} changed={loaded.again} />
               <Occurrences finding={finding} />
-              <Traces id={id} />
+              <Traces finding={finding} />
               <Sessions finding={finding} />
             </div>
           </article>
@@ -69,6 +70,9 @@ function FindingFacts({ finding }: { readonly finding: FindingDetails }) {
       <Fact name="Releases">
         <Releases versions={versions} />
       </Fact>
+      {finding.regressedIn !== undefined && (
+        <Fact name="Regressed in">{finding.regressedIn.join(', ') || 'occurrences without a version'}</Fact>
+      )}
       <Fact name="Traces">{about(seenIn.approximateTraceCount)}</Fact>
       <Fact name="Sessions">{about(seenIn.approximateSessionCount)}</Fact>
     </Facts>
@@ -100,9 +104,7 @@ function Occurrences({ finding }: { readonly finding: FindingDetails }) {
             <div class="entry-head">
               <Time iso={occurrence.receivedAt} />
               {occurrence.serviceVersion && <span class="tag">{occurrence.serviceVersion}</span>}
-              {occurrence.sessionId && (
-                <a href={addressOf(`sessions/${encodeURIComponent(occurrence.sessionId)}`)}>Session</a>
-              )}
+              {occurrence.sessionId && <SessionLink id={occurrence.sessionId}>Session</SessionLink>}
               {occurrence.traceId && (
                 <a href={addressOf(`traces/${occurrence.traceId}`, { span: occurrence.spanId })}>Trace</a>
               )}
@@ -125,9 +127,9 @@ function Sessions({ finding }: { readonly finding: FindingDetails }) {
       <ul class="entries">
         {ids.map(id => (
           <li key={id}>
-            <a data-row class="mono" href={addressOf(`sessions/${encodeURIComponent(id)}`)}>
+            <SessionLink isRow class="mono" id={id}>
               {id}
-            </a>
+            </SessionLink>
           </li>
         ))}
       </ul>
@@ -135,7 +137,14 @@ function Sessions({ finding }: { readonly finding: FindingDetails }) {
   )
 }
 
-function Traces({ id }: { readonly id: string }) {
+/** The traces of it. Each link leads to the span in which it occurred, which the page of the trace looks up if need be. */
+function Traces({ finding }: { readonly finding: FindingDetails }) {
+  const { id, lastOccurrences } = finding
+  const spanIn = (traceId: string) => lastOccurrences.find(occurrence => occurrence.traceId === traceId)?.spanId
+  const linkOf = (traceId: string) => {
+    const span = spanIn(traceId)
+    return addressOf(`traces/${traceId}`, span === undefined ? { finding: id } : { span })
+  }
   const loaded = useLoad(id, signal => listFindingTraces({ findingId: id, limit: TRACES_SHOWN }, { signal }))
   return (
     <section>
@@ -147,7 +156,7 @@ function Traces({ id }: { readonly id: string }) {
             <ul class="entries">
               {traces.map(trace => (
                 <li key={trace.id}>
-                  <a data-row class="mono" href={addressOf(`traces/${trace.traceId}`, { finding: id })}>
+                  <a data-row class="mono" href={linkOf(trace.traceId)}>
                     {trace.traceId}
                   </a>
                   <div class="quiet">

@@ -3,7 +3,7 @@ import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, present } from '../state/parameters.ts'
 import { addressOf, place } from '../state/router.ts'
-import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
 import { Sparkline } from '../ui/sparkline.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
@@ -39,6 +39,7 @@ export function FindingsPage() {
       <Filters>
         <TextFilter name="q" label="Type or message" type="search" placeholder="cart" />
         <TextFilter name="service" label="Service" />
+        <SurfaceFilter />
         <ChoiceFilter name="status" label="Status" options={STATUSES} />
         <ChoiceFilter name="last" label="Received" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
       </Filters>
@@ -73,7 +74,7 @@ export function FindingsPage() {
                         </a>
                       </th>
                       <td>
-                        <Status finding={finding} />
+                        <Status finding={finding} since={startOf(query.get('last'))} />
                       </td>
                       <td>
                         <Sparkline counts={occurrences?.counts[i] ?? []} />

@@ -8,9 +8,14 @@ const TAGS: Readonly<Record<Finding['status'], string>> = {
 }
 const NEW_MS = 24 * 3_600_000
 
-/** The status of a finding, and whether it is new: first received within a day. */
-export function Status({ finding }: { readonly finding: Pick<Finding, 'status' | 'firstSeenAt'> }) {
-  const isNew = finding.status === 'open' && Date.now() - Date.parse(finding.firstSeenAt) < NEW_MS
+/** The status of a finding, and whether it is new: first received since a time, or within a day. */
+export function Status(props: {
+  readonly finding: Pick<Finding, 'status' | 'firstSeenAt'>
+  readonly since?: string | undefined
+}) {
+  const { finding, since } = props
+  const newFrom = since === undefined ? Date.now() - NEW_MS : Date.parse(since)
+  const isNew = finding.status === 'open' && Date.parse(finding.firstSeenAt) >= newFrom
   return (
     <>
       <span class={TAGS[finding.status]}>{finding.status}</span> {isNew && <span class="tag doubt">new</span>}

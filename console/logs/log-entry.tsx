@@ -1,6 +1,7 @@
 import type { LogRecord } from '../api/generated/client.ts'
 import { addressOf } from '../state/router.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
+import { SessionLink } from '../ui/session-link.tsx'
 import { Time } from '../ui/text.tsx'
 
 const TAGS: Readonly<Record<LogRecord['severity'], string>> = {
@@ -20,7 +21,7 @@ export function LogEntry({ log }: { readonly log: LogRecord }) {
       <details>
         <summary data-row>
           <span class="log-time">
-            <Time iso={log.timestamp} exact />
+            <Time iso={log.timestamp} precise />
           </span>
           <span class={TAGS[log.severity]}>{log.severity === 'UNSPECIFIED' ? '–' : log.severity}</span>
           <span class="log-service">{log.serviceName || '–'}</span>
@@ -30,7 +31,7 @@ export function LogEntry({ log }: { readonly log: LogRecord }) {
         {log.isCut && <p class="quiet">The record has more than 4 MiB, and is shown in part.</p>}
         <p class="panel-links">
           {log.traceId && <a href={addressOf(`traces/${log.traceId}`, { span: log.spanId })}>Trace</a>}
-          {log.sessionId && <a href={addressOf(`sessions/${encodeURIComponent(log.sessionId)}`)}>Session</a>}
+          {log.sessionId && <SessionLink id={log.sessionId}>Session</SessionLink>}
         </p>
         <AttributeTable attributes={[...log.attributes, ...attributesOf(log.resource.attributes)]} />
       </details>

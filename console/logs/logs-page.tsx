@@ -36,6 +36,7 @@ export function LogsPage() {
         />
         <TextFilter name="attribute" label="Attribute" placeholder="user.id=42" />
         <TextFilter name="trace" label="Trace" />
+        <TextFilter name="span" label="Span" />
         <TextFilter name="session" label="Session" />
         <ChoiceFilter
           name="last"

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Fault } from '../api/client.ts'
 import type { RecordedEntry, StageReport } from '../stage/messages.ts'
+import { merged } from './entries.ts'
 import { Feed } from './feed.ts'
 import { Activity } from './idle.ts'
 import { type RecordedWindow, type Recording, seedOf, windowAt } from './recording.ts'
@@ -12,8 +13,9 @@ const AHEAD_MS = 20_000
 const LAG_MS = 250
 /** Portions and bytes that wait in the stage, at which no more are read. */
 const WAITING_MAX = { portions: 3, bytes: 8 * 1024 * 1024 }
-const ENTRIES_MAX = 5_000
 const LONGEST_TICK_MS = 100
+/** Speeds that can be chosen. */
+export const SPEEDS: readonly number[] = [1, 2, 4, 8, 16]
 
 /** Plays a recording: owns the clock, reads events ahead of it and has the stage draw them. Times are Unix ms. */
 export class Player {
@@ -219,6 +221,8 @@ export class Player {
   #follow(report: StageReport): void {
     switch (report.kind) {
       case 'ready':
+        // It may come late, on a slow connection.
+        this.hasFailed.value = false
         return
       case 'size':
         this.size.value = { width: report.width, height: report.height }
@@ -253,13 +257,4 @@ export class Player {
     if (this.#isBehind(at) && isIdle) this.#advance()
     else if (!this.isPlaying.value && isIdle && waitingPortions === 0) this.#feed?.want(at, at + AHEAD_MS)
   }
-}
-
-/** Adds entries to a list in the order of time. Portions are read again after a seek, so that entries come again. */
-function merged(known: readonly RecordedEntry[], added: readonly RecordedEntry[]): readonly RecordedEntry[] {
-  const keyOf = ({ at, kind, text }: RecordedEntry) => `${at} ${kind} ${text}`
-  const keys = new Set(known.map(keyOf))
-  const fresh = added.filter(entry => !keys.has(keyOf(entry)))
-  if (fresh.length === 0) return known
-  return [...known, ...fresh].sort((a, b) => a.at - b.at).slice(-ENTRIES_MAX)
 }

@@ -4,7 +4,7 @@ import { useLoad } from '../state/load.ts'
 import { addressOf, go, place } from '../state/router.ts'
 import { Notice, Shown } from '../ui/states.tsx'
 import { loadChunks } from './load-recording.ts'
-import { Player } from './player.ts'
+import { Player, SPEEDS } from './player.ts'
 import { type Recording, recordingOf } from './recording.ts'
 import type { SessionClock } from './session-clock.ts'
 import { errorsOf } from './session-errors.ts'
@@ -19,7 +19,7 @@ interface Props {
   readonly onClock: (clock: SessionClock) => void
 }
 
-/** The recording of a session. */
+/** The recording of a session. Its address names the time, the speed and the window, where they are not the usual ones. */
 export function ReplaySection({ sessionId, onClock }: Props) {
   const chunks = useLoad(sessionId, signal => loadChunks(sessionId, signal))
   const recording = useMemo(() => chunks.value && recordingOf(chunks.value), [chunks.value])
@@ -40,7 +40,18 @@ export function ReplaySection({ sessionId, onClock }: Props) {
 }
 
 function Played({ sessionId, recording, onClock }: Props & { readonly recording: Recording }) {
-  const player = useMemo(() => new Player(sessionId, recording), [sessionId, recording])
+  const { query } = place.value
+  const speed = SPEEDS.find(value => String(value) === query.get('speed')) ?? 1
+  const window = recording.windows.find(({ id }) => id === query.get('window'))?.id
+  const player = useMemo(() => {
+    const created = new Player(sessionId, recording)
+    created.chosen.value = window
+    return created
+  }, [sessionId, recording])
+  useEffect(() => {
+    player.speed.value = speed
+    if (player.chosen.value !== window) player.choose(window)
+  }, [player, speed, window])
   const findings = useLoad(sessionId, signal =>
     readSessionTimeline({ sessionId, kinds: 'finding', limit: FINDINGS_MAX }, { signal }),
   )
@@ -49,17 +60,20 @@ function Played({ sessionId, recording, onClock }: Props & { readonly recording:
   player.errorTimes = errors.map(({ at }) => at)
 
   const stood = useRef(place.value.query.get('t'))
+  const keep = (changes: Readonly<Record<string, string | undefined>>) => {
+    const { path, query: kept } = place.value
+    go(addressOf(path, { ...Object.fromEntries(kept), ...changes }), { replace: true })
+  }
   const stand = (at: number) => {
-    const { path, query } = place.value
     stood.current = new Date(at).toISOString()
-    go(addressOf(path, { ...Object.fromEntries(query), t: stood.current }), { replace: true })
+    keep({ t: stood.current })
   }
   const seek = (at: number) => {
     player.seek(at)
     stand(player.time.value)
   }
   useEffect(() => onClock({ time: player.time, seek }), [player])
-  const named = place.value.query.get('t')
+  const named = query.get('t')
   useEffect(() => {
     if (named === stood.current) return
     stood.current = named
@@ -74,6 +88,7 @@ function Played({ sessionId, recording, onClock }: Props & { readonly recording:
         startsAt={Number.isFinite(wanted) ? wanted : recording.startMs}
         errors={errors}
         onStand={stand}
+        onChoose={keep}
       />
       <RecordedList player={player} onSeek={seek} />
     </>

@@ -1,12 +1,11 @@
 import { signal } from '@preact/signals'
-import { ENTRY_TEXT_MAX, type RecordedEntry, type StageOrder, type StageReport } from '../stage/messages.ts'
+import type { StageOrder, StageReport } from '../stage/messages.ts'
 import { BASE } from '../state/router.ts'
+import { checkedReport } from './checked-report.ts'
 
 /** Address of the document in which recordings are played. */
 export const PLAYER_DOCUMENT = `${BASE}player`
 const START_DEADLINE_MS = 15_000
-const ENTRIES_MAX = 1_000
-const PIXELS_MAX = 20_000
 
 /** The connection to the stage. */
 export interface StageChannel {
@@ -57,55 +56,4 @@ export function openStage(
       port1.close()
     },
   }
-}
-
-/** Returns a report if it has the form of one. Texts and lists are cut. */
-function checkedReport(value: unknown): StageReport | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const report = value as Record<string, unknown>
-  const number = (name: string) => (Number.isFinite(report[name]) ? (report[name] as number) : 0)
-  const list = (name: string) => (Array.isArray(report[name]) ? (report[name] as unknown[]).slice(0, ENTRIES_MAX) : [])
-  const pixels = (name: string) => Math.min(Math.max(Math.round(number(name)), 1), PIXELS_MAX)
-  switch (report.kind) {
-    case 'ready':
-      return { kind: 'ready' }
-    case 'size':
-      return { kind: 'size', width: pixels('width'), height: pixels('height') }
-    case 'refused':
-      return { kind: 'refused', count: number('count') }
-    case 'activity':
-      return {
-        kind: 'activity',
-        run: number('run'),
-        times: list('times').filter(time => Number.isFinite(time)) as number[],
-      }
-    case 'recorded':
-      return { kind: 'recorded', run: number('run'), entries: list('entries').flatMap(checkedEntry) }
-    case 'progress':
-      return {
-        kind: 'progress',
-        run: number('run'),
-        reached: number('reached'),
-        hasPicture: report.hasPicture === true,
-        isIdle: report.isIdle === true,
-        waitingPortions: number('waitingPortions'),
-        waitingBytes: number('waitingBytes'),
-      }
-    default:
-      return undefined
-  }
-}
-
-function checkedEntry(value: unknown): RecordedEntry[] {
-  if (typeof value !== 'object' || value === null) return []
-  const { at, kind, isError, text } = value as Record<string, unknown>
-  if (!Number.isFinite(at) || typeof text !== 'string') return []
-  return [
-    {
-      at: at as number,
-      kind: kind === 'network' ? 'network' : 'console',
-      isError: isError === true,
-      text: text.slice(0, ENTRY_TEXT_MAX),
-    },
-  ]
 }

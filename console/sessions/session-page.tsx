@@ -1,4 +1,5 @@
-import { readSession } from '../api/generated/client.ts'
+import { readSession, type Session } from '../api/generated/client.ts'
+import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
 import { Fact, Facts } from '../ui/facts.tsx'
@@ -22,15 +23,62 @@ export function SessionPage({ id }: { readonly id: string }) {
               <Fact name="Last seen">
                 <Time iso={session.lastSeenAt} exact />
               </Fact>
-              <Fact name="Devices">{session.devices.length}</Fact>
+              <Fact name="Devices">{formatCount(session.deviceCount)}</Fact>
               <Fact name="Logs">
                 <a href={addressOf('logs', { session: id, last: '7d' })}>Log records of the session</a>
               </Fact>
             </Facts>
             <Story session={session} />
+            {session.devices.length > 0 && <Devices session={session} />}
           </>
         )}
       </Shown>
     </>
+  )
+}
+
+/** The devices that have sent heartbeats. */
+function Devices({ session }: { readonly session: Session }) {
+  const { devices, deviceCount } = session
+  return (
+    <section>
+      <h2>Devices</h2>
+      <table class="list">
+        <caption class="hidden">Devices of the session</caption>
+        <thead>
+          <tr>
+            <th scope="col">Device</th>
+            <th scope="col" class="number">
+              Heartbeats
+            </th>
+            <th scope="col">First</th>
+            <th scope="col">Last</th>
+          </tr>
+        </thead>
+        <tbody>
+          {devices.map((device, i) => (
+            <tr key={i}>
+              <th scope="row">
+                <span class="mono">{device.deviceId ?? 'unnamed'}</span>
+                <span class="message">
+                  {device.visitorId && `visitor ${device.visitorId} `}
+                  {device.fpHash && `fingerprint ${device.fpHash}`}
+                </span>
+              </th>
+              <td data-label="Heartbeats" class="number">
+                {formatCount(device.heartbeatCount)}
+              </td>
+              <td data-label="First">
+                <Time iso={device.firstHeartbeatAt} exact />
+              </td>
+              <td data-label="Last">
+                <Time iso={device.lastHeartbeatAt} exact />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {deviceCount > devices.length && <p class="quiet">{counted(deviceCount, 'device')} in all.</p>}
+    </section>
   )
 }

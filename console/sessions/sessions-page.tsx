@@ -2,12 +2,26 @@ import { listSessions } from '../api/generated/client.ts'
 import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, present } from '../state/parameters.ts'
-import { addressOf, place } from '../state/router.ts'
-import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { place } from '../state/router.ts'
+import {
+  ChoiceFilter,
+  FINDING_OPTIONS,
+  Filters,
+  Pages,
+  PERIOD_OPTIONS,
+  SurfaceFilter,
+  startOf,
+  TextFilter,
+} from '../ui/filters.tsx'
+import { SessionLink } from '../ui/session-link.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 
 const PAGE_SIZE = 50
+const REPLAY_OPTIONS = [
+  ['', 'With or without'],
+  ['true', 'With a recording'],
+] as const
 
 /** The list of sessions, last seen first. */
 export function SessionsPage() {
@@ -19,6 +33,8 @@ export function SessionsPage() {
       <Filters>
         <TextFilter name="user" label="User" type="search" placeholder="ada@example.com" />
         <ChoiceFilter name="hasFinding" label="Findings" options={FINDING_OPTIONS} />
+        <ChoiceFilter name="hasReplay" label="Recording" options={REPLAY_OPTIONS} />
+        <SurfaceFilter />
         <ChoiceFilter name="last" label="Seen" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
       </Filters>
       <Shown loaded={loaded} what="sessions">
@@ -43,6 +59,7 @@ export function SessionsPage() {
                     <th scope="col" class="number">
                       Findings
                     </th>
+                    <th scope="col">Recording</th>
                     <th scope="col">Last seen</th>
                   </tr>
                 </thead>
@@ -50,12 +67,12 @@ export function SessionsPage() {
                   {sessions.map(session => (
                     <tr key={session.id}>
                       <th scope="row">
-                        <a data-row href={addressOf(`sessions/${encodeURIComponent(session.id)}`)}>
+                        <SessionLink isRow id={session.id}>
                           <span class="type">
                             {session.identity?.name ?? session.identity?.identifier ?? 'Unknown user'}
                           </span>
                           <span class="message">{session.id}</span>
-                        </a>
+                        </SessionLink>
                       </th>
                       <td data-label="Length" class="number">
                         {formatSeconds((Date.parse(session.lastSeenAt) - Date.parse(session.firstSeenAt)) / 1_000)}
@@ -72,6 +89,9 @@ export function SessionsPage() {
                         ) : (
                           '0'
                         )}
+                      </td>
+                      <td data-label="Recording">
+                        {session.replayChunkCount > 0 ? <span class="tag">recorded</span> : '–'}
                       </td>
                       <td data-label="Last seen">
                         <Time iso={session.lastSeenAt} />
@@ -101,7 +121,7 @@ function NoSessions({ isFiltered }: { readonly isFiltered: boolean }) {
 }
 
 function parametersOf(query: URLSearchParams): Parameters<typeof listSessions>[0] {
-  const texts = given(query, 'user', 'hasFinding', 'cursor')
+  const texts = given(query, 'user', 'surface', 'hasFinding', 'hasReplay', 'cursor')
   const times = present({ $from: startOf(query.get('last')) })
   return { limit: PAGE_SIZE, ...texts, ...times } as Parameters<typeof listSessions>[0]
 }

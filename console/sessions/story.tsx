@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Session } from '../api/generated/client.ts'
 import type { SessionClock } from '../replay/session-clock.ts'
-import { Loading, Notice } from '../ui/states.tsx'
+import { Guarded, Loading, Notice } from '../ui/states.tsx'
 import { Timeline } from './timeline.tsx'
 
 type Replay = ComponentType<{ readonly sessionId: string; readonly onClock: (clock: SessionClock) => void }>
@@ -30,7 +30,11 @@ export function Story({ session }: { readonly session: Session }) {
           </button>
         </Notice>
       )}
-      {replay !== undefined && replay !== 'missing' && <replay.View sessionId={session.id} onClock={setClock} />}
+      {replay !== undefined && replay !== 'missing' && (
+        <Guarded what="The recording">
+          <replay.View sessionId={session.id} onClock={setClock} />
+        </Guarded>
+      )}
       <Timeline id={session.id} startedAt={session.firstSeenAt} clock={clock} />
     </>
   )

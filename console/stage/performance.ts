@@ -111,7 +111,7 @@ export class Performance {
       active.push(event.timestamp)
     }
     for (const one of cutMoves(event)) this.#queue.add(one, bytes)
-    if (event.type === EVENT.fullSnapshot && event.timestamp <= this.#target) this.#queue.beginAtLast()
+    if (event.type === EVENT.fullSnapshot && event.timestamp <= this.#target) this.#queue.beginAt(event)
   }
 
   /** Applies the events whose time has come, for one turn. Returns whether there are more. */

@@ -1,17 +1,27 @@
-/** Formats a time for people, in their zone: the time of day for today, else with the date. */
-export function formatTime(iso: string, now = Date.now()): string {
+/**
+ * Formats a time for people, in their zone: the time of day for today, else with the date, and with the year if that is another
+ * one. It always has seconds; `isPrecise` adds milliseconds.
+ */
+export function formatTime(iso: string, { now = Date.now(), isPrecise = false } = {}): string {
   const date = new Date(iso)
-  const isToday = date.toDateString() === new Date(now).toDateString()
-  return isToday ? TIME.format(date) : DATE_TIME.format(date)
+  const today = new Date(now)
+  const isToday = date.toDateString() === today.toDateString()
+  const isThisYear = date.getFullYear() === today.getFullYear()
+  const { whole, precise } = isToday ? TIME : isThisYear ? DATE_TIME : YEAR_TIME
+  return (isPrecise ? precise : whole).format(date)
 }
 
-const TIME = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const DATE_TIME = new Intl.DateTimeFormat(undefined, {
-  month: 'short',
-  day: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-})
+const TIME = formatsOf({})
+const DATE_TIME = formatsOf({ month: 'short', day: 'numeric' })
+const YEAR_TIME = formatsOf({ year: 'numeric', month: 'short', day: 'numeric' })
+
+function formatsOf(date: Intl.DateTimeFormatOptions) {
+  const whole = { ...date, hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
+  return {
+    whole: new Intl.DateTimeFormat(undefined, whole),
+    precise: new Intl.DateTimeFormat(undefined, { ...whole, fractionalSecondDigits: 3 }),
+  }
+}
 
 /** Formats how long ago a time is: `5 min ago`. */
 export function formatAge(iso: string, now = Date.now()): string {

@@ -12,39 +12,47 @@ export function switchShortcuts(on: boolean): void {
   localStorage.setItem(SETTING, on ? 'on' : 'off')
 }
 
-/** Actions by key. A key after another one is written with a space: `g f`. */
-export type KeyActions = Readonly<Record<string, (event: KeyboardEvent) => void>>
+/** Actions by key. A key after another one is written with a space: `g f`. One that returns false leaves the key to the browser. */
+export type KeyActions = Readonly<Record<string, (event: KeyboardEvent) => unknown>>
 
 /** The key that begins sequences. The key after it has no meaning of its own. */
 const FIRST_KEY = 'g'
 const SEQUENCE_MS = 1_000
-let lastKey = ''
-let lastAt = 0
+let current = { key: '', at: 0 }
+let before = current
 
-/** Runs actions on keys, unless the user types, holds a modifier or has switched shortcuts off. */
+/** Runs actions on keys, unless the user types, is in a dialog, holds a modifier or has switched shortcuts off. */
 export function useKeys(actions: KeyActions): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if (!areShortcutsOn.value || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
-      if (isTyping(event.target)) return
-      const isSecond = lastKey === FIRST_KEY && event.timeStamp - lastAt < SEQUENCE_MS
+      if (!isForShortcuts(event)) return
+      const isSecond = before.key === FIRST_KEY && event.timeStamp - before.at < SEQUENCE_MS
       const action = actions[isSecond ? `${FIRST_KEY} ${event.key}` : event.key]
-      if (action === undefined) return
-      event.preventDefault()
-      action(event)
+      if (action !== undefined && action(event) !== false) event.preventDefault()
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)
   })
 }
 
-/** Remembers the key before, for sequences. Called once. */
+/** Reports whether a key may be a shortcut. A dialog that is open has the keys for itself: Escape closes it. */
+export function isForShortcuts(event: KeyboardEvent): boolean {
+  if (!areShortcutsOn.value || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false
+  return !isTyping(event.target) && document.querySelector('dialog[open]') === null
+}
+
+/**
+ * Remembers the key before, for sequences. Called once. Keys count when they go down, because people who type fast press the second
+ * key before they release the first one.
+ */
 export function rememberKeys(): void {
-  // After all other listeners, which compare with the key before.
-  addEventListener('keyup', event => {
-    lastKey = event.key
-    lastAt = event.timeStamp
-  })
+  // Before all other listeners, which compare with the key before.
+  const remember = (event: KeyboardEvent) => {
+    if (event.key === 'Shift') return
+    before = current
+    current = { key: isTyping(event.target) ? '' : event.key, at: event.timeStamp }
+  }
+  addEventListener('keydown', remember, { capture: true })
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -52,6 +60,12 @@ function isTyping(target: EventTarget | null): boolean {
     target instanceof HTMLElement &&
     (target.matches('input:not([type=checkbox]), select, textarea') || target.isContentEditable)
   )
+}
+
+/** Reports whether no element has the focus, or only the content or the heading of the page, which take no keys. */
+export function isFocusFree(): boolean {
+  const { activeElement } = document
+  return activeElement === null || activeElement.matches('body, main, h1')
 }
 
 /** Moves the focus among the links of a list, which have `data-row`. */

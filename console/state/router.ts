@@ -25,11 +25,32 @@ export function addressOf(path: string, query: Readonly<Record<string, string | 
   return BASE + path + (text && `?${text}`)
 }
 
+/** Whether another page was opened whose heading has not had the focus yet. */
+let isArriving = false
+
 /** Goes to an address of the console. `replace` leaves no entry in the history. */
 export function go(address: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', address)
   else history.pushState(null, '', address)
-  place.value = read()
+  follow()
+}
+
+function follow(): void {
+  const next = read()
+  if (next.path !== place.value.path) isArriving = true
+  place.value = next
+}
+
+/**
+ * Gives the focus to the heading of a page that was opened, so that readers of the screen state it and the keys begin there.
+ * Returns what to do before the heading is removed: the one that replaces it gets the focus.
+ */
+export function arriveAt(heading: HTMLElement): () => void {
+  if (isArriving) heading.focus({ preventScroll: true })
+  isArriving = false
+  return () => {
+    if (document.activeElement === heading) isArriving = true
+  }
 }
 
 /** Changes parameters of the query; undefined removes one. A change of filters begins at the first page. */
@@ -44,9 +65,7 @@ export function changeQuery(
 
 /** Follows links of the console without loading the document again. Other links, and clicks with a modifier, are the browser's. */
 export function followLinks(): void {
-  addEventListener('popstate', () => {
-    place.value = read()
-  })
+  addEventListener('popstate', follow)
   document.addEventListener('click', event => {
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
     const link = event.target instanceof Element ? event.target.closest('a') : null

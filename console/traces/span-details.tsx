@@ -4,6 +4,7 @@ import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
+import { SessionLink } from '../ui/session-link.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Copy, Time } from '../ui/text.tsx'
 
@@ -50,7 +51,7 @@ function Details({ span, traceId }: { readonly span: SpanDetails; readonly trace
         <Fact name="Kind">{span.kind.toLowerCase()}</Fact>
         <Fact name="Duration">{formatNanos(nanos)}</Fact>
         <Fact name="Start">
-          <Time iso={span.timestamp} exact />
+          <Time iso={span.timestamp} precise />
         </Fact>
         {span.occurrenceCount > 1 && <Fact name="Received">{span.occurrenceCount} times</Fact>}
       </Facts>
@@ -61,7 +62,7 @@ function Details({ span, traceId }: { readonly span: SpanDetails; readonly trace
           </a>
         ))}
         <a href={addressOf('logs', { trace: traceId, span: span.spanId })}>Logs</a>
-        {span.sessionId && <a href={addressOf(`sessions/${encodeURIComponent(span.sessionId)}`)}>Session</a>}
+        {span.sessionId && <SessionLink id={span.sessionId}>Session</SessionLink>}
         <Copy text={span.spanId} what="span id" />
       </p>
       <Attributes title="Attributes" attributes={span.attributes} dropped={span.droppedAttributesCount} />

@@ -1,7 +1,7 @@
-import { useEffect } from 'preact/hooks'
-import { readTrace } from '../api/generated/client.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { readSpans, readTrace } from '../api/generated/client.ts'
 import { counted, formatCount, formatNanos, isoOfNanos } from '../state/format.ts'
-import { useKeys } from '../state/keys.ts'
+import { isFocusFree, useKeys } from '../state/keys.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, changeQuery, place } from '../state/router.ts'
 import { Fact, Facts } from '../ui/facts.tsx'
@@ -9,6 +9,7 @@ import { TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Copy, Time, Title } from '../ui/text.tsx'
 import { CompletenessNote } from './completeness.tsx'
+import { candidatesOf, spanOfFinding } from './finding-span.ts'
 import { LogsPanel } from './logs-panel.tsx'
 import { Minimap } from './minimap.tsx'
 import { idOf, indexOfId, nameOf } from './span-columns.ts'
@@ -16,7 +17,7 @@ import { SpanPanel } from './span-details.tsx'
 import { Waterfall } from './waterfall.tsx'
 import { WaterfallModel } from './waterfall-model.ts'
 
-/** A trace: all its spans, and everything of the one that `?span=` names. */
+/** A trace: all its spans, and everything of the one that `?span=` names, or in which the finding of `?finding=` occurred. */
 export function TracePage({ id }: { readonly id: string }) {
   const loaded = useLoad(id, async signal => new WaterfallModel(await readTrace({ traceId: id }, { signal })))
   return (
@@ -44,6 +45,7 @@ function Trace({ model }: { readonly model: WaterfallModel }) {
     if (selected !== null) model.activateId(selected)
   }, [selected, model])
   useEffect(() => model.search(text), [text, model])
+  const said = useFindingSpan(model, query.get('finding'), selected)
   const isCompressed = query.has('idle')
   const isCritical = query.has('critical')
   const hasLogs = query.has('logs')
@@ -57,7 +59,8 @@ function Trace({ model }: { readonly model: WaterfallModel }) {
     c: () => toggle('critical'),
     l: () => toggle('logs'),
     Escape: () => changeQuery(hasLogs ? { logs: undefined } : { span: undefined }, { replace: true }),
-    ArrowDown: focusTree,
+    // Elsewhere the arrow scrolls, or moves in what has the focus.
+    ArrowDown: () => isFocusFree() && focusTree(),
   })
   return (
     <>
@@ -83,6 +86,11 @@ function Trace({ model }: { readonly model: WaterfallModel }) {
       {isUnknown && (
         <Notice title="The trace does not have this span" text={`No span with the id ${selected} is retained in it.`} />
       )}
+      {said && (
+        <p class="quiet" role="status">
+          {said}
+        </p>
+      )}
       {model.columns.count > 1 && <Minimap model={model} />}
       <div class={hasLogs || (selected !== null && !isUnknown) ? 'wf-layout with-panel' : 'wf-layout'}>
         <Waterfall model={model} selectedId={selected} onSelect={select} />
@@ -101,6 +109,31 @@ function Trace({ model }: { readonly model: WaterfallModel }) {
       </div>
     </>
   )
+}
+
+/** Selects the first span in which a finding occurred, as the address names it. Returns what there is to state about that. */
+function useFindingSpan(model: WaterfallModel, finding: string | null, selected: string | null): string {
+  const [said, say] = useState('')
+  const isWanted = finding !== null && selected === null
+  useEffect(() => {
+    if (!isWanted) return
+    const left = new AbortController()
+    const ids = candidatesOf(model.columns, model.errors.spans)
+    say('Looking for the span of the finding…')
+    spanOfFinding(finding, ids, spanIds =>
+      readSpans({ traceId: model.head.traceId, body: { spanIds: [...spanIds] } }, { signal: left.signal }),
+    ).then(
+      span => {
+        if (left.signal.aborted) return
+        const searched = counted(ids.length, 'span')
+        say(span === undefined ? `The finding is in none of the ${searched} that were searched, errors first.` : '')
+        if (span !== undefined) changeQuery({ span, finding: undefined }, { replace: true })
+      },
+      () => left.signal.aborted || say('The span of the finding could not be looked up.'),
+    )
+    return () => left.abort()
+  }, [model, finding, isWanted])
+  return isWanted ? said : ''
 }
 
 /** A part of the view that the address switches on. Its first letter does the same. */
@@ -129,8 +162,9 @@ function criticalText({ critical }: WaterfallModel): string {
   return count === undefined ? 'Critical path' : `Critical path of ${counted(count, 'span')}`
 }
 
-function focusTree(): void {
+function focusTree(): boolean {
   document.querySelector<HTMLElement>('.wf-row[tabindex="0"]')?.focus()
+  return true
 }
 
 function Head({ model }: { readonly model: WaterfallModel }) {
@@ -151,7 +185,7 @@ function Head({ model }: { readonly model: WaterfallModel }) {
         <Fact name="Services">{formatCount(head.services.length)}</Fact>
         <Fact name="Depth">{formatCount(depth)}</Fact>
         <Fact name="Started">
-          <Time iso={isoOfNanos(head.startedAtUnixNano)} exact />
+          <Time iso={isoOfNanos(head.startedAtUnixNano)} precise />
         </Fact>
       </Facts>
       <CompletenessNote

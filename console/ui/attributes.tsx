@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import type { Attribute, SpanDetails } from '../api/generated/client.ts'
 
 type ShownAttribute = Pick<Attribute, 'key' | 'value'>
@@ -9,7 +10,14 @@ export function AttributeTable({ attributes }: { readonly attributes: readonly S
       <tbody>
         {attributes.map(({ key, value }, i) => (
           <tr key={i}>
-            <th scope="row">{key}</th>
+            <th scope="row">
+              {partsOf(key).map((part, at) => (
+                <Fragment key={at}>
+                  {part}
+                  <wbr />
+                </Fragment>
+              ))}
+            </th>
             <td>{value}</td>
           </tr>
         ))}
@@ -17,6 +25,9 @@ export function AttributeTable({ attributes }: { readonly attributes: readonly S
     </table>
   )
 }
+
+/** Returns the parts of a key, between which a line may end: elsewhere it would end within a word. */
+const partsOf = (key: string) => key.match(/[^._]*[._]?/g)?.filter(part => part !== '') ?? []
 
 /** Returns the attributes of a resource or scope, whose values that are no texts are JSON. */
 export function attributesOf(attributes: SpanDetails['resource']['attributes']): ShownAttribute[] {

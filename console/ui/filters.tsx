@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
+import { listSurfaces } from '../api/generated/client.ts'
+import { useLoad } from '../state/load.ts'
 import { changeQuery, place } from '../state/router.ts'
 
 const TYPING_MS = 300
@@ -66,6 +68,18 @@ export function ChoiceFilter(props: {
       </select>
     </label>
   )
+}
+
+const SURFACES_MAX = 100
+
+/** A choice among the surfaces of the workspace. The surface of the address is among them also if it cannot be listed any more. */
+export function SurfaceFilter() {
+  const loaded = useLoad('surfaces', signal => listSurfaces({ limit: SURFACES_MAX }, { signal }))
+  const surfaces = loaded.value?.surfaces ?? []
+  const given = place.value.query.get('surface')
+  const unlisted = given !== null && surfaces.every(({ id }) => id !== given) ? [[given, given] as const] : []
+  const options = [['', 'Any'] as const, ...surfaces.map(({ id, name }) => [id, name] as const), ...unlisted]
+  return <ChoiceFilter name="surface" label="Surface" options={options} />
 }
 
 const PERIODS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useErrorBoundary } from 'preact/hooks'
 import type { Fault } from '../api/client.ts'
 import type { Loaded } from '../state/load.ts'
 
@@ -83,5 +84,29 @@ export function Shown<T>(props: {
       {value === undefined && !fault && <Loading text={`Reading ${props.what}`} />}
       {value !== undefined && fault?.status !== 400 && fault?.status !== 404 && props.children(value)}
     </div>
+  )
+}
+
+/** Shows its children. If an error of the console prevents that, states it in their place, so that the rest of the page stays. */
+export function Guarded(props: {
+  readonly what: string
+  /** The heading of the page, if its own is among the children. */
+  readonly heading?: ComponentChildren
+  readonly children: ComponentChildren
+}) {
+  const [error, again] = useErrorBoundary()
+  if (error === undefined) return <>{props.children}</>
+  return (
+    <>
+      {props.heading}
+      <section class="notice failed" role="alert">
+        <h2>{props.what} cannot be shown</h2>
+        <p>This is an error of the console. Nothing that is stored is affected, and other pages can be used.</p>
+        <p class="quiet">{error instanceof Error ? error.message : String(error)}</p>
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      </section>
+    </>
   )
 }

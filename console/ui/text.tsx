@@ -1,10 +1,13 @@
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { formatAge, formatTime } from '../state/format.ts'
+import { arriveAt } from '../state/router.ts'
 
-/** A time: how long ago it is, with the exact time in its title. */
-export function Time({ iso, exact = false }: { readonly iso: string; readonly exact?: boolean }) {
+/** A time: how long ago it is. `exact` shows the time to the second, `precise` to the millisecond. The title has all of it. */
+export function Time(props: { readonly iso: string; readonly exact?: boolean; readonly precise?: boolean }) {
+  const { iso, exact = false, precise = false } = props
   return (
     <time dateTime={iso} title={iso}>
-      {exact ? formatTime(iso) : formatAge(iso)}
+      {exact || precise ? formatTime(iso, { isPrecise: precise }) : formatAge(iso)}
     </time>
   )
 }
@@ -12,8 +15,10 @@ export function Time({ iso, exact = false }: { readonly iso: string; readonly ex
 /** The title of the page and of the document. */
 export function Title({ text, quiet }: { readonly text: string; readonly quiet?: string }) {
   document.title = text === 'Penstock' ? text : `${text} · Penstock`
+  const heading = useRef<HTMLHeadingElement>(null)
+  useLayoutEffect(() => (heading.current ? arriveAt(heading.current) : undefined), [])
   return (
-    <h1>
+    <h1 ref={heading} tabIndex={-1}>
       {text} {quiet && <span class="quiet">{quiet}</span>}
     </h1>
   )

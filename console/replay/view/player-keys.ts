@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { areShortcutsOn } from '../../state/keys.ts'
+import { isForShortcuts } from '../../state/keys.ts'
 
 /** Actions of the keys of the player. */
 export interface PlayerKeys {
@@ -8,7 +8,6 @@ export interface PlayerKeys {
   readonly error: (direction: -1 | 1) => void
 }
 
-const TYPES_TEXT = 'input:not([type=checkbox]), select, textarea'
 const TAKES_SPACE = 'button, a, summary, input'
 
 /**
@@ -18,9 +17,8 @@ const TAKES_SPACE = 'button, a, summary, input'
 export function usePlayerKeys(keys: PlayerKeys): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      if (!areShortcutsOn.value || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
+      if (!isForShortcuts(event)) return
       const { target, key } = event
-      if (target instanceof HTMLElement && (target.matches(TYPES_TEXT) || target.closest('dialog'))) return
       if (key === ' ' && target instanceof HTMLElement && target.matches(TAKES_SPACE)) return
       const action = {
         ' ': keys.toggle,

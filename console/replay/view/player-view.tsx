@@ -1,15 +1,14 @@
 import { useComputed } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { counted, formatSeconds } from '../../state/format.ts'
-import type { Player } from '../player.ts'
-import type { SessionError } from '../session-errors.ts'
+import { type Player, SPEEDS } from '../player.ts'
+import { neighbourOf, type SessionError, type VisitedError } from '../session-errors.ts'
 import { clockTime, elapsed } from '../words.ts'
 import { usePlayerKeys } from './player-keys.ts'
 import { Screen } from './screen.tsx'
 import { SeekBar, STEP_MS } from './seek-bar.tsx'
 import { Stretches } from './stretches.tsx'
 
-const SPEEDS = [1, 2, 4, 8, 16]
 /** Before an error, so that what led to it is seen. */
 const LEAD_MS = 2_000
 
@@ -19,23 +18,27 @@ interface Props {
   readonly errors: readonly SessionError[]
   /** Called with the time at which the player stands, for the address. */
   readonly onStand: (at: number) => void
+  /** Called with a speed or a window that the user has chosen, for the address. Undefined is the usual one. */
+  readonly onChoose: (
+    choice: { readonly speed?: string | undefined } | { readonly window?: string | undefined },
+  ) => void
 }
 
 /** The player of a recording: picture, time line, controls and keys. */
-export function PlayerView({ player, startsAt, errors, onStand }: Props) {
+export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Props) {
   const [said, say] = useState('')
   const { recording, time, isPlaying, speed, skipsIdle } = player
   const seek = (at: number) => {
     player.seek(at)
     onStand(player.time.value)
   }
+  const visited = useRef<VisitedError>(undefined)
   const goToError = (direction: -1 | 1) => {
-    const at = time.value + LEAD_MS
-    const index =
-      direction > 0 ? errors.findIndex(error => error.at > at + 1) : errors.findLastIndex(error => error.at < at - 1)
+    const index = neighbourOf(errors, direction, time.value, visited.current)
     const error = errors[index]
     if (error === undefined) return say(direction > 0 ? 'No error after this time' : 'No error before this time')
     seek(error.at - LEAD_MS)
+    visited.current = { error, from: time.value }
     say(`Error ${index + 1} of ${errors.length}: ${error.text}, at ${clockTime(error.at)}`)
   }
   const toggle = () => {
@@ -48,7 +51,9 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
   useEffect(() => {
     if (skipped) say(`Skipped ${formatSeconds((skipped.to - skipped.from) / 1_000)} without activity`)
   }, [skipped])
+  // Texts, because they change once a second, while the time changes with every frame.
   const second = useComputed(() => elapsed(time.value - recording.startMs))
+  const clock = useComputed(() => clockTime(time.value))
 
   return (
     <section class="player" aria-label="Player">
@@ -60,7 +65,7 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
         </button>
         <span class="player-time">
           {second.value} <span class="quiet">of {elapsed(recording.endMs - recording.startMs)}</span>{' '}
-          <span class="quiet">· {clockTime(time.value)}</span>
+          <span class="quiet">· {clock.value}</span>
         </span>
         <button type="button" onClick={() => goToError(-1)} disabled={errors.length === 0} aria-keyshortcuts="Shift+E">
           Previous error
@@ -71,7 +76,10 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
         <span class="player-choices">
           <label>
             Speed{' '}
-            <select value={speed.value} onChange={event => (speed.value = Number(event.currentTarget.value))}>
+            <select
+              value={speed.value}
+              onChange={({ currentTarget: { value } }) => onChoose({ speed: value === '1' ? undefined : value })}
+            >
               {SPEEDS.map(value => (
                 <option key={value} value={value}>
                   {value}×
@@ -84,7 +92,7 @@ export function PlayerView({ player, startsAt, errors, onStand }: Props) {
               Window{' '}
               <select
                 value={player.chosen.value ?? ''}
-                onChange={event => player.choose(event.currentTarget.value || undefined)}
+                onChange={event => onChoose({ window: event.currentTarget.value || undefined })}
               >
                 <option value="">Where something happens</option>
                 {recording.windows.map(({ id, number }) => (

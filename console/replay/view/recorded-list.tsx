@@ -1,5 +1,6 @@
 import { computed, useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
+import { keysOf } from '../entries.ts'
 import { useFollowed } from '../follow.ts'
 import type { Player } from '../player.ts'
 import { clockTime } from '../words.ts'
@@ -12,9 +13,13 @@ export function RecordedList({ player, onSeek }: { readonly player: Player; read
   const kind = useSignal<'console' | 'network'>('console')
   const box = useRef<HTMLOListElement>(null)
   const all = player.entries.value
-  const { entries, current } = useMemo(() => {
+  const { entries, keys, current } = useMemo(() => {
     const entries = all.filter(entry => entry.kind === kind.value)
-    return { entries, current: computed(() => entries.findLastIndex(({ at }) => at <= player.time.value)) }
+    return {
+      entries,
+      keys: keysOf(entries),
+      current: computed(() => entries.findLastIndex(({ at }) => at <= player.time.value)),
+    }
   }, [all, kind.value])
   const first = Math.max(current.value - SHOWN / 2, 0)
   useFollowed(box, current.value - first)
@@ -34,7 +39,7 @@ export function RecordedList({ player, onSeek }: { readonly player: Player; read
       {entries.length > 0 && (
         <ol class="timeline followed" ref={box} aria-label={kind.value === 'console' ? 'Console' : 'Requests'}>
           {entries.slice(first, first + SHOWN).map(({ at, text, isError }, i) => (
-            <li key={`${at} ${text}`} aria-current={i + first === current.value ? 'time' : undefined}>
+            <li key={keys[i + first]} aria-current={i + first === current.value ? 'time' : undefined}>
               <span class="timeline-time">
                 <button type="button" class="plain" onClick={() => onSeek(at)} title="Go to this time">
                   {clockTime(at)}

@@ -1,3 +1,4 @@
+import { useComputed } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Failed } from '../../ui/states.tsx'
 import type { Player } from '../player.ts'
@@ -54,6 +55,7 @@ export function Screen({ player, startsAt }: { readonly player: Player; readonly
 /** States why the picture is not that of the time, or why there is none. */
 function Note({ player, isShown }: { readonly player: Player; readonly isShown: boolean }) {
   const fault = player.fault.value
+  const current = useComputed(() => player.shown.value && stretchAt(player.shown.value, player.time.value))
   if (player.hasFailed.value) {
     return (
       <div class="screen-note failed" role="alert">
@@ -62,9 +64,8 @@ function Note({ player, isShown }: { readonly player: Player; readonly isShown: 
     )
   }
   if (fault) return <Failed fault={fault} again={() => player.retry()} />
-  const window = player.shown.value
-  const stretch = window && stretchAt(window, player.time.value)
-  if (window === undefined || stretch === undefined) {
+  const stretch = current.value
+  if (stretch === undefined) {
     return (
       <div class="screen-note">This window was not open at this time.{isShown && ' The last picture is shown.'}</div>
     )

@@ -25,7 +25,9 @@ export function SeekBar(props: {
   const { recording, time, shown } = player
   const axis = useMemo(() => new Axis(recording), [recording])
   const bar = useRef<HTMLDivElement>(null)
-  const position = useComputed(() => percent(axis.positionOf(time.value)))
+  // The signal is given to the element, which follows it without the bar being rendered again for every frame.
+  const position = useComputed(() => `left: ${percent(axis.positionOf(time.value))}`)
+  const seconds = useComputed(() => Math.round((time.value - recording.startMs) / 1_000))
   const valueText = useComputed(() => {
     const total = `${elapsed(time.value - recording.startMs)} of ${elapsed(recording.endMs - recording.startMs)}`
     const stretch = shown.value && stretchAt(shown.value, time.value)
@@ -62,7 +64,7 @@ export function SeekBar(props: {
       aria-label="Time of the recording"
       aria-valuemin={0}
       aria-valuemax={Math.round((recording.endMs - recording.startMs) / 1_000)}
-      aria-valuenow={Math.round((time.value - recording.startMs) / 1_000)}
+      aria-valuenow={seconds.value}
       aria-valuetext={valueText.value}
       onKeyDown={press}
       onPointerDown={event => {
@@ -93,7 +95,7 @@ export function SeekBar(props: {
       {errors.slice(0, MARKS_MAX).map(({ at, text }) => (
         <span key={`${at} ${text}`} class="error-mark" style={{ left: percent(axis.positionOf(at)) }} title={text} />
       ))}
-      <span class="play-head" style={{ left: position.value }} />
+      <span class="play-head" style={position} />
     </div>
   )
 }

@@ -129,9 +129,14 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
     await heading(/POST \/checkout/).waitFor()
-    await page.getByRole('treegrid').waitFor()
+    // At the span in which the finding occurred.
+    await page.getByRole('complementary', { name: 'Details of the span' }).getByText('price the cart').waitFor()
+    expect(new URL(page.url()).searchParams.get('span')).toBe(spanIdOf(4))
+    await page.keyboard.press('Escape')
+    await page.getByRole('complementary').waitFor({ state: 'detached' })
     await takePictures(page, 'trace')
-    for (const key of ['j', 'j', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Enter']) await page.keyboard.press(key)
+    for (const key of ['j', 'Home', 'j', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Enter'])
+      await page.keyboard.press(key)
     await page.getByRole('complementary', { name: 'Details of the span' }).getByText('authenticate').waitFor()
     expect(new URL(page.url()).searchParams.get('span')).toBe(spanIdOf(2))
     expect(await violations(page)).toEqual([])
@@ -214,37 +219,6 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await page.getByRole('complementary').waitFor({ state: 'detached' })
   })
 
-  it('compresses the idle time of a trace on demand', async () => {
-    const idle = newTraceId()
-    const span = (id: number, startMs: number, ms: number) => ({
-      id: spanIdOf(id),
-      ...(id > 0 && { parent: spanIdOf(0) }),
-      ...{ name: `step ${id}`, service: 'shop', startMs, ms },
-    })
-    const spans = [span(0, 0, 60_000), span(1, 0, 300), span(2, 59_000, 900)]
-    await send(stack.credentials, 'traces', traceExport(idle, Date.now() - 60_000, spans))
-    await until('the trace is stored', async () => {
-      await page.goto(stack.urlOf(`traces/${idle}`))
-      return page
-        .getByRole('treegrid')
-        .waitFor({ timeout: 1_000 })
-        .then(
-          () => true,
-          () => false,
-        )
-    })
-    const widthOf = () =>
-      page
-        .locator('.wf-row', { hasText: 'step 1' })
-        .locator('.wf-bar')
-        .evaluate(bar => bar.getBoundingClientRect().width)
-    const before = await widthOf()
-    await page.keyboard.press('i')
-    await page.getByRole('button', { name: /^Idle 58.7 s compressed/, pressed: true }).waitFor()
-    expect(await widthOf()).toBeGreaterThan(10 * before)
-    await takePictures(page, 'trace-idle')
-  })
-
   it('shows log records, and the session that they are of', async () => {
     await send(stack.credentials, 'logs', logExport(traceId, spanIdOf(4), 'session-1', Date.now()))
     await until('the records are listed', async () => {
@@ -315,29 +289,5 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     expect([...origins]).toEqual([new URL(stack.credentials.baseUrl).origin])
     // The browser reports responses that have a status of an error, which the tests above want.
     expect(stack.complaints.filter(text => !/status of 4\d\d/.test(text))).toEqual([])
-  })
-
-  it('states that stored data cannot be read, and recovers by itself', async () => {
-    const body = JSON.stringify({
-      code: 'INGEST_INFRA_UNAVAILABLE',
-      message: 'traces are unavailable',
-      service: 'api-analytics',
-    })
-    await page.route('**/v3/traces?*', route => route.fulfill({ status: 503, contentType: 'application/json', body }))
-    await page.goto(stack.urlOf('traces'))
-    await page.getByRole('alert').getByText('Stored data cannot be read at the moment').waitFor({ timeout: 2_000 })
-    expect(await violations(page)).toEqual([])
-    await takePictures(page, 'unavailable')
-    await page.unroute('**/v3/traces?*')
-    await page.getByRole('link', { name: /POST \/checkout/ }).waitFor()
-  })
-
-  it('shows the findings again when ClickHouse was killed and is back', async () => {
-    await page.goto(stack.urlOf('findings'))
-    await page.getByText('UnknownPriceError').waitFor()
-    process.kill(stack.start.pidsOf('clickhouse').at(-1) as number, 'SIGKILL')
-    await page.keyboard.press('g')
-    await page.keyboard.press('t')
-    await page.getByRole('link', { name: /POST \/checkout/ }).waitFor()
   })
 })

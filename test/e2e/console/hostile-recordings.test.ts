@@ -51,7 +51,7 @@ describe.skipIf('missing' in browserFound)('hostile recordings', () => {
     })
     stack.browser.context.on('page', opened => opened !== page && ran.push(`opened ${opened.url()}`))
     await openPrintedLink(page, stack.start)
-  }, 120_000)
+  }, 240_000)
   afterAll(async () => {
     await stack?.stop()
     await trap?.close()
@@ -82,6 +82,9 @@ describe.skipIf('missing' in browserFound)('hostile recordings', () => {
     expect(trap.caught).toEqual([])
     expect(await page.evaluate('document.title')).toBe('Session · Penstock')
     expect(await page.evaluate('({}).polluted')).toBeUndefined()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(await page.getByText('cannot be shown').count()).toBe(0)
+    expect(stack.complaints.filter(text => text.includes('RangeError'))).toEqual([])
   }, 120_000)
 
   it('are not reached by the viewer: neither by a click nor by keys', async () => {

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPrintedLink } from '../../support/console/console-page.ts'
-import { longRecording, windowOf } from '../../support/console/long-recording.ts'
+import { windowOf } from '../../support/console/long-recording.ts'
 import { pictureText } from '../../support/console/player-page.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
-import { type StagedChunk, uploadChunk } from '../../support/console/staged-recording.ts'
+import { stageLongRecording } from '../../support/console/stage-long-recording.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
 import { until } from '../../support/until.ts'
 
@@ -26,36 +26,11 @@ describe.skipIf('missing' in browserFound)('a recording of two hours and three w
   beforeAll(async () => {
     if ('missing' in browserFound) return
     stack = await startConsoleStack(browserFound.path)
-    const access = stack.credentials
-    const chunks = longRecording(startMs, SECONDS)
-    let count = 0
-    let bytes = 0
-    const uploadAll = async () => {
-      for (let next = chunks.next(); !next.done; next = chunks.next()) {
-        const chunk: StagedChunk = next.value
-        count++
-        bytes += JSON.stringify(chunk.events).length
-        await uploadChunk(access, SESSION, chunk)
-      }
-    }
-    await Promise.all(Array.from({ length: 8 }, uploadAll))
-    console.info(`${count} chunks, ${bytes} bytes of events`)
-    const headers = { authorization: `Bearer ${access.sessionToken}` }
-    await until(
-      'everything is stored',
-      async () => {
-        const response = await fetch(`${access.baseUrl}/v3/sessions/${SESSION}`, { headers })
-        if (!response.ok) return false
-        return (
-          ((await response.json()) as { session: { replay: { chunkCount: number } | null } }).session.replay
-            ?.chunkCount === count
-        )
-      },
-      { deadlineMs: 60_000, everyMs: 200 },
-    )
+    const { chunks, bytes } = await stageLongRecording(stack.credentials, SESSION, startMs, SECONDS)
+    console.info(`${chunks} chunks, ${bytes} bytes of events`)
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 180_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   it('shows its first picture', async () => {

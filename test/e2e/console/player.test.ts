@@ -2,17 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
 import { pictureText } from '../../support/console/player-page.ts'
-import { NEXT_DAY_MS, shopRecording } from '../../support/console/shop-recording.ts'
+import { NEXT_DAY_MS } from '../../support/console/shop-recording.ts'
+import { stageShopSession } from '../../support/console/shop-session.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
-import { uploadChunk } from '../../support/console/staged-recording.ts'
-import {
-  failedOrder,
-  logExport,
-  newTraceId,
-  send,
-  spanIdOf,
-  traceExport,
-} from '../../support/console/staged-telemetry.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
 import { until } from '../../support/until.ts'
 
@@ -30,23 +22,10 @@ describe.skipIf('missing' in browserFound)('the player', () => {
   beforeAll(async () => {
     if ('missing' in browserFound) return
     stack = await startConsoleStack(browserFound.path)
-    const access = stack.credentials
-    for (const chunk of shopRecording(startMs)) await uploadChunk(access, SESSION, chunk)
-    const traceId = newTraceId()
-    await send(access, 'traces', traceExport(traceId, startMs + 30_000, failedOrder(SESSION)))
-    await send(access, 'logs', logExport(traceId, spanIdOf(4), SESSION, startMs + 31_000))
-    const headers = { authorization: `Bearer ${access.sessionToken}` }
-    await until('everything is stored', async () => {
-      const replay = await fetch(`${access.baseUrl}/v3/sessions/${SESSION}/replay`, { headers })
-      const rest = await fetch(`${access.baseUrl}/v3/sessions/${SESSION}/timeline?kinds=finding,log`, { headers })
-      if (!replay.ok || !rest.ok) return false
-      const { chunks } = (await replay.json()) as { chunks: unknown[] }
-      const { entries } = (await rest.json()) as { entries: { kind: string }[] }
-      return chunks.length === 9 && entries.some(({ kind }) => kind === 'finding') && entries.length >= 4
-    })
+    await stageShopSession(stack.credentials, SESSION, startMs)
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 120_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   const at = (second: number) => new Date(startMs + second * 1_000).toISOString()
@@ -155,7 +134,11 @@ describe.skipIf('missing' in browserFound)('the player', () => {
     await status(/Error 3 of 3: POST .* 500/)
     await shows('second 29 of tab-1')
     await press('Shift+E', 'Shift+E')
+    await status(/Error 1 of 3/)
+    await press('Shift+E')
     await status(/No error before this time/)
+    await press('e', 'e')
+    await status(/Error 3 of 3/)
   })
 
   it('goes to the time of an entry that is clicked, and shows the recorded console and requests', async () => {
@@ -191,12 +174,19 @@ describe.skipIf('missing' in browserFound)('the player', () => {
     expect(stack.requests.slice(before).filter(url => url.includes('/replay/events')).length).toBeLessThan(4)
   })
 
-  it('shows the window that is chosen', async () => {
+  it('shows the window that is chosen, and keeps it and the speed in the address', async () => {
     await open(200)
     await shows('second 200 of tab-2')
-    await page.getByRole('combobox', { name: 'Window' }).selectOption('Window 1')
+    const choice = (name: string) => page.getByRole('combobox', { name })
+    await choice('Window').selectOption('Window 1')
     await note('This window was not open at this time.')
-    await page.getByRole('combobox', { name: 'Window' }).selectOption('Window 2')
+    await choice('Speed').selectOption('4')
+    const { searchParams } = new URL(page.url())
+    expect([searchParams.get('window'), searchParams.get('speed')]).toEqual(['tab-1', '4'])
+    await page.reload()
+    await note('This window was not open at this time.')
+    expect(await choice('Speed').inputValue()).toBe('4')
+    await choice('Window').selectOption('Window 2')
     await shows('second 200 of tab-2')
   })
 

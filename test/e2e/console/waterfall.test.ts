@@ -55,7 +55,7 @@ describe.skipIf('missing' in browserFound)(`a trace of ${SPANS} spans`, () => {
     )
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-  }, 180_000)
+  }, 240_000)
   afterAll(() => stack?.stop())
 
   const rowCount = async () => Number(await page.getByRole('treegrid').getAttribute('aria-rowcount')) - 1
@@ -158,6 +158,37 @@ describe.skipIf('missing' in browserFound)(`a trace of ${SPANS} spans`, () => {
     }
     console.info(`heap: ${usedSize} bytes, ${backingStorageSize} of arrays`)
     expect(usedSize + (backingStorageSize ?? 0)).toBeLessThan(HEAP_BYTES)
+  })
+
+  it('compresses the idle time of a trace on demand', async () => {
+    const idle = newTraceId()
+    const span = (id: number, startMs: number, ms: number) => ({
+      id: spanIdOf(id),
+      ...(id > 0 && { parent: spanIdOf(0) }),
+      ...{ name: `step ${id}`, service: 'shop', startMs, ms },
+    })
+    const spans = [span(0, 0, 60_000), span(1, 0, 300), span(2, 59_000, 900)]
+    await send(stack.credentials, 'traces', traceExport(idle, Date.now() - 60_000, spans))
+    await until('the trace is stored', async () => {
+      await page.goto(stack.urlOf(`traces/${idle}`))
+      return page
+        .getByRole('treegrid')
+        .waitFor({ timeout: 1_000 })
+        .then(
+          () => true,
+          () => false,
+        )
+    })
+    const widthOf = () =>
+      page
+        .locator('.wf-row', { hasText: 'step 1' })
+        .locator('.wf-bar')
+        .evaluate(bar => bar.getBoundingClientRect().width)
+    const before = await widthOf()
+    await page.keyboard.press('i')
+    await page.getByRole('button', { name: /^Idle 58.7 s compressed/, pressed: true }).waitFor()
+    expect(await widthOf()).toBeGreaterThan(10 * before)
+    await takePictures(page, 'trace-idle')
   })
 
   function stagedSpan(span: number): StagedSpan {

@@ -22,32 +22,35 @@ export async function openPrintedLink(page: Page, start: LocalStart): Promise<vo
 }
 
 /** Widths at which every page is looked at. */
-const WIDTHS = [1280, 390]
+const [WIDE, NARROW] = [1280, 390]
+const HEIGHT = 900
 export const THEMES = ['light', 'dark'] as const
 
-/** Keeps pictures of the page in test/artefacts/console: both widths, both themes. */
+/** Keeps pictures of the whole page in test/artefacts/console: both widths, both themes. */
 export async function takePictures(page: Page, name: string): Promise<void> {
   mkdirSync(ARTEFACTS, { recursive: true })
   for (const theme of THEMES) {
-    await page.emulateMedia({ colorScheme: theme })
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 900 })
+    for (const width of [WIDE, NARROW]) {
+      await look(page, theme, width)
       const overflow = await page.evaluate(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       )
       if (Number(overflow) > 0) throw new Error(`${name} is ${overflow} pixels wider than ${width}`)
-      await page.screenshot({ path: join(ARTEFACTS, `${name}-${theme}-${width}.png`) })
+      await page.screenshot({ path: join(ARTEFACTS, `${name}-${theme}-${width}.png`), fullPage: true })
     }
   }
-  await page.emulateMedia({ colorScheme: 'light' })
-  await page.setViewportSize({ width: 1280, height: 900 })
+  await look(page, 'light', WIDE)
 }
 
-/** Returns the violations that axe finds in the page, in both themes. */
+/** Returns the violations that axe finds in the page: in both themes, and at the smaller width, where other elements are shown. */
 export async function violations(page: Page): Promise<string[]> {
   const found: string[] = []
-  for (const theme of THEMES) {
-    await page.emulateMedia({ colorScheme: theme })
+  for (const [theme, width] of [
+    ['light', WIDE],
+    ['dark', WIDE],
+    ['light', NARROW],
+  ] as const) {
+    await look(page, theme, width)
     // The script of axe is evaluated by the debugger of the browser, which the policy of the page does not bind.
     await page.evaluate(() => 'axe' in globalThis).then(async has => has || (await evaluateAxe(page)))
     const results = await page.evaluate(async () => {
@@ -56,10 +59,15 @@ export async function violations(page: Page): Promise<string[]> {
         nodes.map(node => `${id}: ${node.html} ${node.failureSummary}`),
       )
     })
-    found.push(...results.map(text => `${theme} ${text}`))
+    found.push(...results.map(text => `${theme} ${width} ${text}`))
   }
-  await page.emulateMedia({ colorScheme: 'light' })
+  await look(page, 'light', WIDE)
   return found
+}
+
+async function look(page: Page, colorScheme: (typeof THEMES)[number], width: number): Promise<void> {
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize({ width, height: HEIGHT })
 }
 
 interface AxeResults {

@@ -21,11 +21,18 @@ export interface ConsoleStack {
   stop(): Promise<void>
 }
 
+/** An idle machine takes eight seconds. */
+const START_DEADLINE_MS = 150_000
+
 /** Runs `npm start` with data of its own, and a browser with these flags. No one is signed in yet. */
 export async function startConsoleStack(browserPath: string, flags: readonly string[] = []): Promise<ConsoleStack> {
   const dir = await mkdtemp(join(tmpdir(), 'penstock-console-'))
   const start = runLocalStart(dir, await freePorts())
-  const credentials = await start.untilReady(60_000)
+  const credentials = await start.untilReady(START_DEADLINE_MS).catch(async error => {
+    start.signal('SIGTERM')
+    await start.exited
+    throw error
+  })
   const browser = await startBrowser(browserPath, flags)
   browser.context.setDefaultTimeout(15_000)
   const requests: string[] = []

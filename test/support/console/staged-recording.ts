@@ -23,6 +23,8 @@ export type StagedNode = Readonly<Record<string, unknown>>
 const FULL_SNAPSHOT = 2
 const INCREMENTAL = 3
 const META = 4
+/** The end of the year 9999. */
+const LAST_MS = 253_402_300_799_999
 
 /** Creates nodes, each with the next id. */
 export class PageBuilder {
@@ -83,8 +85,8 @@ export async function uploadChunk(
   sessionId: string,
   { windowId, segmentId, events }: StagedChunk,
 ): Promise<void> {
-  // Hostile recordings have lines that are no events.
-  const times = events.map(event => event?.timestamp).filter(Number.isFinite)
+  // Hostile recordings have lines that are no events, and times that the service refuses.
+  const times = events.map(event => event?.timestamp).filter(time => Number.isFinite(time) && time < LAST_MS)
   const isActivity = (event: StagedEvent) =>
     event?.type === INCREMENTAL && [1, 2, 5].includes((event.data as { source: number } | undefined)?.source ?? -1)
   const response = await fetch(`${access.baseUrl}/v3/replay/upload/${encodeURIComponent(sessionId)}`, {

@@ -8,6 +8,7 @@ import { type BrowserContext, chromium } from 'playwright-core'
 
 const run = promisify(execFile)
 const DEBIAN_CHROMIUM = '/usr/bin/chromium'
+const CHROME = '/usr/bin/google-chrome'
 const INSTALL_DEADLINE_MS = 300_000
 /** Flags that prevent requests other than those of the tested pages, such as updates, sync and lists of the vendor. */
 const FLAGS = [
@@ -22,20 +23,33 @@ const FLAGS = [
 /** Path of a browser, or the reason why there is none. */
 export type FoundBrowser = { readonly path: string } | { readonly missing: string }
 
-/** Finds Chromium or the browser that `CHROMIUM_PATH` names. Installs the missing package of Debian if that is allowed. */
+/**
+ * Finds Chromium, or Chrome as the machines of hosted CI have it, or the browser that `CHROMIUM_PATH` names. Installs the missing
+ * package of Debian if that is allowed. Throws in CI if there is none: tests that are left out there would never be missed.
+ */
 export async function findBrowser(): Promise<FoundBrowser> {
-  const path = process.env.CHROMIUM_PATH || DEBIAN_CHROMIUM
-  if (existsSync(path)) return { path }
-  if (path !== DEBIAN_CHROMIUM) return { missing: `${path}, which CHROMIUM_PATH names` }
-  if (!existsSync('/usr/bin/apt-get')) return { missing: `${path}; CHROMIUM_PATH may name another` }
-  if (process.getuid?.() !== 0) return { missing: `${path}: run \`apt-get install chromium\` as root` }
+  const found = await look()
+  if ('missing' in found && process.env.CI) throw new Error(`a browser is required in CI: ${found.missing} is missing`)
+  return found
+}
+
+async function look(): Promise<FoundBrowser> {
+  const named = process.env.CHROMIUM_PATH
+  if (named) return existsSync(named) ? { path: named } : { missing: `${named}, which CHROMIUM_PATH names` }
+  const path = [DEBIAN_CHROMIUM, CHROME].find(existsSync)
+  if (path !== undefined) return { path }
+  const missing = DEBIAN_CHROMIUM
+  if (!existsSync('/usr/bin/apt-get')) return { missing: `${missing}; CHROMIUM_PATH may name another` }
+  if (process.getuid?.() !== 0) return { missing: `${missing}: run \`apt-get install chromium\` as root` }
   process.stdout.write('installing chromium (apt-get)\n')
   try {
     await installOnce()
   } catch (error) {
-    return { missing: `${path}, which could not be installed: ${error instanceof Error ? error.message : error}` }
+    return { missing: `${missing}, which could not be installed: ${error instanceof Error ? error.message : error}` }
   }
-  return existsSync(path) ? { path } : { missing: `${path}, which the package chromium does not contain` }
+  return existsSync(missing)
+    ? { path: missing }
+    : { missing: `${missing}, which the package chromium does not contain` }
 }
 
 /** Installs the package; a second test file that needs it at the same time waits for the first one. */

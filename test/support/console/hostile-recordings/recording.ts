@@ -8,6 +8,7 @@ import {
 } from '../staged-recording.ts'
 import { HOSTILE_EVENTS } from './events.ts'
 import { HOSTILE_PAGES, type Means } from './pages.ts'
+import { HOSTILE_TIMES } from './times.ts'
 import type { Trap } from './trap.ts'
 
 /** Time between the parts of an attack: one step of the arrow keys of the player. */
@@ -28,7 +29,7 @@ export function hostileRecording(startMs: number, trap: Trap): { chunks: StagedC
       eventsOf: (at: number, means: Means, text: (state: string) => string) =>
         pageEvents(at, { nodes, isHead }, means, text),
     })),
-    ...HOSTILE_EVENTS.map(({ name, events }) => ({
+    ...[...HOSTILE_EVENTS, HOSTILE_TIMES].map(({ name, events }) => ({
       name,
       eventsOf: (at: number, means: Means, text: (state: string) => string) => {
         const page = innocentPage(means.b, text('recorded'))

@@ -1,0 +1,106 @@
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
+import { type FailingReleases, prepareReleases } from '../../support/console/failing-release.ts'
+import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
+import { findBrowser } from '../../support/pages/browser.ts'
+import { until } from '../../support/until.ts'
+
+const browserFound = await findBrowser()
+if ('missing' in browserFound) console.warn(`no test of releases in the console: missing ${browserFound.missing}`)
+
+const DEVICE = '0b6f6f0e-3c1d-4b52-9a2e-6d4f8d0c5a11'
+
+describe.skipIf('missing' in browserFound)('the console and releases', () => {
+  let stack: ConsoleStack
+  let page: Page
+  let releases: FailingReleases
+
+  beforeAll(async () => {
+    if ('missing' in browserFound) return
+    stack = await startConsoleStack(browserFound.path)
+    releases = await prepareReleases(stack.credentials)
+    await releases.failIn('1.4.2')
+    await releases.register('1.5.0-rc.1')
+    page = await stack.openPage()
+    await openPrintedLink(page, stack.start)
+  }, 240_000)
+  afterAll(async () => {
+    await releases?.end()
+    await stack?.stop()
+  })
+
+  const looksRight = async (name: string) => {
+    expect(await violations(page)).toEqual([])
+    await takePictures(page, name)
+  }
+  /** Loads a page again until it shows something that is being stored. */
+  const untilShown = (path: string, shown: Locator) =>
+    until(`${path} shows it`, async () => {
+      await page.goto(stack.urlOf(path))
+      return shown
+        .first()
+        .waitFor({ timeout: 1_000 })
+        .then(
+          () => true,
+          () => false,
+        )
+    })
+  const finding = () => page.getByRole('link', { name: /no price of pen/ })
+
+  it('shows a release with its source maps, and one that is not complete', async () => {
+    await untilShown('releases', page.getByRole('row', { name: /^1\.4\.2 .* 1 3 complete/ }))
+    await page.getByRole('row', { name: /^1\.5\.0-rc\.1 .*not complete/ }).waitFor()
+    await looksRight('releases')
+  })
+
+  it('shows a new finding with the lines of its source', async () => {
+    await untilShown('findings', finding())
+    await page.getByRole('row', { name: /no price of pen .*open new/ }).waitFor()
+    await looksRight('findings-new')
+    await finding().click()
+    await page.getByText('throw new UnknownPriceError').waitFor()
+    await page.getByText('source map', { exact: true }).first().waitFor()
+    expect(await page.locator('.frames .file').first().textContent()).toMatch(/^src\/pricing\.ts:\d+/)
+    await looksRight('finding-resolved-frames')
+  })
+
+  it('shows that a finding which was resolved has regressed, and in which release', async () => {
+    await page.getByRole('button', { name: 'Resolve' }).click()
+    await page.getByRole('button', { name: 'Open again' }).waitFor()
+    await releases.failIn('1.4.3')
+    await untilShown('findings?status=regressed', finding())
+    await looksRight('findings-regressed')
+    await finding().click()
+    await page.locator('.facts').getByText('Regressed in').waitFor()
+    expect(await page.locator('.facts > div', { hasText: 'Regressed in' }).locator('dd').textContent()).toBe('1.4.3')
+    await looksRight('finding-regressed')
+  })
+
+  it('lists the devices of a session', async () => {
+    const { baseUrl, publicKey } = stack.credentials
+    for (let i = 0; i < 2; i++) {
+      const response = await fetch(`${baseUrl}/v3/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-service-public-key': publicKey },
+        body: JSON.stringify({ sessionId: 'session-devices', deviceId: DEVICE, fpHash: 'f3a9' }),
+      })
+      expect(response.status).toBe(200)
+    }
+    await untilShown('sessions/session-devices', page.getByRole('row', { name: new RegExp(`${DEVICE}.* 2 `) }))
+    await looksRight('session-devices')
+  })
+
+  it('names a session without a link if no address can lead to it', async () => {
+    const { baseUrl, publicKey } = stack.credentials
+    const response = await fetch(`${baseUrl}/v3/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-service-public-key': publicKey },
+      body: JSON.stringify({ sessionId: '..' }),
+    })
+    expect(response.status).toBe(200)
+    const row = page.getByRole('row').filter({ has: page.getByText('..', { exact: true }) })
+    await untilShown('sessions', row)
+    expect(await row.getByRole('link').count()).toBe(0)
+  })
+})
