@@ -33,7 +33,7 @@ function build(path: string): string | undefined {
       maxBuffer: 64 * 1024 * 1024,
       timeout: BUILD_MS,
     })
-    // Modules that are fetched have a line each. What went wrong is in the others.
+    // Modules that are fetched have a line each. The others state the fault.
     const reason = stderr.split('\n').filter(line => line !== '' && !line.startsWith('go: downloading'))
     if (status !== 0) return `Helm cannot be built: ${error?.message ?? signal ?? reason.join('; ')}`
     mkdirSync(dirname(path), { recursive: true })
