@@ -171,7 +171,7 @@ export class Player {
     this.isWaiting.value = isBehind
     const { portions, bytes } = this.#waiting
     if (at >= this.#runFrom && portions < WAITING_MAX.portions && (bytes < WAITING_MAX.bytes || isBehind)) {
-      // What comes after the time is read when the picture is there: both would take longer at once.
+      // Events after the time are read when the picture is there: both would take longer at once.
       this.#feed?.want(at, isBehind ? at : at + AHEAD_MS * this.speed.value)
     }
     this.#stage?.send({ kind: 'advance', run: this.#run, target: at, isPlaying: this.isPlaying.value })
