@@ -167,10 +167,12 @@ export class Player {
   /** Reads what is due, and has the stage play to the time. */
   #advance(): void {
     const at = this.time.value
-    this.isWaiting.value = this.#isBehind(at)
+    const isBehind = this.#isBehind(at)
+    this.isWaiting.value = isBehind
     const { portions, bytes } = this.#waiting
-    if (at >= this.#runFrom && portions < WAITING_MAX.portions && (bytes < WAITING_MAX.bytes || this.#isBehind(at))) {
-      this.#feed?.want(at, at + AHEAD_MS * this.speed.value)
+    if (at >= this.#runFrom && portions < WAITING_MAX.portions && (bytes < WAITING_MAX.bytes || isBehind)) {
+      // Events after the time are read when the picture is there: both would take longer at once.
+      this.#feed?.want(at, isBehind ? at : at + AHEAD_MS * this.speed.value)
     }
     this.#stage?.send({ kind: 'advance', run: this.#run, target: at, isPlaying: this.isPlaying.value })
   }

@@ -60,17 +60,23 @@ export class Performance {
     this.#lastActivityAt = Number.NEGATIVE_INFINITY
   }
 
-  /** Works in turns until nothing is left to do. */
+  /**
+   * Works in turns until nothing is left to do. A turn has as many pieces as it has time for: after each turn the browser may draw,
+   * and while it catches up, pictures that are not yet those of the time delay the one that is.
+   */
   async #work(): Promise<void> {
     if (this.#isWorking) return
     this.#isWorking = true
     try {
+      let end = now() + TURN_MS
       for (let hasMore = true; hasMore; ) {
         const hasRead = await this.#read()
-        const hasApplied = this.#apply()
+        const hasApplied = this.#apply(end)
         hasMore = hasRead || hasApplied
+        if (hasMore && now() < end) continue
         this.#reportProgress(!hasMore)
         if (hasMore) await nextTurn()
+        end = now() + TURN_MS
       }
     } finally {
       this.#isWorking = false
@@ -114,9 +120,8 @@ export class Performance {
     if (event.type === EVENT.fullSnapshot && event.timestamp <= this.#target) this.#queue.beginAt(event)
   }
 
-  /** Applies the events whose time has come, for one turn. Returns whether there are more. */
-  #apply(): boolean {
-    const end = globalThis.performance.now() + TURN_MS
+  /** Applies the events whose time has come, one at least, until the turn ends. Returns whether there may be more. */
+  #apply(end: number): boolean {
     const { nextAt } = this.#queue
     if (nextAt === undefined || nextAt > this.#target) {
       this.#reached = Math.max(this.#reached, Math.min(this.#target, this.#through))
@@ -135,7 +140,7 @@ export class Performance {
         this.#refused++
       }
       this.#reached = Math.max(this.#reached, timestamp)
-    } while (globalThis.performance.now() < end)
+    } while (now() < end)
     if (this.#hasPicture) this.#picture.finish(this.#isPlaying)
     return true
   }
@@ -155,6 +160,7 @@ export class Performance {
   }
 }
 
+const now = () => globalThis.performance.now()
 const turns = new MessageChannel()
 turns.port1.start()
 

@@ -36,16 +36,20 @@ describe.skipIf('missing' in browserFound)('the console and releases', () => {
   }
   /** Loads a page again until it shows something that is being stored. */
   const untilShown = (path: string, shown: Locator) =>
-    until(`${path} shows it`, async () => {
-      await page.goto(stack.urlOf(path))
-      return shown
-        .first()
-        .waitFor({ timeout: 1_000 })
-        .then(
-          () => true,
-          () => false,
-        )
-    })
+    until(
+      `${path} shows it`,
+      async () => {
+        await page.goto(stack.urlOf(path))
+        return shown
+          .first()
+          .waitFor({ timeout: 3_000 })
+          .then(
+            () => true,
+            () => false,
+          )
+      },
+      { deadlineMs: 60_000 },
+    )
   const finding = () => page.getByRole('link', { name: /no price of pen/ })
 
   it('shows a release with its source maps, and one that is not complete', async () => {
