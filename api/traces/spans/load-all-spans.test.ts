@@ -85,7 +85,7 @@ it('reads the first spans of one of many traces without a slot, as far as they f
   expect(Math.max(...limits)).toBeLessThanOrEqual(2 * MB)
 })
 
-it('reads spans that are asked for in a slot if they are large', async () => {
+it('reads requested spans in a slot if they are large', async () => {
   const small = storeOf(20, 1_000)
   const count = ({ spans }: { readonly spans: readonly unknown[] }) => spans.length
   expect(await useSpans(small.deps, KEY, small.spanIds, count, NEVER)).toBe(20)
