@@ -55,7 +55,7 @@ export interface SpanSelection {
   readonly spanIds: readonly string[]
   /** Whether only the row of each span is selected that is shown. */
   readonly onePerSpan: boolean
-  /** Limit of the result in the memory of ClickHouse. Its JSON has up to six times as many bytes, for control characters. */
+  /** Limit of the result in the memory of ClickHouse. JSON of control characters has up to six times as many bytes. */
   readonly resultBytes: number
 }
 

@@ -11,7 +11,7 @@ export default defineConfig({
     // CI has no time for these, each of which takes some minutes.
     exclude: [
       'test/chaos/mutants.test.ts',
-      ...(process.env.CI ? ['test/chaos/{partitions,redis-cluster,upgrade}.test.ts'] : []),
+      ...(process.env.CI ? ['test/chaos/{completeness,partitions,redis-cluster,upgrade}.test.ts'] : []),
     ],
     maxWorkers: 1,
     experimental: { viteModuleRunner: false, nodeLoader: false },

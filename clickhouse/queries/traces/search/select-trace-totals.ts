@@ -25,8 +25,8 @@ const NAME_CHARACTERS = 256
 const NO_SPAN = "toFixedString('', 8)"
 
 /**
- * Precision of `uniqCombined64`, which counts exactly up to 2^17 values. A client that never changes its trace id
- * fills a trace with millions of spans, of which an exact count would exceed the memory of a query.
+ * Precision of `uniqCombined64`: it counts exactly up to 2^17 values and then estimates in 1 MB. A client that never changes its
+ * trace id fills a trace with millions of spans, of which an exact count would exceed the memory of a query.
  */
 const PRECISION = 20
 

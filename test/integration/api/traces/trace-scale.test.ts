@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { constants, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { freePort } from '../../../../deploy/local/ports.ts'
@@ -22,6 +23,9 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 const DATABASE = `api_trace_scale_${process.pid}`
 const FINDING = `fnd_${'a'.repeat(26)}`
 const MB = 1_000_000
+
+/** SQL expressions of `number`; `startNanos` continues the one of the start. */
+type SpanColumns = Partial<Record<'parent' | 'status' | 'name' | 'startNanos' | 'durationNanos', string>>
 
 /** Starts the API as a separate process, so that its memory can be measured. */
 describe('traces of any shape and size', () => {
@@ -199,6 +203,24 @@ describe('traces of any shape and size', () => {
     expect(await plain.json()).toMatchObject({ message: expect.stringContaining('accept-encoding must include gzip') })
   }, 120_000)
 
+  it('are read as columns of less than nine bytes a span, also if all durations and starts are random', async () => {
+    const traceId = await storeMany(100_000, {
+      parent: 'intDiv(number, 10)',
+      name: "concat('GET /api/resource-', toString(cityHash64(number) % 50), '/:id')",
+      durationNanos: 'cityHash64(number, 1) % 50000000',
+      startNanos: ' * 1000 + cityHash64(number, 2) % 1000',
+    })
+    const columns = await readColumns(traceId)
+    const withoutIds = { ...columns, spans: { ...columns.spans, ids: '' } }
+    const bytes = gzipSync(JSON.stringify(withoutIds), { level: constants.Z_BEST_SPEED }).length
+    console.log(`100,000 spans as columns without ids: ${bytes} bytes`)
+    expect(bytes).toBeLessThan(0.85 * MB)
+    const response = await fetch(`${baseUrl}/v3/traces/${traceId}`, { headers: { authorization: `Bearer ${token}` } })
+    expect(response.headers.get('content-encoding')).toBe('gzip')
+    expect(Number(response.headers.get('content-length'))).toBeLessThan(bytes + 0.4 * MB)
+    await response.arrayBuffer()
+  }, 60_000)
+
   it('are read as columns in part with over a million spans, with the end of the whole', async () => {
     const traceId = await storeMany(1_000_100, { parent: '1' })
     const { completeness, ...trace } = await readColumns(traceId)
@@ -247,14 +269,14 @@ describe('traces of any shape and size', () => {
   }
 
   /** Inserts spans 1 to `count`, each starting a nanosecond after the one before; SQL expressions of `number` give the rest. */
-  async function storeMany(count: number, sql: { parent: string; status?: string; name?: string }): Promise<string> {
+  async function storeMany(count: number, sql: SpanColumns): Promise<string> {
     const traceId = nextTraceId()
     await client.command({
       query: `INSERT INTO spans (workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind,
                 service_name, start_time_unix_nano, end_time_unix_nano, status_code)
               SELECT 'ws_1', 'srf_1', now64(3), unhex('${traceId}'), reverse(reinterpretAsFixedString(number)),
-                reverse(reinterpretAsFixedString(toUInt64(${sql.parent}))), ${sql.name ?? "concat('n', toString(number))"}, 1,
-                'shop', ${START} + number, ${START} + number + 1000, ${sql.status ?? '0'}
+                reverse(reinterpretAsFixedString(toUInt64(${sql.parent ?? 0}))), ${sql.name ?? "concat('n', toString(number))"}, 1,
+                'shop', ${START} + number${sql.startNanos ?? ''} AS start, start + ${sql.durationNanos ?? 1000}, ${sql.status ?? '0'}
               FROM numbers(1, ${count})`,
       clickhouse_settings: { async_insert: 0 },
     })
