@@ -1,6 +1,8 @@
-import type { PipelineHistory } from '../api/generated/client.ts'
+import type { Pipeline } from '../api/generated/client.ts'
 import { counted, formatCount } from '../state/format.ts'
 import { addressOf } from '../state/router.ts'
+
+type PipelineHistory = NonNullable<Pipeline['history']>
 
 /** Requests that were refused or not stored in the last 24 hours, by reason. Nothing is shown if there are none. */
 export function NotStored({ history }: { readonly history: PipelineHistory }) {

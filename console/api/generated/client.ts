@@ -69,33 +69,6 @@ export type PipelineRate = {
     /** Those that became dead letters. */
     deadLettered: number[];
 };
-export type PipelineHistory = {
-    /** Start of the first step. */
-    "from": string;
-    /** End of the last step. */
-    to: string;
-    stepSeconds: number;
-    /** Kinds without a request are left out. */
-    rates: PipelineRate[];
-    /** Requests that were refused in their response, by kind and status, in whole hours. */
-    refused: {
-        kind: string;
-        status: number;
-        requests: number;
-    }[];
-    /** Requests that could not be stored, or not with all their records, most first. */
-    letters: {
-        reason: string;
-        /** Dead letters that are not stored, also those that are being replayed. */
-        dead: number;
-        /** Dead letters that a replay has stored. */
-        replayed: number;
-        /** Requests over the bound of dead letters, of which nothing is kept. */
-        discarded: number;
-    }[];
-    /** Dead letters that were purged, in whole hours. */
-    purgedLetters: number;
-};
 export type Pipeline = {
     /** When the queues were read, by the clock that accepts requests. */
     readAt: string;
@@ -104,7 +77,33 @@ export type Pipeline = {
     /** All queues, also those in which nothing waits. */
     queues: PipelineQueue[];
     /** Null while stored data cannot be read. */
-    history: (PipelineHistory) | null;
+    history: {
+        /** Start of the first step. */
+        "from": string;
+        /** End of the last step. */
+        to: string;
+        stepSeconds: number;
+        /** Kinds without a request are left out. */
+        rates: PipelineRate[];
+        /** Requests that were refused in their response, by kind and status, in whole hours. */
+        refused: {
+            kind: string;
+            status: number;
+            requests: number;
+        }[];
+        /** Requests that could not be stored, or not with all their records, most first. */
+        letters: {
+            reason: string;
+            /** Dead letters that are not stored, also those that are being replayed. */
+            dead: number;
+            /** Dead letters that a replay has stored. */
+            replayed: number;
+            /** Requests over the bound of dead letters, of which nothing is kept. */
+            discarded: number;
+        }[];
+        /** Dead letters that were purged, in whole hours. */
+        purgedLetters: number;
+    } | null;
     /** Why there is no history, and why requests that wait are not counted. Else null. */
     unavailable: string | null;
 };

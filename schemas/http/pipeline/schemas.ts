@@ -57,29 +57,27 @@ export const pipelineRateSchema = z
   .meta({ id: 'PipelineRate', description: 'Requests of one kind over time.' })
 
 /** Outcomes of the requests of a time. */
-export const pipelineHistorySchema = z
-  .strictObject({
-    from: z.iso.datetime().meta({ description: 'Start of the first step.' }),
-    to: z.iso.datetime().meta({ description: 'End of the last step.' }),
-    stepSeconds: z.number().int().min(1),
-    rates: z.array(pipelineRateSchema).meta({ description: 'Kinds without a request are left out.' }),
-    refused: z
-      .array(z.strictObject({ kind: z.string(), status: z.number().int(), requests: count }))
-      .meta({ description: 'Requests that were refused in their response, by kind and status, in whole hours.' }),
-    letters: z
-      .array(
-        z.strictObject({
-          reason: z.string(),
-          dead: count.meta({ description: 'Dead letters that are not stored, also those that are being replayed.' }),
-          replayed: count.meta({ description: 'Dead letters that a replay has stored.' }),
-          discarded: count.meta({ description: 'Requests over the bound of dead letters, of which nothing is kept.' }),
-        }),
-      )
-      .meta({ description: 'Requests that could not be stored, or not with all their records, most first.' }),
-    purgedLetters: count.meta({ description: 'Dead letters that were purged, in whole hours.' }),
-  })
-  .meta({ id: 'PipelineHistory', description: 'Outcomes of the requests of a time.' })
-/** Outcomes of the requests of a time. */
+export const pipelineHistorySchema = z.strictObject({
+  from: z.iso.datetime().meta({ description: 'Start of the first step.' }),
+  to: z.iso.datetime().meta({ description: 'End of the last step.' }),
+  stepSeconds: z.number().int().min(1),
+  rates: z.array(pipelineRateSchema).meta({ description: 'Kinds without a request are left out.' }),
+  refused: z
+    .array(z.strictObject({ kind: z.string(), status: z.number().int(), requests: count }))
+    .meta({ description: 'Requests that were refused in their response, by kind and status, in whole hours.' }),
+  letters: z
+    .array(
+      z.strictObject({
+        reason: z.string(),
+        dead: count.meta({ description: 'Dead letters that are not stored, also those that are being replayed.' }),
+        replayed: count.meta({ description: 'Dead letters that a replay has stored.' }),
+        discarded: count.meta({ description: 'Requests over the bound of dead letters, of which nothing is kept.' }),
+      }),
+    )
+    .meta({ description: 'Requests that could not be stored, or not with all their records, most first.' }),
+  purgedLetters: count.meta({ description: 'Dead letters that were purged, in whole hours.' }),
+})
+/** Outcomes of the requests of a time. It has no name in the document, where a reference cannot be nullable. */
 export type PipelineHistory = z.infer<typeof pipelineHistorySchema>
 
 /** Response of GET /v3/pipeline. */
