@@ -185,10 +185,11 @@ function comparable(row: MatrixRow, { status, headers, body }: Answer, things: T
       .replaceAll(/"subjectHash":"[0-9a-f]{64}"/g, '<hash>')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
       .replaceAll(/X-Amz-(Date|Credential|Signature)=[^&"]+/g, '<signature>')
-  const kept = [...headers]
-    .filter(([name]) => name !== 'date' && name !== 'x-request-id')
-    .map(([name, value]) => [name, plain(value)])
-  return { status, headers: kept, text: plain(JSON.stringify(body, withoutProgress)) }
+      .replaceAll(/"waitingSeconds\\?":\{[^}]*\}/g, '<waits>')
+  const text = plain(JSON.stringify(body, withoutProgress))
+  const changing = ['date', 'x-request-id', ...(text.includes('<waits>') ? ['content-length'] : [])]
+  const kept = [...headers].filter(([name]) => !changing.includes(name)).map(([name, value]) => [name, plain(value)])
+  return { status, headers: kept, text }
 }
 
 /** Watermarks, usage and rates, which change with every request of the same workspace. */
