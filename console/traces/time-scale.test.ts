@@ -51,5 +51,18 @@ it('keeps the order of times and reaches both ends, whatever the spans are', () 
         expect(timeAt(shareOf(a))).toBeCloseTo(a, 5)
       },
     ),
+    {
+      examples: [
+        [
+          [
+            [50, 0],
+            [749, 153],
+            [951, 0],
+          ],
+          0,
+          0,
+        ],
+      ],
+    },
   )
 })

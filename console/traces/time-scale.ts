@@ -71,6 +71,7 @@ function interpolate(from: readonly number[], to: readonly number[], at: number)
   while (i < from.length - 1 && (from[i] as number) < at) i++
   const [x0, x1] = [from[i - 1] as number, from[i] as number]
   const [y0, y1] = [to[i - 1] as number, to[i] as number]
-  if (x1 === x0) return y1
-  return y0 + (Math.min(Math.max(at, x0), x1) - x0) * ((y1 - y0) / (x1 - x0))
+  // Calculated, the end of a trace was at 1.0000000000000002 of the width.
+  if (at >= x1) return y1
+  return y0 + (Math.max(at, x0) - x0) * ((y1 - y0) / (x1 - x0))
 }
