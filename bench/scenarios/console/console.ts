@@ -3,6 +3,7 @@ import { openPrintedLink } from '../../../test/support/console/console-page.ts'
 import { type ConsoleStack, startConsoleStack } from '../../../test/support/console/signed-in-console.ts'
 import { stageLongRecording } from '../../../test/support/console/stage-long-recording.ts'
 import { findBrowser } from '../../../test/support/pages/browser.ts'
+import { attempt } from '../../support/rounds.ts'
 import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../../support/scenario.ts'
 import { collapseAll, openFindings, openPlainRows, openTrace, scrollThrough, servePlainRows } from './page-times.ts'
 import { openRecording, seek } from './replay-times.ts'
@@ -58,7 +59,7 @@ async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
     }
     context.progress(`round ${round} of ${size.rounds}: findings and plain rows`)
   }
-  await measureReplay(context, rows, page, stack, size)
+  await attempt(context, 'replay', undefined, () => measureReplay(context, rows, page, stack, size))
   return {
     rows: rows.toRows({
       [usableName(PLAIN_ROWS)]: plainName(PLAIN_ROWS),

@@ -86,8 +86,9 @@ export async function tracegenReads(client: ClickHouseClient, endMs: number): Pr
     ),
     search(
       'attribute',
-      i => ({ attribute: attribute(i) }),
+      i => ({ attribute: attribute(i), ...time }),
       i => tracesWithAttribute(TRACEGEN_WORKSPACE, PAGE, at(i).key, at(i).value),
+      1,
     ),
     search(
       'all filters',

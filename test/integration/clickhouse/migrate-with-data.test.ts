@@ -42,6 +42,7 @@ describe('migration 0006', () => {
       "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'logs'"
     expect(await select(`${indexes} ORDER BY name`)).toEqual([
       { name: 'by_attribute' },
+      { name: 'logs_by_time' },
       { name: 'logs_by_token' },
       { name: 'logs_by_trace' },
     ])
