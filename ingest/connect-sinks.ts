@@ -11,6 +11,7 @@ import type { CommitFailures } from './commit/commit-failures.ts'
 import { createConditionalCommit } from './commit/conditional-commit.ts'
 import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
 import { ExpressTraffic } from './commit/express-traffic.ts'
+import type { ConfirmedCommit } from './commit/fenced-commit.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
 import { GroupCommit } from './commit/group-commit.ts'
 import { LargeCommit } from './commit/large-commit.ts'
@@ -72,8 +73,10 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const sinks = INGEST_QUEUES.map(queue => {
     const shares = admission.sharesOf(queue)
     const priorityOf = (held: number) => shares.bulkPriority(held)
-    const onCommit = (frames: number, bytes: number, durationMs: number) =>
-      metrics.observeCommit(queue, frames, bytes, durationMs)
+    const onCommit = (commit: ConfirmedCommit) => {
+      metrics.observeCommit(queue, commit)
+      shares.learnHeld(commit.bytes, commit.heldBytes)
+    }
     const common = { queue, receipts, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
@@ -117,7 +120,7 @@ export function connectConditionalSink(
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
       priorityOf: held => shares.bulkPriority(held),
-      onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
+      onCommit: commit => metrics.observeCommit(queue, commit),
     },
   )
   lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())

@@ -15,16 +15,16 @@ const bodyOf = (bytes: number): PricedRequest => ({
   body: Buffer.alloc(bytes),
 })
 
-function given(random = 0) {
+function given(random = 0, limits = LIMITS) {
   const world = { now: 1_000_000, refusals: [] as RefusalReason[] }
   const common = { now: () => world.now, random: () => random, decodedLimit: 64 * MIB }
   const deadLetters = new QueueShares({
     ...common,
     queue: 'dead-letters',
-    rules: costRules({ ...LIMITS, maxCost: 10 * MIB }),
+    rules: costRules({ ...limits, maxCost: 10 * MIB }),
     onRefused: () => {},
   })
-  const rules = costRules(LIMITS)
+  const rules = costRules(limits)
   const onRefused = (reason: RefusalReason) => void world.refusals.push(reason)
   const queue = new QueueShares({ ...common, queue: 'spans', rules, onRefused, deadLetters })
   return { world, queue, deadLetters }
@@ -249,8 +249,8 @@ describe('Retry-After', () => {
       return retryAfter(queue, 'a')
     }
     // 60 MiB must fall to 0.8 of the free 40 MiB, by 1 MiB a second, while the free part grows by as much.
-    expect([60, 70, 80].map(held => delayWith(held, 1))).toEqual([16, 26, 36])
-    expect([1, 2, 8].map(done => delayWith(60, done))).toEqual([16, 8, 2])
+    expect([60, 70, 80].map(held => delayWith(held, 1))).toEqual([15, 25, 35])
+    expect([1, 2, 8].map(done => delayWith(60, done))).toEqual([15, 7, 1])
   })
 
   it('is a whole number from 1 to 60 with up to half more at random, for any state', () => {
@@ -277,6 +277,24 @@ describe('Retry-After', () => {
       return retryAfter(queue, 'a')
     })
     expect(jittered).toEqual([40, 50, 60])
+  })
+})
+
+describe('packed commits', () => {
+  const acceptedOf = (queue: QueueShares, requests: number) =>
+    Array.from({ length: requests }, () => accept(queue, 'a', MIB)).filter(Boolean).length
+
+  it('let a queue hold more requests for its bytes, until commits are larger again', () => {
+    const limits = { ...LIMITS, maxBytes: 25 * MIB }
+    const { queue } = given(0, limits)
+    expect(acceptedOf(queue, 200)).toBe(13)
+    poll(queue, counters({ a: 0 }))
+    for (let i = 0; i < 64; i++) queue.learnHeld(4 * MIB, 0.4 * MIB)
+    expect(acceptedOf(queue, 200)).toBe(50)
+    poll(queue, counters({ a: 0 }))
+    // A surface that sends other data is held to the limit again after about as many bytes as the estimate looks back.
+    for (let i = 0; i < 64; i++) queue.learnHeld(4 * MIB, 4 * MIB)
+    expect(acceptedOf(queue, 200)).toBe(13)
   })
 })
 

@@ -2,6 +2,7 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
+import { HeldShare } from './held-share.ts'
 import { KnownSurfaces } from './known-surfaces.ts'
 import { type CostRules, requestCost } from './request-cost.ts'
 import { average, EXPRESS_COST, type PricedRequest, type RequestSurface, type SurfaceShare } from './surface-share.ts'
@@ -75,6 +76,7 @@ export class QueueShares {
   readonly #deps: QueueSharesDeps
   readonly #surfaces: KnownSurfaces
   readonly #messages: Readonly<Record<RefusalReason, string>>
+  readonly #heldShare = new HeldShare()
   #polledCost = 0
   #addedCost = 0
   #addedAtPoll = 0
@@ -134,7 +136,7 @@ export class QueueShares {
     const { rules, decodedLimit, now } = this.#deps
     const share = this.shareOf(surface)
     const decoded = statedDecodedBytes(request.contentEncoding, request.body, decodedLimit)
-    const cost = requestCost(rules, request, decoded, share)
+    const cost = requestCost(rules, request, decoded, share, this.#heldShare.value)
     // The least cost of a request states nothing about the cost of its bytes.
     if (cost > rules.perRequest) share.learn(request, decoded, cost)
     const problem = this.#refuse(surface, share, cost)
@@ -161,6 +163,11 @@ export class QueueShares {
     share.inFlight += cost
     share.workspace.outstanding += cost
     this.#inFlightCost += cost
+  }
+
+  /** Learns from a confirmed commit how many bytes Redis holds of the bytes of requests. */
+  learnHeld(bytes: number, heldBytes: number): void {
+    this.#heldShare.learn(bytes, heldBytes)
   }
 
   /** Ends the commit of a request. Its cost counts until a poll includes it if it was `accepted`, else no more. */
@@ -253,13 +260,15 @@ export class QueueShares {
 
   /**
    * Returns the time until the surface is accepted again at the current rates, with up to half more at random, so that the
-   * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains.
+   * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains. Rounded to
+   * one of both neighbours at random: always up, a second became two, in which the workers had nothing to do.
    */
   #retryAfterSeconds(share: SurfaceShare): number {
     const excess = share.held - REOPEN_PART * this.#free
     const drainRate = (share.drainRate + share.workspace.drainRate) / 2
     const seconds = excess > 0 ? excess / (drainRate + REOPEN_PART * this.#drainRate) : 0
     const bounded = Math.min(MAX_RETRY_S, Math.max(MIN_RETRY_S, seconds))
-    return Math.ceil(bounded * (1 + JITTER_PART * this.#deps.random()))
+    const { random } = this.#deps
+    return Math.floor(bounded * (1 + JITTER_PART * random()) + random())
   }
 }

@@ -10,12 +10,13 @@ const UNKNOWN = { price: 1, ratio: 0 }
 const type = 'application/x-protobuf'
 
 describe('the cost of a request', () => {
-  const cost = (bytes: number, decoded: number | undefined, more: object = {}) =>
+  const cost = (bytes: number, decoded: number | undefined, more: object = {}, heldShare = 1) =>
     requestCost(
       RULES,
       { contentType: type, body: Buffer.alloc(bytes), ...more },
       decoded,
       'price' in more ? (more as typeof UNKNOWN) : UNKNOWN,
+      heldShare,
     )
 
   it('keeps all three limits if the sum of costs is within the first', () => {
@@ -37,7 +38,11 @@ describe('the cost of a request', () => {
     expect(cost(10, 0)).toBe(8590)
     expect(cost(100 * MIB, 100 * MIB)).toBe(400 * MIB)
     const rules = costRules({ ...LIMITS, maxCost: 1e12 })
-    expect(requestCost(rules, { contentType: type, body: Buffer.alloc(1) }, 1e15, UNKNOWN)).toBe(0xffff_ffff)
+    expect(requestCost(rules, { contentType: type, body: Buffer.alloc(1) }, 1e15, UNKNOWN, 1)).toBe(0xffff_ffff)
+  })
+
+  it('counts only the bytes that Redis holds of it against the limit of bytes', () => {
+    expect([1, 0.5, 0.1].map(share => cost(MIB, MIB, {}, share))).toEqual([4 * MIB, 2 * MIB, MIB])
   })
 
   it('has a sixteenth of the queue as work at most, whatever the body states and its surface has cost', () => {

@@ -9,14 +9,14 @@ export interface QueueLimits {
   readonly maxCost: number
   /** The most requests. */
   readonly maxPayloads: number
-  /** The most bytes of their bodies. */
+  /** The most bytes that Redis may hold of them. */
   readonly maxBytes: number
 }
 
 /** How the cost of a request follows from its size, so that a bound on the cost bounds requests and bytes as well. */
 export interface CostRules {
   readonly maxCost: number
-  /** The least cost of a byte as sent. */
+  /** The least cost of a byte that Redis holds. */
   readonly perByte: number
   /** The least cost of a request. */
   readonly perRequest: number
@@ -55,16 +55,18 @@ export interface CostHistory {
 /**
  * Returns the cost of a request, a whole number: its estimated work in decoded bytes, or more if its size or its number
  * weighs more against the limits of the queue. `decoded` is undefined if the body does not state its decoded size.
+ * `heldShare` is the share of its bytes that Redis is expected to hold (`HeldShare`).
  */
 export function requestCost(
   rules: CostRules,
   { contentType, body }: Pick<PayloadFrame, 'contentType' | 'body'>,
   decoded: number | undefined,
   { price, ratio }: CostHistory,
+  heldShare: number,
 ): number {
   const bytes = body.length
   const work = Math.min(rules.maxWork, estimatedWork(contentType, bytes, decoded, ratio) * price)
-  return Math.min(MAX_FRAME_COST, Math.ceil(Math.max(work, bytes * rules.perByte, rules.perRequest)))
+  return Math.min(MAX_FRAME_COST, Math.ceil(Math.max(work, bytes * heldShare * rules.perByte, rules.perRequest)))
 }
 
 /** Workers stop decoding a request at these sizes. Other queues take bodies without a content encoding only. */

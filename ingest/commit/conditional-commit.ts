@@ -14,7 +14,7 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Placement } from '../admission/queue-shares.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
-import { type CommitOutcome, type Condition, FencedCommit } from './fenced-commit.ts'
+import { type CommitOutcome, type Condition, type ConfirmedCommit, FencedCommit } from './fenced-commit.ts'
 import { LARGE_FRAME_BYTES } from './large-commit.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
@@ -56,7 +56,7 @@ export interface ConditionalCommitOptions {
   /** Returns the priority of a bulk job whose surface has this much (`SurfaceShare.held`). */
   readonly priorityOf: (held: number) => number
   /** Called after each confirmed write. */
-  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
+  readonly onCommit?: (commit: ConfirmedCommit) => void
 }
 
 /**
@@ -93,7 +93,8 @@ export function createConditionalCommit(
     }
     const outcome = await (commits[lane] as FencedCommit).write(jobId, content, options.timeoutMs, condition)
     memory.giveBack(payload)
-    options.onCommit?.(1, payload.length, performance.now() - startedAt)
+    const bytes = payload.length
+    options.onCommit?.({ frames: 1, bytes, heldBytes: bytes, durationMs: performance.now() - startedAt })
     return outcome
   }
 

@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import { hourOf } from './accept-script.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
-import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
+import { type ConfirmedCommit, NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
 import { Group, type WaitingRequest } from './group.ts'
 import type { CommitSize } from './open-job.ts'
 import {
@@ -46,7 +46,7 @@ export interface GroupCommitOptions {
   /** Returns the priority of a job whose most loaded surface has this much (`SurfaceShare.held`). For the bulk lane. */
   readonly priorityOf?: (held: number) => number
   /** Called after each confirmed commit. */
-  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
+  readonly onCommit?: (commit: ConfirmedCommit) => void
 }
 
 /** The least time of a commit, even if its frames waited for slow commits. A client waits this much longer at most. */
@@ -192,7 +192,8 @@ export class GroupCommit {
     if (bytes > MAX_JOINED_BYTES) await commit.write(newJobId(), content, this.#timeLeft(deadline, writer))
     else await this.#joinOrCreate(content, group, writer)
     if (!target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
-    this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
+    const durationMs = performance.now() - startedAt
+    this.#options.onCommit?.({ frames, bytes, heldBytes: payload.length, durationMs })
   }
 
   async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group, writer: PartitionWriter): Promise<void> {

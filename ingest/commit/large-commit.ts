@@ -15,7 +15,7 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
-import { NOT_KNOWN_DURABLE } from './fenced-commit.ts'
+import { type ConfirmedCommit, NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import type { WaitingRequest } from './group.ts'
 import { type PartitionTargets, PartitionTurns, type PartitionWriter } from './partitions/partition-writer.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
@@ -47,7 +47,7 @@ export interface LargeCommitOptions {
   /** Returns the priority of a job whose surface has this much (`SurfaceShare.held`). */
   readonly priorityOf: (held: number) => number
   /** Called after each confirmed commit. */
-  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
+  readonly onCommit?: (commit: ConfirmedCommit) => void
 }
 
 /** Writes frames over 4 MiB, each in a payload of its own, to the bulk lane of a queue. */
@@ -107,7 +107,8 @@ export class LargeCommit {
     const { timeoutMs, priorityOf, onCommit } = this.#options
     const startedAt = performance.now()
     const jobId = newJobId()
-    await this.#sendPieces(jobId, isPlain ? await packPayload(payload) : payload, writer)
+    const packed = isPlain ? await packPayload(payload) : payload
+    await this.#sendPieces(jobId, packed, writer)
     const content = {
       payload: undefined,
       bytes: payload.length,
@@ -120,7 +121,8 @@ export class LargeCommit {
     if (!writer.target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
     // A payload whose write failed may still be in the socket, so only memory of a confirmed one is used again.
     this.#deps.memory.giveBack(payload)
-    onCommit?.(1, payload.length, performance.now() - startedAt)
+    const durationMs = performance.now() - startedAt
+    onCommit?.({ frames: 1, bytes: payload.length, heldBytes: packed.length, durationMs })
   }
 
   /** Each piece has the timeout of the connection's commands, and all of them together have one by their size. */
