@@ -110,6 +110,17 @@ describe('the window of a time', () => {
     expect([at(10), at(30, 'a'), at(50, 'b')]).toEqual(['a', 'b', 'a'])
   })
 
+  it('is the same one in the moment between two of its chunks', () => {
+    const idle = { ...snapshot, activityCount: 0 }
+    const recording = recorded(
+      chunk('a', 0, 0, 29.5, snapshot),
+      chunk('a', 1, 30, 60, snapshot),
+      chunk('b', 0, 0, 29.5, idle),
+      chunk('b', 1, 30, 60, idle),
+    )
+    expect(windowAt(recording, START + 29_800, 'b')?.id).toBe('a')
+  })
+
   it('is one without a picture if no other is there, and the next one in a pause', () => {
     expect([at(205), at(150, 'a'), at(215)]).toEqual(['c', 'c', 'c'])
   })

@@ -120,8 +120,8 @@ export function windowAt({ windows }: Recording, at: number, shown: string | und
     const kind = stretchAt(window, at)?.kind
     return kind === 'played' || kind === 'doubtful'
   })
-  const isActive = ({ chunks }: RecordedWindow) =>
-    chunks.some(({ firstMs, lastMs, isActive }) => isActive && firstMs <= at && lastMs >= at)
+  // Between the last event of a chunk and the first of the next one, the window is what it was.
+  const isActive = ({ chunks }: RecordedWindow) => chunks.findLast(({ firstMs }) => firstMs <= at)?.isActive === true
   const current = (window: RecordedWindow) => window.id === shown
   return (
     playable.find(window => current(window) && isActive(window)) ??

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { errorMessage } from '../../../shared/runtime/errors.ts'
 import { windowOf } from '../../../test/support/console/long-recording.ts'
 import { pictureText } from '../../../test/support/console/player-page.ts'
 import { pollUntil } from '../../support/poll-until.ts'
@@ -37,6 +38,15 @@ export async function seek(page: Page, share: number, { startMs, seconds }: Play
   return performance.now() - begun
 }
 
-function untilPicture(page: Page, text: string): Promise<void> {
-  return pollUntil(text, DEADLINE_MS, async () => (await pictureText(page)) === text, LOOK_EVERY_MS)
+async function untilPicture(page: Page, text: string): Promise<void> {
+  let shown: string | undefined
+  const isShown = async () => {
+    shown = await pictureText(page)
+    return shown === text
+  }
+  try {
+    await pollUntil(text, DEADLINE_MS, isShown, LOOK_EVERY_MS)
+  } catch (error) {
+    throw new Error(`${errorMessage(error)}; the picture shows ${shown ?? 'nothing'}`)
+  }
 }
