@@ -21,6 +21,7 @@ const ROUTES: readonly PageRoute[] = [
   { pattern: /^traces$/, load: async () => (await import('./traces/traces-page.tsx')).TracesPage },
   { pattern: /^logs$/, load: async () => (await import('./logs/logs-page.tsx')).LogsPage },
   { pattern: /^releases$/, load: async () => (await import('./releases/releases-page.tsx')).ReleasesPage },
+  { pattern: /^releases\/([^/]+)$/, load: async () => (await import('./releases/release-page.tsx')).ReleasePage },
   { pattern: /^pipeline\/([^/]+)$/, load: async () => (await import('./pipeline/letter-page.tsx')).LetterPage },
   { pattern: /^metrics$/, load: async () => (await import('./metrics/metrics-page.tsx')).MetricsPage },
   { pattern: /^metrics\/([^/]+)$/, load: async () => (await import('./metrics/metric-page.tsx')).MetricPage },

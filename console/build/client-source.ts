@@ -23,6 +23,7 @@ const CALLED = new Set([
   'readLogHistogram',
   'listSessions',
   'listReleases',
+  'readRelease',
   'listWatermarks',
   'readPipeline',
   'listDeadLetters',

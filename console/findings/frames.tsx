@@ -1,14 +1,22 @@
 import type { FindingFrame } from '../api/generated/client.ts'
 
+/** Why frames are as they were sent. */
+const REASONS: Readonly<Record<NonNullable<FindingFrame['unresolvedReason']>, string>> = {
+  no_version: 'The exception names no version (service.version), and no source map has the debug id of this file.',
+  no_release: 'No release of this version has completed its source maps.',
+  no_map: 'The release of this version has no source map for this file.',
+  unusable_map: 'The source map of this file is missing, or cannot be parsed within its limits.',
+  no_position: 'The source map of this file has nothing at this position.',
+}
+
 /** The frames of a stack, innermost first. */
 export function Frames({ frames }: { readonly frames: readonly FindingFrame[] }) {
   if (frames.length === 0) {
     return <p class="quiet">No stack was sent with the last occurrence, or its format is unknown.</p>
   }
-  const resolvedFiles = new Set(frames.filter(({ resolved }) => resolved).map(({ generated }) => generated.file))
   return (
     <>
-      {frames.some(isUnresolved) && (
+      {frames.some(({ unresolvedReason }) => unresolvedReason !== undefined) && (
         <p class="quiet">
           <code>penstock sourcemaps upload</code> adds the maps of a build. Exceptions of the last 24 hours are resolved
           again when their maps arrive.
@@ -21,7 +29,7 @@ export function Frames({ frames }: { readonly frames: readonly FindingFrame[] })
               <span class="function">{frame.function || '(anonymous)'}</span>
               <span class="file">{positionOf(frame)}</span>
               {frame.resolved && <span class="tag">source map</span>}
-              {isUnresolved(frame) && <span class="tag doubt">as sent</span>}
+              {frame.unresolvedReason && <span class="tag doubt">as sent</span>}
             </div>
             {frame.sourceLine !== undefined && (
               <pre class="source">
@@ -30,7 +38,7 @@ export function Frames({ frames }: { readonly frames: readonly FindingFrame[] })
               </pre>
             )}
             {frame.resolved && <div class="quiet">sent as {positionOf(frame.generated)}</div>}
-            {isUnresolved(frame) && <div class="quiet">{reasonOf(frame, resolvedFiles)}</div>}
+            {frame.unresolvedReason && <div class="quiet">{REASONS[frame.unresolvedReason]}</div>}
           </li>
         ))}
       </ol>
@@ -43,15 +51,4 @@ type Position = Pick<FindingFrame, 'file' | 'line' | 'column'>
 function positionOf({ file, line, column }: Position): string {
   if (line === 0) return file || 'native code'
   return `${file}:${line}${column > 0 ? `:${column}` : ''}`
-}
-
-/** Reports whether a frame is of a script that was built, and has no original position. */
-function isUnresolved({ resolved, file, line, column }: FindingFrame): boolean {
-  return !resolved && line > 0 && (/^https?:/.test(file) || (line <= 5 && column > 200))
-}
-
-/** Returns why a frame is as it was sent. A file of which another frame is resolved has a map, which lacks this position. */
-function reasonOf({ file }: FindingFrame, resolvedFiles: ReadonlySet<string>): string {
-  if (resolvedFiles.has(file)) return 'The source map of this file has nothing at this position.'
-  return 'No release of this version has a source map for this file, or its map has nothing at this position.'
 }

@@ -2,7 +2,7 @@ import { listReleases } from '../api/generated/client.ts'
 import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given } from '../state/parameters.ts'
-import { place } from '../state/router.ts'
+import { addressOf, place } from '../state/router.ts'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
@@ -46,7 +46,9 @@ export function ReleasesPage() {
                   {releases.map(release => (
                     <tr key={`${release.surfaceId} ${release.slug}`}>
                       <th scope="row">
-                        <span class="type">{release.version}</span>
+                        <a data-row href={addressOf(`releases/${encodeURIComponent(release.slug)}`)}>
+                          {release.version}
+                        </a>
                         <span class="message">
                           {release.surfaceId}
                           {release.commit && `, commit ${release.commit}`}

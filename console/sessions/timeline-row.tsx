@@ -37,7 +37,7 @@ function textOf(entry: TimelineEntry): ComponentChildren {
     case 'span':
       return (
         <a data-row href={addressOf(`traces/${entry.traceId}`, { span: entry.spanId })}>
-          {entry.serviceName || '–'}: {entry.name} {entry.status === 'ERROR' && <span class="tag bad">error</span>}
+          {entry.serviceName || '–'}: {entry.name} {entry.status === 'ERROR' && <span class="tag bad">error</span>}{' '}
           <span class="quiet">{formatNanos(entry.durationMs * 1e6)}</span>
         </a>
       )

@@ -52,8 +52,8 @@ export function SurfaceKeys({ surfaceId }: { readonly surfaceId: string }) {
         <label class="field">
           <span>Kind of a new key</span>
           <select name="kind">
-            <option value="public">Public: sends telemetry</option>
-            <option value="secret">Secret: uploads releases</option>
+            <option value="public">Public, for telemetry</option>
+            <option value="secret">Secret, for releases</option>
           </select>
         </label>
         <Lifetime />

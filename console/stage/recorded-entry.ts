@@ -27,11 +27,17 @@ function lineOf({ level, payload }: Record<string, unknown>, at: number): Record
   }
 }
 
-/** The recorder writes each argument as JSON. */
+/** The recorder writes each argument as JSON. Texts are shown without its quotes and escapes. */
 function readable(part: unknown): string {
   if (typeof part !== 'string') return ''
   const text = cut(part)
-  return text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text
+  if (!text.startsWith('"') || text !== part) return text
+  try {
+    return cut(String(JSON.parse(text)))
+  } catch {
+    // Not every recorder writes JSON.
+    return text
+  }
 }
 
 function requestOf(request: Record<string, unknown>, timestamp: number): RecordedEntry {

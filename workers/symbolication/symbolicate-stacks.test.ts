@@ -55,6 +55,9 @@ const stack = (stacktrace: string, serviceVersion = '1.0') => ({
 })
 const at = (name: string, place: string) => `    at ${name} (${place})`
 
+const reasonsOf = (row: { readonly frames: string } | undefined) =>
+  (JSON.parse(row?.frames ?? '[]') as FindingFrame[]).map(frame => findingFrameSchema.parse(frame).unresolvedReason)
+
 const rowsOf = async (...args: Parameters<typeof symbolicateStacks>) => (await symbolicateStacks(...args)).rows
 
 describe('the frames of a stack', () => {
@@ -92,6 +95,20 @@ describe('the frames of a stack', () => {
     expect(asked[0]?.mapKey).toContain('ws_1')
     expect(row).toMatchObject({ frameCount: 2, resolvedFrameCount: 1 })
     expect(JSON.parse(row?.frames ?? '')).toHaveLength(5)
+    expect(reasonsOf(row)).toEqual([undefined, 'no_map', undefined, undefined, undefined])
+  })
+
+  it('state why they are as sent', async () => {
+    const { deps } = createDeps({})
+    const sent = `Error\n${at('f', 'https://a.test/x.js:1:5')}`
+    const reasons = async (version: string) => (await rowsOf(deps, OWNER, [stack(sent, version)])).map(reasonsOf)
+    expect(await Promise.all(['1.0', '2.0', ''].map(reasons))).toEqual([
+      [['no_position']],
+      [['no_release']],
+      [['no_version']],
+    ])
+    deps.tracer.trace = async () => undefined
+    expect(await reasons('1.0')).toEqual([['unusable_map']])
   })
 
   it('are kept as sent without a release; a stack of another language makes no row', async () => {

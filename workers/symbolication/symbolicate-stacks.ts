@@ -1,6 +1,6 @@
 import type { SourceMapRow } from '../../clickhouse/queries/releases/select-source-maps.ts'
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
-import type { FindingFrame } from '../../schemas/http/findings/schemas.ts'
+import type { FindingFrame, UnresolvedReason } from '../../schemas/http/findings/schemas.ts'
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
@@ -128,8 +128,14 @@ async function symbolicate(
   maps: ReadonlyMap<string, FoundMap>,
 ): Promise<FindingFramesRow> {
   const found = frames.map(frame => (isMappable(frame) ? findMap(owner, stack, frame, manifest, maps) : undefined))
-  const originals = await trace(deps, frames, found)
-  const resolved = frames.map((frame, i) => present(frame, originals[i], originals[i + 1]))
+  const { originals, unusable } = await trace(deps, frames, found)
+  const reasonOf = (frame: StackFrame, map: FoundMap | undefined): UnresolvedReason | undefined => {
+    if (map !== undefined) return unusable.has(map.mapKey) ? 'unusable_map' : 'no_position'
+    if (!isMappable(frame)) return undefined
+    if (manifest !== undefined) return 'no_map'
+    return stack.serviceVersion === '' ? 'no_version' : 'no_release'
+  }
+  const resolved = frames.map((frame, i) => present(frame, originals[i], originals[i + 1], reasonOf(frame, found[i])))
   const used = found.find((_, i) => originals[i] !== undefined)
   return {
     workspaceId: owner.workspaceId,
@@ -169,32 +175,40 @@ function findMap(
   return { workspaceId, mapKey: sourceMapKey(workspaceId, entry.sha256), sequence, releaseSlug }
 }
 
-/** Traces the frames to their original positions, map by map. */
+/** Traces the frames to their original positions, map by map. Returns the keys of maps that are missing or unusable too. */
 async function trace(
   deps: SymbolicateStacksDeps,
   frames: readonly StackFrame[],
   found: readonly (FoundMap | undefined)[],
-): Promise<(OriginalPosition | undefined)[]> {
+): Promise<{ originals: (OriginalPosition | undefined)[]; unusable: ReadonlySet<string> }> {
   const originals: (OriginalPosition | undefined)[] = frames.map(() => undefined)
+  const unusable = new Set<string>()
   for (const mapKey of new Set(found.map(map => map?.mapKey))) {
     const map = found.find(one => one?.mapKey === mapKey)
     if (map === undefined) continue
     const indexes = [...frames.keys()].filter(i => found[i]?.mapKey === mapKey)
     const positions = indexes.map((i): Position => frames[i] as StackFrame)
     const traced = await deps.retryUntilStopped('trace frames', () => deps.tracer.trace(map, positions))
-    for (const [k, i] of indexes.entries()) originals[i] = traced[k]
+    if (traced === undefined) unusable.add(map.mapKey)
+    else for (const [k, i] of indexes.entries()) originals[i] = traced[k]
   }
-  return originals
+  return { originals, unusable }
 }
 
-/** Describes a frame. If the source is missing, the function gets the name that its caller uses. */
+/**
+ * Describes a frame. If the source is missing, the function gets the name that its caller uses. `reason` counts if it has no
+ * original position.
+ */
 function present(
   generated: StackFrame,
   original: OriginalPosition | undefined,
   caller: OriginalPosition | undefined,
+  reason: UnresolvedReason | undefined,
 ): FindingFrame {
   const sent = { function: generated.function, file: generated.file, line: generated.line, column: generated.column }
-  if (original === undefined) return { ...sent, resolved: false, generated: sent }
+  if (original === undefined) {
+    return { ...sent, resolved: false, ...(reason && { unresolvedReason: reason }), generated: sent }
+  }
   return {
     function: original.function ?? caller?.name ?? generated.function,
     file: original.file,

@@ -165,6 +165,11 @@ const positionSchema = {
   column: z.number().int().min(0),
 }
 
+/** Why a frame is as it was sent. */
+export const unresolvedReasonSchema = z.enum(['no_version', 'no_release', 'no_map', 'unusable_map', 'no_position'])
+/** Why a frame is as it was sent. */
+export type UnresolvedReason = z.infer<typeof unresolvedReasonSchema>
+
 /** A frame of a finding: the original position if a source map has it (`resolved`), else the position that was sent. */
 export const findingFrameSchema = z
   .strictObject({
@@ -175,6 +180,10 @@ export const findingFrameSchema = z
     resolved: z
       .boolean()
       .meta({ description: 'Whether the position is the original one. If not, it is as it was sent.' }),
+    unresolvedReason: unresolvedReasonSchema.optional().meta({
+      description:
+        'Why the frame of a script is as it was sent: the exception names no version (`no_version`), no release of its version has completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime.',
+    }),
     generated: z.strictObject(positionSchema).meta({ description: 'The position as it was sent.' }),
   })
   .meta({

@@ -228,6 +228,7 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
     sessions: 'sessions',
     session: 'sessions/session-1',
     releases: 'releases',
+    release: 'releases/rel_1',
     pipeline: 'pipeline',
     settings: 'settings',
     usage: 'settings/usage',

@@ -58,6 +58,21 @@ describe.skipIf('missing' in browserFound)('the console and releases', () => {
     await looksRight('releases')
   })
 
+  it('opens a release with its source maps and what they have resolved', async () => {
+    const path = async (version: string) => {
+      await page.goto(stack.urlOf('releases'))
+      const href = await page.getByRole('link', { name: version, exact: true }).getAttribute('href')
+      return (href ?? '').replace('/console/', '')
+    }
+    await untilShown(await path('1.4.2'), page.locator('.facts').getByText(/^\d+ %, [1-9]\d* of \d+ frames$/))
+    await page.getByRole('heading', { level: 1, name: 'Release 1.4.2' }).waitFor()
+    await page.getByRole('row', { name: /\.js\.map ~.* verified$/ }).waitFor()
+    await looksRight('release')
+    await page.goto(stack.urlOf(await path('1.5.0-rc.1')))
+    await page.getByRole('heading', { name: 'No source maps yet' }).waitFor()
+    await looksRight('release-incomplete')
+  })
+
   it('shows a new finding with the lines of its source', async () => {
     await untilShown('findings', finding())
     await page.getByRole('row', { name: /no price of pen .*open new/ }).waitFor()

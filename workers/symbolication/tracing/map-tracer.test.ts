@@ -72,7 +72,7 @@ function start(maps: Record<string, string>, options: Partial<MapTracerOptions> 
   const tracer = createMapTracer({ openMap, guards, logger, now }, limits)
   opened.push(tracer)
   const trace = async (mapKey: string, workspaceId = 'ws_1') =>
-    (await tracer.trace({ workspaceId, mapKey }, POSITION))[0]
+    (await tracer.trace({ workspaceId, mapKey }, POSITION))?.[0]
   const sourceOf = async (mapKey: string, workspaceId = 'ws_1') => (await trace(mapKey, workspaceId))?.file.slice(0, -3)
   return { tracer, trace, sourceOf, fetched, guards }
 }
@@ -119,7 +119,7 @@ describe('a tracer of source maps', () => {
     const map = { workspaceId: 'ws_1', mapKey: 'ok' }
     for (let i = 0; i < 2; i++) await expect(tracer.trace(map, POSITION)).rejects.toBe(broken)
     expect([...guards.known]).toEqual([])
-    expect((await tracer.trace(map, POSITION))[0]?.function).toBe('ok')
+    expect((await tracer.trace(map, POSITION))?.[0]?.function).toBe('ok')
     await tracer.close()
     await expect(tracer.trace(map, POSITION)).rejects.toThrow(TransientError)
   })
@@ -187,7 +187,7 @@ describe('a map that costs too much', () => {
     expect(await sourceOf('ok')).toBe('ok')
     const { pid } = tracer
     const asked = await tracer.trace({ workspaceId: 'ws_1', mapKey: 'slow' }, Array(200).fill(POSITION[0]))
-    expect(asked).toEqual(Array(200).fill(undefined))
+    expect(asked).toBeUndefined()
     expect(isRunning(pid)).toBe(false)
     expect(await sourceOf('ok')).toBe('ok')
   })

@@ -54,10 +54,10 @@ export interface MapTracer extends CacheCounts {
   /** Returns whether the workspace has time left. Work that has begun may use more than there is. */
   hasTime(workspaceId: string): boolean
   /**
-   * Returns the original positions in the same order. All are undefined if the map is missing or unusable. Throws the
+   * Returns the original positions in the same order, or undefined if the map is missing or unusable. Throws the
    * errors of `openMap`, and a TransientError while another worker parses the map, or after `close`.
    */
-  trace(map: MapReference, positions: readonly Position[]): Promise<readonly (OriginalPosition | undefined)[]>
+  trace(map: MapReference, positions: readonly Position[]): Promise<readonly (OriginalPosition | undefined)[] | undefined>
   close(): Promise<void>
 }
 
@@ -119,8 +119,7 @@ class ProcessTracer implements MapTracer {
   }
 
   async trace({ workspaceId, mapKey }: MapReference, positions: readonly Position[]) {
-    const nothing = positions.map(() => undefined)
-    if (this.#unusable.has(mapKey)) return nothing
+    if (this.#unusable.has(mapKey)) return undefined
     const result = await this.#turns.run(workspaceId, async () => {
       const startedAt = performance.now()
       try {
@@ -134,7 +133,7 @@ class ProcessTracer implements MapTracer {
     else if (result.reason !== undefined) {
       this.#deps.logger.warn({ mapKey, reason: result.reason }, 'a source map is unusable')
     }
-    return nothing
+    return undefined
   }
 
   async close() {
