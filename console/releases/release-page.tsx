@@ -117,7 +117,10 @@ function SourceMaps({ release: { manifest } }: { readonly release: ReleaseDetail
                 {file.verified ? (
                   <span class="tag good">verified</span>
                 ) : (
-                  <span class="tag" title="The form of its hash is unknown, so that its bytes were not compared with it">
+                  <span
+                    class="tag"
+                    title="The form of its hash is unknown, so that its bytes were not compared with it"
+                  >
                     not compared
                   </span>
                 )}

@@ -126,6 +126,64 @@ export type ReleasesPage = {
     /** The `cursor` of the next page; null on the last page. */
     nextCursor: string | null;
 };
+export type JsonValue = any;
+export type SymbolicationShare = {
+    resolvedFrames: number;
+    totalFrames: number;
+    /** Null while there are no frames. */
+    share: number | null;
+};
+export type ReleaseBuildResult = "ok" | "api_key_wrong_prefix" | "api_key_unreadable" | "api_key_rejected" | "api_key_scope_mismatch" | "pipeline_failed" | "no_source_maps" | "client_maps_unmapped";
+export type StoredBuildReport = {
+    receivedAt: string;
+    result?: ReleaseBuildResult;
+    discover?: number;
+    createRelease?: number;
+    upload?: number;
+    cleanup?: number;
+    total?: number;
+    fileCount?: number;
+    totalBytes?: number;
+    preflight?: number;
+};
+export type ManifestFile = {
+    path: string;
+    hash: string;
+    debugId: string;
+    chunkUrl: string;
+    /** Size of the stored map in bytes. */
+    size: number;
+    /** Whether the bytes match `hash`. False if the form of `hash` is unknown. */
+    verified: boolean;
+};
+export type ReleaseDetails = {
+    slug: string;
+    /** The registered version: the `service.version` of its telemetry. */
+    version: string;
+    surfaceId: string;
+    commit: string | null;
+    createdAt: string;
+    /** Number of maps in its manifest. */
+    sourceMapCount: number;
+    /** Number of source files, as stated by the completion. */
+    sourceFileCount: number;
+    /** Null until the first completion. */
+    completedAt: string | null;
+    /** Free-form data of the build. */
+    metadata: {
+        [key: string]: JsonValue;
+    } | null;
+    symbolication: SymbolicationShare;
+    /** Newest first, at most 10. */
+    buildReports: StoredBuildReport[];
+    /** Null until the first completion. */
+    manifest: {
+        completedAt: string;
+        files: ManifestFile[];
+        /** The `cursor` of the next page; null on the last page. */
+        nextCursor: string | null;
+    } | null;
+};
 export type ListedSession = {
     id: string;
     /** Surfaces that have sent identities, heartbeats or replay chunks of the session. */
@@ -441,6 +499,8 @@ export type FindingFrame = {
     sourceLine?: string;
     /** Whether the position is the original one. If not, it is as it was sent. */
     resolved: boolean;
+    /** Why the frame of a script is as it was sent: the exception names no version (`no_version`), no release of its version has completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime. */
+    unresolvedReason?: "no_version" | "no_release" | "no_map" | "unusable_map" | "no_position";
     /** The position as it was sent. */
     generated: {
         /** Empty outside of functions. */
@@ -638,7 +698,6 @@ export type Attribute = {
     /** The value as text: lists and maps as JSON, bytes as base64. */
     value: string;
 };
-export type JsonValue = any;
 export type SpanDetails = {
     spanId: string;
     /** Absent for a root span. */
@@ -1167,6 +1226,26 @@ export function listReleases({ limit, cursor }: {
         status: 200;
         data: ReleasesPage;
     }>(`/v3/releases${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read a release: counters, builds, manifest, and the share of resolved stack frames
+ */
+export function readRelease({ releaseSlug, limit, cursor }: {
+    releaseSlug: string;
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            release: ReleaseDetails;
+        };
+    }>(`/v3/releases/${encodeURIComponent(releaseSlug)}${QS.query(QS.explode({
         limit,
         cursor
     }))}`, {

@@ -57,7 +57,10 @@ export interface MapTracer extends CacheCounts {
    * Returns the original positions in the same order, or undefined if the map is missing or unusable. Throws the
    * errors of `openMap`, and a TransientError while another worker parses the map, or after `close`.
    */
-  trace(map: MapReference, positions: readonly Position[]): Promise<readonly (OriginalPosition | undefined)[] | undefined>
+  trace(
+    map: MapReference,
+    positions: readonly Position[],
+  ): Promise<readonly (OriginalPosition | undefined)[] | undefined>
   close(): Promise<void>
 }
 
