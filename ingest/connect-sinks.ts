@@ -73,8 +73,9 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const sinks = INGEST_QUEUES.map(queue => {
     const shares = admission.sharesOf(queue)
     const priorityOf = (held: number) => shares.bulkPriority(held)
+    const observe = (commit: ConfirmedCommit) => metrics.observeCommit(queue, commit)
     const onCommit = (commit: ConfirmedCommit) => {
-      metrics.observeCommit(queue, commit)
+      observe(commit)
       shares.learnHeld(commit.bytes, commit.heldBytes)
     }
     const common = { queue, receipts, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
@@ -95,7 +96,7 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     const commits = Object.fromEntries(LANES.map(lane => [lane, commitOf(lane)])) as Record<Lane, GroupCommit>
     const largeCommit = new LargeCommit(
       { ...common, ...large },
-      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
+      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit: observe },
     )
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
     return [queue, createFrameSink({ queue, commits, largeCommit, shares, failures, durability })] as const

@@ -2,15 +2,25 @@
 const WINDOW_BYTES = 64 * 1024 * 1024
 
 /**
- * How much of the bytes of requests Redis holds, in recent commits of one queue: all, or a tenth where commits are packed. What
- * is learned late is bounded: after `WINDOW_BYTES` of other data, the share is that of the other data.
+ * Bodies of more bytes are written alone and count whole, however well they can be packed: a flood of them would occupy edges and
+ * workers long before it fills Redis.
+ */
+const WHOLE_FROM_BYTES = 4 * 1024 * 1024
+
+/**
+ * How much of the bytes of requests Redis holds, in recent group commits of one queue: all, or a tenth where commits are packed.
+ * What is learned late is bounded: after `WINDOW_BYTES` of other data, the share is that of the other data.
  */
 export class HeldShare {
-  /** 0 to 1. */
-  value = 1
+  #value = 1
+
+  /** Returns the share of a body of this many bytes, 0 to 1. */
+  of(bytes: number): number {
+    return bytes > WHOLE_FROM_BYTES ? 1 : this.#value
+  }
 
   /** Takes a commit into account, by its size before it was packed. */
   learn(bytes: number, heldBytes: number): void {
-    this.value += (heldBytes / bytes - this.value) * Math.min(1, bytes / WINDOW_BYTES)
+    this.#value += (heldBytes / bytes - this.#value) * Math.min(1, bytes / WINDOW_BYTES)
   }
 }

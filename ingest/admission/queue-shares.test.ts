@@ -292,6 +292,8 @@ describe('packed commits', () => {
     for (let i = 0; i < 64; i++) queue.learnHeld(4 * MIB, 0.4 * MIB)
     expect(acceptedOf(queue, 200)).toBe(50)
     poll(queue, counters({ a: 0 }))
+    expect((queue.place(surface('a'), bodyOf(5 * MIB)) as Placement).cost).toBe(20 * MIB)
+    poll(queue, counters({ a: 0 }))
     // A surface that sends other data is held to the limit again after about as many bytes as the estimate looks back.
     for (let i = 0; i < 64; i++) queue.learnHeld(4 * MIB, 4 * MIB)
     expect(acceptedOf(queue, 200)).toBe(13)

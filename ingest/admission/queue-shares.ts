@@ -136,7 +136,7 @@ export class QueueShares {
     const { rules, decodedLimit, now } = this.#deps
     const share = this.shareOf(surface)
     const decoded = statedDecodedBytes(request.contentEncoding, request.body, decodedLimit)
-    const cost = requestCost(rules, request, decoded, share, this.#heldShare.value)
+    const cost = requestCost(rules, request, decoded, share, this.#heldShare.of(request.body.length))
     // The least cost of a request states nothing about the cost of its bytes.
     if (cost > rules.perRequest) share.learn(request, decoded, cost)
     const problem = this.#refuse(surface, share, cost)
@@ -165,7 +165,7 @@ export class QueueShares {
     this.#inFlightCost += cost
   }
 
-  /** Learns from a confirmed commit how many bytes Redis holds of the bytes of requests. */
+  /** Learns from a confirmed group commit how many bytes Redis holds of the bytes of requests. */
   learnHeld(bytes: number, heldBytes: number): void {
     this.#heldShare.learn(bytes, heldBytes)
   }
