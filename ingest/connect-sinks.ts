@@ -11,7 +11,6 @@ import type { CommitFailures } from './commit/commit-failures.ts'
 import { createConditionalCommit } from './commit/conditional-commit.ts'
 import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
 import { ExpressTraffic } from './commit/express-traffic.ts'
-import type { ConfirmedCommit } from './commit/fenced-commit.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
 import { GroupCommit } from './commit/group-commit.ts'
 import { LargeCommit } from './commit/large-commit.ts'
@@ -73,11 +72,8 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const sinks = INGEST_QUEUES.map(queue => {
     const shares = admission.sharesOf(queue)
     const priorityOf = (held: number) => shares.bulkPriority(held)
-    const observe = (commit: ConfirmedCommit) => metrics.observeCommit(queue, commit)
-    const onCommit = (commit: ConfirmedCommit) => {
-      observe(commit)
-      shares.learnHeld(commit.bytes, commit.heldBytes)
-    }
+    const onCommit = (frames: number, bytes: number, durationMs: number) =>
+      metrics.observeCommit(queue, frames, bytes, durationMs)
     const common = { queue, receipts, traffic, memory, logger, minReplicas: replicasToConfirm(config) }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
@@ -87,7 +83,10 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
           maxCommitFrames: config.COMMIT_MAX_FRAMES,
           timeoutMs: config.COMMIT_TIMEOUT_MS,
           ...(lane === 'bulk' && { priorityOf }),
-          onCommit,
+          onCommit(frames, bytes, durationMs, heldBytes) {
+            onCommit(frames, bytes, durationMs)
+            shares.learnHeld(bytes, heldBytes)
+          },
         },
       )
       lifecycle.onStop(`${lane} commits of ${queue}`, () => commit.drain())
@@ -96,7 +95,7 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     const commits = Object.fromEntries(LANES.map(lane => [lane, commitOf(lane)])) as Record<Lane, GroupCommit>
     const largeCommit = new LargeCommit(
       { ...common, ...large },
-      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit: observe },
+      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
     )
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
     return [queue, createFrameSink({ queue, commits, largeCommit, shares, failures, durability })] as const
@@ -121,7 +120,7 @@ export function connectConditionalSink(
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
       priorityOf: held => shares.bulkPriority(held),
-      onCommit: commit => metrics.observeCommit(queue, commit),
+      onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
     },
   )
   lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())

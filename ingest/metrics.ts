@@ -5,7 +5,6 @@ import type { Admission } from './admission/admission.ts'
 import { REFUSAL_REASONS, type RefusalReason } from './admission/queue-shares.ts'
 import type { MetadataFault } from './admission/replay-metadata.ts'
 import { KEY_LIMITS, type KeyLimit } from './auth/key-limits.ts'
-import type { ConfirmedCommit } from './commit/fenced-commit.ts'
 import type { CompletionOutcome } from './releases/accept-completion.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
 import type { VerdictWaits } from './releases/verdict-waits.ts'
@@ -13,7 +12,7 @@ import type { VerdictWaits } from './releases/verdict-waits.ts'
 /** Metrics of the edge, besides those of every process. */
 export interface IngestMetrics {
   /** Observes a confirmed commit. */
-  observeCommit(queue: QueueName, commit: ConfirmedCommit): void
+  observeCommit(queue: QueueName, frames: number, bytes: number, durationMs: number): void
   /** Counts a request that got a 503 because Redis did not confirm its commit. */
   countCommitFailure(queue: QueueName): void
   /** Counts a request that got INGEST_BACKPRESSURE because its surface is over its share, or nothing is left. */
@@ -167,7 +166,7 @@ function createCommitObserver(metrics: Metrics): IngestMetrics['observeCommit'] 
     counts.set(queue, begun)
     return begun
   }
-  return (queue, { frames, bytes, durationMs }) => {
+  return (queue, frames, bytes, durationMs) => {
     const of = counts.get(queue) ?? begin(queue)
     of.frames += frames
     of.bytes += bytes

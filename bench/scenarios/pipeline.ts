@@ -142,7 +142,7 @@ const warmUpMs = ({ quick }: ScenarioContext) => (quick ? 500 : 1_000)
 const roundMs = ({ quick }: ScenarioContext, isPoint = false) => (quick ? 1_500 : isPoint ? 2_000 : 6_000)
 
 /**
- * Runs a short round of large payloads that is not counted, to compile all code. Returns the contenders that succeeded. A
+ * Runs a short round of large payloads that is not counted. Returns the contenders that succeeded. A
  * contender that cannot do this would only take the time of the others.
  */
 async function warmUp(
@@ -182,7 +182,7 @@ async function measureGroup(
       async measure() {
         // A round is too short for a fair share of a rewrite. The scenario "sustained" has many.
         await redis.rewriteLog()
-        // Small payloads take ways through the code that large ones have not compiled, and half of the first round would pass.
+        // Code that only this load runs is compiled before. Else a first round of small payloads is half as fast.
         if (!warm.has(name)) await measurePipeline(clickhouse, contender, load, warmUpMs(context))
         warm.add(name)
         return measurePipeline(clickhouse, contender, load, roundMs(context, isPoint))

@@ -7,6 +7,7 @@ import { Fact, Facts } from '../ui/facts.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Copy, Time, Title } from '../ui/text.tsx'
+import { MapsState } from './maps-state.tsx'
 
 /** Source maps of one page. A release may have a hundred thousand. */
 const PAGE_SIZE = 200
@@ -47,11 +48,7 @@ function ReleaseFacts({ release }: { readonly release: ReleaseDetails }) {
   return (
     <Facts>
       <Fact name="Maps">
-        {release.completedAt === null ? (
-          <span class="tag doubt">not complete</span>
-        ) : (
-          <span class="tag good">complete</span>
-        )}
+        <MapsState completedAt={release.completedAt} />
       </Fact>
       <Fact name="Created">
         <Time iso={release.createdAt} />

@@ -6,6 +6,7 @@ import { addressOf, place } from '../state/router.ts'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { MapsState } from './maps-state.tsx'
 
 const PAGE_SIZE = 50
 
@@ -61,11 +62,7 @@ export function ReleasesPage() {
                         {formatCount(release.sourceFileCount)}
                       </td>
                       <td>
-                        {release.completedAt === null ? (
-                          <span class="tag doubt">not complete</span>
-                        ) : (
-                          <span class="tag good">complete</span>
-                        )}
+                        <MapsState completedAt={release.completedAt} />
                       </td>
                       <td data-label="Created">
                         <Time iso={release.createdAt} />

@@ -1,11 +1,7 @@
+import { LARGE_FRAME_BYTES } from '../../shared/queue/large-values.ts'
+
 /** Bytes of commits after which an observation has lost most of its weight: some seconds of a busy queue. */
 const WINDOW_BYTES = 64 * 1024 * 1024
-
-/**
- * Bodies of more bytes are written alone and count whole, however well they can be packed: a flood of them would occupy edges and
- * workers long before it fills Redis.
- */
-const WHOLE_FROM_BYTES = 4 * 1024 * 1024
 
 /**
  * How much of the bytes of requests Redis holds, in recent group commits of one queue: all, or a tenth where commits are packed.
@@ -14,9 +10,12 @@ const WHOLE_FROM_BYTES = 4 * 1024 * 1024
 export class HeldShare {
   #value = 1
 
-  /** Returns the share of a body of this many bytes, 0 to 1. */
+  /**
+   * Returns the share of a body of this many bytes, 0 to 1. One that is written alone counts whole, however well it can be packed:
+   * a flood of them would occupy edges and workers long before it fills Redis.
+   */
   of(bytes: number): number {
-    return bytes > WHOLE_FROM_BYTES ? 1 : this.#value
+    return bytes > LARGE_FRAME_BYTES ? 1 : this.#value
   }
 
   /** Takes a commit into account, by its size before it was packed. */

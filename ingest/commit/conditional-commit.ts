@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
-import { writeInPieces } from '../../shared/queue/large-values.ts'
+import { LARGE_FRAME_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
 import {
   appendFrame,
   beginPayload,
@@ -14,8 +14,7 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Placement } from '../admission/queue-shares.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
-import { type CommitOutcome, type Condition, type ConfirmedCommit, FencedCommit } from './fenced-commit.ts'
-import { LARGE_FRAME_BYTES } from './large-commit.ts'
+import { type CommitOutcome, type Condition, FencedCommit } from './fenced-commit.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** Accepts frames one by one, where Redis decides whether a frame is accepted. */
@@ -56,7 +55,7 @@ export interface ConditionalCommitOptions {
   /** Returns the priority of a bulk job whose surface has this much (`SurfaceShare.held`). */
   readonly priorityOf: (held: number) => number
   /** Called after each confirmed write. */
-  readonly onCommit?: (commit: ConfirmedCommit) => void
+  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
 
 /**
@@ -93,8 +92,7 @@ export function createConditionalCommit(
     }
     const outcome = await (commits[lane] as FencedCommit).write(jobId, content, options.timeoutMs, condition)
     memory.giveBack(payload)
-    const bytes = payload.length
-    options.onCommit?.({ frames: 1, bytes, heldBytes: bytes, durationMs: performance.now() - startedAt })
+    options.onCommit?.(1, payload.length, performance.now() - startedAt)
     return outcome
   }
 

@@ -20,16 +20,6 @@ import { createJobWriter, type JobWriter, type NewJob } from './job-writer.ts'
 import type { ReplicaWait, Transaction } from './redis-transaction.ts'
 import { respCommandBefore, respEval, respEvalSha, respScript } from './resp.ts'
 
-/** A commit that Redis has confirmed. */
-export interface ConfirmedCommit {
-  readonly frames: number
-  /** Size of its payload, and the part of it that Redis holds if it was packed. */
-  readonly bytes: number
-  readonly heldBytes: number
-  /** From its write until its confirmation. */
-  readonly durationMs: number
-}
-
 /** The collaborators of a fenced commit. `redis` is a producer's connection (`connectProducer`). */
 export interface FencedCommitDeps {
   readonly redis: Redis

@@ -1,12 +1,12 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AnswerableRequest } from '../../shared/http/route.ts'
+import { LARGE_FRAME_BYTES } from '../../shared/queue/large-values.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { QueueShares } from '../admission/queue-shares.ts'
 import { createFrameSink, NOT_STORED } from './frame-sink.ts'
 import type { WaitingRequest } from './group.ts'
-import { LARGE_FRAME_BYTES } from './large-commit.ts'
 
 const REPLY = { status: 200, body: 'stored' }
 const FULL: Problem = { code: 'INGEST_BACKPRESSURE', message: 'full' }

@@ -2,6 +2,7 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
 import { ANSWERED, type AnswerableRequest, type Reply } from '../../shared/http/route.ts'
 import type { DurabilityWatch } from '../../shared/queue/durability-watch.ts'
+import { LARGE_FRAME_BYTES } from '../../shared/queue/large-values.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -11,7 +12,7 @@ import type { CommitFailures } from './commit-failures.ts'
 import { NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import type { WaitingRequest } from './group.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { LARGE_FRAME_BYTES, type LargeCommit } from './large-commit.ts'
+import type { LargeCommit } from './large-commit.ts'
 
 /** One queue as a route sees it: the queue refuses a request, or accepts its frame. */
 export interface FrameSink {

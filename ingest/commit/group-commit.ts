@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import { hourOf } from './accept-script.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
-import { type ConfirmedCommit, NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
+import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
 import { Group, type WaitingRequest } from './group.ts'
 import type { CommitSize } from './open-job.ts'
 import {
@@ -45,8 +45,8 @@ export interface GroupCommitOptions {
   readonly timeoutMs: number
   /** Returns the priority of a job whose most loaded surface has this much (`SurfaceShare.held`). For the bulk lane. */
   readonly priorityOf?: (held: number) => number
-  /** Called after each confirmed commit. */
-  readonly onCommit?: (commit: ConfirmedCommit) => void
+  /** Called after each confirmed commit. Redis holds `heldBytes` of its bytes, fewer if it was packed. */
+  readonly onCommit?: (frames: number, bytes: number, durationMs: number, heldBytes: number) => void
 }
 
 /** The least time of a commit, even if its frames waited for slow commits. A client waits this much longer at most. */
@@ -192,8 +192,7 @@ export class GroupCommit {
     if (bytes > MAX_JOINED_BYTES) await commit.write(newJobId(), content, this.#timeLeft(deadline, writer))
     else await this.#joinOrCreate(content, group, writer)
     if (!target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
-    const durationMs = performance.now() - startedAt
-    this.#options.onCommit?.({ frames, bytes, heldBytes: payload.length, durationMs })
+    this.#options.onCommit?.(frames, bytes, performance.now() - startedAt, payload.length)
   }
 
   async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group, writer: PartitionWriter): Promise<void> {

@@ -15,13 +15,10 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
-import { type ConfirmedCommit, NOT_KNOWN_DURABLE } from './fenced-commit.ts'
+import { NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import type { WaitingRequest } from './group.ts'
 import { type PartitionTargets, PartitionTurns, type PartitionWriter } from './partitions/partition-writer.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
-
-/** A frame of more bytes is written in pieces, apart from the group commits, so that Redis serves others in between. */
-export const LARGE_FRAME_BYTES = 4 * 1024 * 1024
 
 /** Time for each piece beyond that of the commit. A piece takes about 10 ms on a quiet machine. */
 const PIECE_MS = 250
@@ -47,7 +44,7 @@ export interface LargeCommitOptions {
   /** Returns the priority of a job whose surface has this much (`SurfaceShare.held`). */
   readonly priorityOf: (held: number) => number
   /** Called after each confirmed commit. */
-  readonly onCommit?: (commit: ConfirmedCommit) => void
+  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
 
 /** Writes frames over 4 MiB, each in a payload of its own, to the bulk lane of a queue. */
@@ -107,8 +104,7 @@ export class LargeCommit {
     const { timeoutMs, priorityOf, onCommit } = this.#options
     const startedAt = performance.now()
     const jobId = newJobId()
-    const packed = isPlain ? await packPayload(payload) : payload
-    await this.#sendPieces(jobId, packed, writer)
+    await this.#sendPieces(jobId, isPlain ? await packPayload(payload) : payload, writer)
     const content = {
       payload: undefined,
       bytes: payload.length,
@@ -121,8 +117,7 @@ export class LargeCommit {
     if (!writer.target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
     // A payload whose write failed may still be in the socket, so only memory of a confirmed one is used again.
     this.#deps.memory.giveBack(payload)
-    const durationMs = performance.now() - startedAt
-    onCommit?.({ frames: 1, bytes: payload.length, heldBytes: packed.length, durationMs })
+    onCommit?.(1, payload.length, performance.now() - startedAt)
   }
 
   /** Each piece has the timeout of the connection's commands, and all of them together have one by their size. */

@@ -6,6 +6,9 @@ import type { Redis } from 'ioredis'
  */
 export const PIECE_BYTES = 1024 * 1024
 
+/** A body of more bytes is written in pieces, apart from the group commits, so that Redis serves others in between. */
+export const LARGE_FRAME_BYTES = 4 * 1024 * 1024
+
 /** How long the pieces of a value may take to arrive. A value that is not a payload by then is deleted. */
 const ARRIVAL_LIFETIME_S = 120
 

@@ -135,7 +135,12 @@ async function symbolicate(
     if (manifest !== undefined) return 'no_map'
     return stack.serviceVersion === '' ? 'no_version' : 'no_release'
   }
-  const resolved = frames.map((frame, i) => present(frame, originals[i], originals[i + 1], reasonOf(frame, found[i])))
+  const presented = frames.map((frame, i) => {
+    const original = originals[i]
+    return original === undefined
+      ? presentAsSent(frame, reasonOf(frame, found[i]))
+      : presentResolved(frame, original, originals[i + 1])
+  })
   const used = found.find((_, i) => originals[i] !== undefined)
   return {
     workspaceId: owner.workspaceId,
@@ -150,7 +155,7 @@ async function symbolicate(
     sequence: Math.max(manifest?.manifest.sequence ?? 0, ...found.map(map => map?.sequence ?? 0)),
     frameCount: frames.filter(isMappable).length,
     resolvedFrameCount: originals.filter(original => original !== undefined).length,
-    frames: JSON.stringify(resolved),
+    frames: JSON.stringify(presented),
   }
 }
 
@@ -195,20 +200,17 @@ async function trace(
   return { originals, unusable }
 }
 
-/**
- * Describes a frame. If the source is missing, the function gets the name that its caller uses. `reason` counts if it has no
- * original position.
- */
-function present(
+function presentAsSent(frame: StackFrame, reason: UnresolvedReason | undefined): FindingFrame {
+  const sent = sentPosition(frame)
+  return { ...sent, resolved: false, ...(reason && { unresolvedReason: reason }), generated: sent }
+}
+
+/** Describes a frame. If the source is missing, the function gets the name that its caller uses. */
+function presentResolved(
   generated: StackFrame,
-  original: OriginalPosition | undefined,
+  original: OriginalPosition,
   caller: OriginalPosition | undefined,
-  reason: UnresolvedReason | undefined,
 ): FindingFrame {
-  const sent = { function: generated.function, file: generated.file, line: generated.line, column: generated.column }
-  if (original === undefined) {
-    return { ...sent, resolved: false, ...(reason && { unresolvedReason: reason }), generated: sent }
-  }
   return {
     function: original.function ?? caller?.name ?? generated.function,
     file: original.file,
@@ -216,6 +218,10 @@ function present(
     column: original.column,
     ...(original.sourceLine === undefined ? {} : { sourceLine: original.sourceLine }),
     resolved: true,
-    generated: sent,
+    generated: sentPosition(generated),
   }
+}
+
+function sentPosition({ function: name, file, line, column }: StackFrame): FindingFrame['generated'] {
+  return { function: name, file, line, column }
 }
