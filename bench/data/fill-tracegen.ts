@@ -121,8 +121,8 @@ function spansQuery({ day, first, count, beganMs }: Block): string {
       span_start + if(isParent, ${TRACEGEN_SPANS - 1} * ${CHILD_NANOS} + seed % 19997, 55000 + seed % 9001) AS end_time_unix_nano,
       if(isParent, map('peer.service', 'tracegen-server', 'peer.host.ipv4', '1.1.1.1'),
         mapFromArrays(
-          arrayMap(i -> concat('attr_', leftPad(toString((attribute + i) % ${KEYS}), 2, '0')), range(${ATTRIBUTES})),
-          arrayMap(i -> concat('val_', leftPad(toString((attribute + i) % ${VALUES}), 2, '0')), range(${ATTRIBUTES}))))
+          arrayMap(i -> printf('attr_%02d', (attribute + i) % ${KEYS}), range(${ATTRIBUTES})),
+          arrayMap(i -> printf('val_%02d', (attribute + i) % ${VALUES}), range(${ATTRIBUTES}))))
         AS attributes,
       arrayResize([1], length(attributes), 1) AS attribute_types
     FROM (

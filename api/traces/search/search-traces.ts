@@ -1,8 +1,5 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import {
-  selectMatchingTraces,
-  selectTracesOfAttribute,
-} from '../../../clickhouse/queries/traces/search/select-matching-traces.ts'
+import { selectMatchingTraces } from '../../../clickhouse/queries/traces/search/select-matching-traces.ts'
 import {
   selectTraceCandidates,
   type TracePosition,
@@ -13,6 +10,7 @@ import {
 } from '../../../clickhouse/queries/traces/search/select-trace-totals.ts'
 import { spanCondition, type TraceFilter } from '../../../clickhouse/queries/traces/search/trace-filter.ts'
 import type { BoundCondition } from '../../../clickhouse/select.ts'
+import { findRareValue } from './find-rare-value.ts'
 
 /** Selects a page of traces. */
 export interface TraceSearch {
@@ -33,8 +31,6 @@ export interface FoundTraces {
 
 /** Candidates that are looked at for one page, after as many as the page has room for. Each costs 8,192 rows of spans. */
 const MORE_CANDIDATES = [100, 300, 600]
-/** A value of an attribute is rare if no more traces have it. */
-const RARE_TRACES = 2_000
 
 /**
  * Searches traces. It looks at the newest candidates, and at older ones while the page has room. If few of the first have the
@@ -43,16 +39,16 @@ const RARE_TRACES = 2_000
  */
 export async function searchTraces(
   client: ClickHouseClient,
-  { workspaceId, filter, after, limit, nowMs }: TraceSearch,
+  search: TraceSearch,
   signal: AbortSignal,
 ): Promise<FoundTraces> {
+  const { workspaceId, filter, after, limit, nowMs } = search
   const condition = spanCondition(filter)
   const traces: TraceTotalsRow[] = []
   let position = after
-  let traceIds: readonly string[] | undefined
   for (const [round, candidates] of [limit, ...MORE_CANDIDATES].entries()) {
-    const search = { workspaceId, filter, after: position, traceIds, limit: candidates, nowMs }
-    const { found, next } = await selectTraceCandidates(client, search, signal)
+    const more = { workspaceId, filter, after: position, traceIds: undefined, limit: candidates, nowMs }
+    const { found, next } = await selectTraceCandidates(client, more, signal)
     const matching = await thatMatch(client, { workspaceId, found, condition }, signal)
     const shown = matching.slice(0, limit - traces.length)
     traces.push(...(await totalsOf(client, workspaceId, shown, signal)))
@@ -60,8 +56,11 @@ export async function searchTraces(
     if (position === undefined || traces.length === limit) break
     // Asked once: a value that is frequent stays so, and the answer costs more than a round.
     if (round === 0 && condition !== undefined && filter.attribute !== undefined) {
-      traceIds = await rareTraces(client, { workspaceId, condition, fromNano: filter.fromNano }, signal)
-      if (traceIds?.length === 0) return { traces, next: undefined }
+      const rest = { ...search, after: position, limit: limit - traces.length }
+      const rare = await findRareValue(client, rest, condition, signal)
+      traces.push(...(await totalsOf(client, workspaceId, rare.found, signal)))
+      position = rare.next
+      if (position === undefined || !rare.isFrequent) break
     }
   }
   return { traces, next: position }
@@ -92,14 +91,4 @@ async function totalsOf(
   const rows = await selectTraceTotals(client, { workspaceId, traceIds }, signal)
   const rowOf = new Map(rows.map(row => [row.traceId, row]))
   return traceIds.flatMap(traceId => rowOf.get(traceId) ?? [])
-}
-
-/** Returns all traces with a span that meets the condition, or undefined if they are many. */
-async function rareTraces(
-  client: ClickHouseClient,
-  search: { workspaceId: string; condition: BoundCondition; fromNano: bigint },
-  signal: AbortSignal,
-): Promise<readonly string[] | undefined> {
-  const found = await selectTracesOfAttribute(client, { ...search, limit: RARE_TRACES + 1 }, signal)
-  return found.length > RARE_TRACES ? undefined : found
 }

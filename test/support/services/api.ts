@@ -150,6 +150,8 @@ export interface StoredSpan {
   sessionId?: string
   httpRoute?: string
   httpStatusCode?: number
+  /** All of them are texts. */
+  attributes?: Readonly<Record<string, string>>
   /** Ids of the findings of its exceptions, one after the other. */
   findingIds?: string
   /** Time of arrival in Unix milliseconds. */
@@ -175,22 +177,24 @@ export async function insertSpans(client: ClickHouseClient, spans: readonly Stor
     sessionId: '',
     httpRoute: '',
     httpStatusCode: 0,
+    attributes: {},
     findingIds: '',
     receivedAt: Date.now(),
     ...span,
   }))
   const columns = `workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind, service_name,
     start_time_unix_nano, end_time_unix_nano, status_code, status_message, session_id, http_route, http_status_code,
-    finding_ids`
+    attributes, attribute_types, finding_ids`
   const structure = `workspaceId String, surfaceId String, receivedAt Int64, traceId String, spanId String,
     parentSpanId String, name String, kind UInt8, serviceName String, startTimeUnixNano UInt64, endTimeUnixNano UInt64, statusCode UInt8,
-    statusMessage String, sessionId String, httpRoute String, httpStatusCode UInt16, findingIds String`
+    statusMessage String, sessionId String, httpRoute String, httpStatusCode UInt16,
+    attributes Map(String, String), findingIds String`
   await insertRows(
     client,
     `INSERT INTO spans (${columns})
      SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), unhex(traceId), unhex(spanId),
        unhex(parentSpanId), name, kind, serviceName, startTimeUnixNano, endTimeUnixNano, statusCode, statusMessage, sessionId, httpRoute,
-       httpStatusCode, findingIds
+       httpStatusCode, attributes, arrayResize(['string'], length(attributes), 'string'), findingIds
      FROM input('${structure}')`,
     rows,
   )

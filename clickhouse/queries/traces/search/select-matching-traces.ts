@@ -22,25 +22,45 @@ export async function selectMatchingTraces(
   return rows.map(({ traceId }) => traceId)
 }
 
+/** Days of arrival, as numbers of days since 1970. */
+export interface ArrivalDays {
+  readonly from: number
+  /** Exclusive, or undefined for all later ones. */
+  readonly to: number | undefined
+}
+
 /**
- * Returns up to `limit` traces with a span that meets a condition on an attribute and that arrived on the day of `fromNano`, the
- * day before it, or later. The index of attributes leaves few rows to read if the value is rare (docs/decisions/031).
+ * Returns up to `limit` traces with a span that meets a condition on an attribute and that arrived on these days. The index of
+ * attributes leaves few rows to read if the value is rare (docs/decisions/031).
  */
 export async function selectTracesOfAttribute(
   client: ClickHouseClient,
-  search: { workspaceId: string; condition: BoundCondition; fromNano: bigint; limit: number },
+  search: { workspaceId: string; condition: BoundCondition; days: ArrivalDays; limit: number },
   signal: AbortSignal,
 ): Promise<string[]> {
-  const { workspaceId, condition, fromNano, limit } = search
-  const fromDay = new Date(Math.max(Number(fromNano / 1_000_000n) - DAY_MS, 0)).toISOString().slice(0, 10)
+  const { workspaceId, condition, days, limit } = search
+  const conditions = [
+    'workspace_id = {workspaceId: String}',
+    condition.sql,
+    'toDate(received_at) >= {fromDay: Date}',
+    ...(days.to === undefined ? [] : ['toDate(received_at) < {toDay: Date}']),
+  ]
   const rows = await selectRows<{ traceId: string }>(client, {
     query: `
       SELECT DISTINCT lower(hex(trace_id)) AS traceId FROM spans
-      WHERE workspace_id = {workspaceId: String} AND ${condition.sql}
-        AND toDate(received_at) >= {fromDay: Date}
-      LIMIT {limit: UInt32}`,
-    params: { ...condition.params, workspaceId, fromDay, limit },
+      WHERE ${conditions.join(' AND ')} LIMIT {limit: UInt32}`,
+    params: {
+      ...condition.params,
+      workspaceId,
+      fromDay: dateOf(days.from),
+      toDay: dateOf(days.to ?? days.from),
+      limit,
+    },
     signal,
   })
   return rows.map(({ traceId }) => traceId)
+}
+
+function dateOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10)
 }

@@ -190,6 +190,39 @@ describe('GET /v3/traces', () => {
     expect(idsOf(last)).toEqual([nameOf(5)])
   })
 
+  it('finds a rare attribute days before the newest traces, also in spans that arrived before or after the others', async () => {
+    const { store, list } = await newWorkspace()
+    const attributes = { needle: 'yes' }
+    for (let i = 0; i < 4; i++) await store([ago(60_000 + i)])
+    const stored: string[] = []
+    for (const days of [0.1, 1.4, 1.6, 3.2, 7.5, 7.6, 13, 22]) {
+      stored.push(await store([{ ...ago(days * DAY_MS), attributes }]))
+      await store([ago(days * DAY_MS + 1_000)])
+    }
+    // Of a place in the list of nine days ago, one part of it arrived just now.
+    const late = { ...ago(9 * DAY_MS), receivedAt: Date.now() }
+    stored.splice(6, 0, await store([{ ...late, attributes }]))
+    // Its newest span arrived on another day than the one with the attribute.
+    const lasting = await store([{ ...ago(5.6 * DAY_MS), attributes }])
+    await store([{ ...ago(4.7 * DAY_MS), spanId: id(9) }], lasting)
+    stored.splice(4, 0, lasting)
+    expect(idsOf(await list({ attribute: 'needle=yes', limit: '100' }))).toEqual(stored)
+    const seen: string[] = []
+    let cursor: string | null | undefined
+    do {
+      const page = await list({ attribute: 'needle=yes', limit: '3', ...(cursor && { cursor }) })
+      seen.push(...idsOf(page))
+      cursor = page.nextCursor
+    } while (cursor !== null)
+    expect(seen).toEqual(stored)
+    const from = new Date(Date.now() - 8 * DAY_MS).toISOString()
+    expect(idsOf(await list({ attribute: 'needle=yes', limit: '2', from }))).toEqual(stored.slice(0, 2))
+    expect(idsOf(await list({ attribute: 'needle=yes', limit: '4', service: 'shop', from }))).toEqual(
+      stored.slice(0, 4),
+    )
+    expect(idsOf(await list({ attribute: 'needle=yes', from }))).toEqual(stored.slice(0, 7))
+  })
+
   it('shows each trace once over the pages, also if it was stored in parts or at the same time as others', async () => {
     const { store, list } = await newWorkspace()
     const stored: string[] = []
