@@ -49,16 +49,20 @@ export async function searchTraces(
   for (const [round, candidates] of [limit, ...MORE_CANDIDATES].entries()) {
     const more = { workspaceId, filter, after: position, traceIds: undefined, limit: candidates, nowMs }
     const { found, next } = await selectTraceCandidates(client, more, signal)
-    const matching = await thatMatch(client, { workspaceId, found, condition }, signal)
-    const shown = matching.slice(0, limit - traces.length)
-    traces.push(...(await totalsOf(client, workspaceId, shown, signal)))
+    const room = limit - traces.length
+    // Of candidates that all have room, the totals are read at once with the condition.
+    const isMatched = found.length > room
+    const matching = isMatched ? await thatMatch(client, { workspaceId, found, condition }, signal) : found
+    const shown = matching.slice(0, room)
+    const unmatched = isMatched ? undefined : condition
+    traces.push(...(await totalsOf(client, { workspaceId, shown, condition: unmatched }, signal)))
     position = shown.length < matching.length ? shown.at(-1) : next
     if (position === undefined || traces.length === limit) break
     // Asked once: a value that is frequent stays so, and the answer costs more than a round.
     if (round === 0 && condition !== undefined && filter.attribute !== undefined) {
       const rest = { ...search, after: position, limit: limit - traces.length }
       const rare = await findRareValue(client, rest, condition, signal)
-      traces.push(...(await totalsOf(client, workspaceId, rare.found, signal)))
+      traces.push(...(await totalsOf(client, { workspaceId, shown: rare.found, condition: undefined }, signal)))
       position = rare.next
       if (position === undefined || !rare.isFrequent) break
     }
@@ -79,16 +83,22 @@ async function thatMatch(
   return found.filter(({ traceId }) => matching.has(traceId))
 }
 
-/** Returns the totals of traces in their order. Traces whose spans were deleted have none. */
+/** Returns the totals of those traces that have a span which meets the condition, in their order. */
 async function totalsOf(
   client: ClickHouseClient,
-  workspaceId: string,
-  shown: readonly TracePosition[],
+  { workspaceId, shown, condition }: ShownTraces,
   signal: AbortSignal,
 ): Promise<TraceTotalsRow[]> {
   if (shown.length === 0) return []
   const traceIds = shown.map(({ traceId }) => traceId)
-  const rows = await selectTraceTotals(client, { workspaceId, traceIds }, signal)
+  const rows = await selectTraceTotals(client, { workspaceId, traceIds, condition }, signal)
   const rowOf = new Map(rows.map(row => [row.traceId, row]))
   return traceIds.flatMap(traceId => rowOf.get(traceId) ?? [])
+}
+
+interface ShownTraces {
+  readonly workspaceId: string
+  readonly shown: readonly TracePosition[]
+  /** Undefined if all of them are known to meet it. */
+  readonly condition: BoundCondition | undefined
 }

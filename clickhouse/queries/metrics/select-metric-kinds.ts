@@ -26,6 +26,7 @@ export interface MetricDetailsRow extends MetricKindRow {
 /** Most kinds of one metric. */
 const KINDS_MAX = 10
 
+/** Texts are made of the groups, because making them of each point takes longer than reading it. */
 const COLUMNS = `
   CAST(metric_name, 'String') AS name, toString(type) AS typeName, leftUTF8(unit, ${UNIT_CHARACTERS}) AS unitText,
   toString(aggregation_temporality) AS temporality, is_monotonic AS isMonotonic, max(time_unix_nano) AS lastNano`
@@ -71,7 +72,7 @@ function selectKinds(
   const query = `
     SELECT ${COLUMNS} ${details} FROM metric_points
     WHERE ${points.sql} AND metric_name IN {names: Array(String)}
-    GROUP BY name, typeName, unitText, temporality, isMonotonic
+    GROUP BY metric_name, type, unitText, aggregation_temporality, is_monotonic
     ORDER BY lastNano DESC, typeName, unitText, temporality, isMonotonic LIMIT ${KINDS_MAX} BY name`
   return selectRows<Row>(client, {
     query,

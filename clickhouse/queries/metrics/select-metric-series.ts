@@ -55,9 +55,9 @@ export function selectMetricSeries(
   const conditions = [
     points.sql,
     'metric_name = {name: String}',
-    'toString(type) = {type: String}',
+    'type = {type: String}',
     `leftUTF8(unit, ${UNIT_CHARACTERS}) = {unit: String}`,
-    'toString(aggregation_temporality) IN {temporalities: Array(String)}',
+    'aggregation_temporality IN {temporalities: Array(String)}',
     'is_monotonic = {isMonotonic: UInt8}',
     IS_RECORDED,
     ...filters.map(([label], i) => `${labelColumn(label, `filterKey${i}`)} = {filterValue${i}: String}`),

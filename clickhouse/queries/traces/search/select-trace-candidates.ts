@@ -63,12 +63,38 @@ const earlier = (a: bigint, b: bigint) => (a < b ? a : b)
 /** In the order of a list, rows after a position are smaller than it. */
 const POSITION = '({atUnixNano: UInt64}, toFixedString(unhex({traceId: String}), 16))'
 
-function selectSince(
+/**
+ * Rows that are read for each trace of a page, which has one for each service and inserted block. To sort the first rows of an hour
+ * takes a fifth of the time of grouping all of them (100,000 traces), and no memory for each trace.
+ */
+const ROWS_PER_TRACE = 20
+
+async function selectSince(
   client: ClickHouseClient,
-  { workspaceId, filter, after, traceIds, limit }: CandidateSearch,
+  search: CandidateSearch,
   sinceNano: bigint,
   signal: AbortSignal,
 ): Promise<TracePosition[]> {
+  const rows = search.limit * ROWS_PER_TRACE
+  const found = await selectOfRows(client, search, sinceNano, rows, signal)
+  const isComplete = found.length === search.limit || found.reduce((sum, { count }) => sum + Number(count), 0) < rows
+  const traces = isComplete ? found : await selectOfRows(client, search, sinceNano, undefined, signal)
+  return traces.map(({ traceId, atUnixNano }) => ({ traceId, atUnixNano }))
+}
+
+interface PlacedTrace extends TracePosition {
+  /** Rows of the trace. */
+  readonly count: string
+}
+
+/** Returns the traces of the newest rows, or of all. */
+function selectOfRows(
+  client: ClickHouseClient,
+  { workspaceId, filter, after, traceIds, limit }: CandidateSearch,
+  sinceNano: bigint,
+  rows: number | undefined,
+  signal: AbortSignal,
+): Promise<PlacedTrace[]> {
   const condition = candidateCondition(filter)
   const conditions = [
     condition.sql,
@@ -80,12 +106,13 @@ function selectSince(
       ? []
       : ['last_start_unix_nano <= {atUnixNano: UInt64}', `(last_start_unix_nano, trace_id) < ${POSITION}`]),
   ]
+  const newest = rows === undefined ? '' : 'ORDER BY last_start_unix_nano DESC, trace_id DESC LIMIT {rows: UInt32}'
   const query = `
-    SELECT lower(hex(trace_id)) AS traceId, max(last_start_unix_nano) AS atUnixNano FROM trace_services
-    WHERE ${conditions.join(' AND ')}
+    SELECT lower(hex(trace_id)) AS traceId, max(last_start_unix_nano) AS atUnixNano, count() AS count
+    FROM (SELECT trace_id, last_start_unix_nano FROM trace_services WHERE ${conditions.join(' AND ')} ${newest})
     GROUP BY trace_id ORDER BY atUnixNano DESC, trace_id DESC LIMIT {limit: UInt32}`
-  const params = { workspaceId, ...condition.params, sinceNano: String(sinceNano), traceIds, limit, ...after }
-  return selectRows<TracePosition>(client, { query, params, signal })
+  const params = { workspaceId, ...condition.params, sinceNano: String(sinceNano), traceIds, limit, rows, ...after }
+  return selectRows<PlacedTrace>(client, { query, params, signal })
 }
 
 /** Returns which of the traces have a row at or before a position in the order of the list. */

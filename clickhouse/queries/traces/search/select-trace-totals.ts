@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '../../../client.ts'
-import { selectRows } from '../../../select.ts'
+import { type BoundCondition, selectRows } from '../../../select.ts'
 import { TRACE_READ_SETTINGS } from '../span-row.ts'
 import { IN_TRACE_IDS } from './trace-filter.ts'
 
@@ -19,6 +19,14 @@ export interface TraceTotalsRow {
   readonly first: readonly [spanId: string, parentSpanId: string, name: string, serviceName: string]
 }
 
+/** Selects traces. */
+export interface MatchedTraces {
+  readonly workspaceId: string
+  readonly traceIds: readonly string[]
+  /** Which one of the spans must meet, or undefined. */
+  readonly condition: BoundCondition | undefined
+}
+
 /** Most services that a list names of a trace. */
 export const SERVICES_MAX = 20
 const NAME_CHARACTERS = 256
@@ -30,10 +38,10 @@ const NO_SPAN = "toFixedString('', 8)"
  */
 const PRECISION = 20
 
-/** Returns the totals of the traces that have spans, in no order. All of their spans are read. */
+/** Returns the totals of the traces that have a span which meets the condition, in no order. All of their spans are read. */
 export function selectTraceTotals(
   client: ClickHouseClient,
-  { workspaceId, traceIds }: { workspaceId: string; traceIds: readonly string[] },
+  { workspaceId, traceIds, condition }: MatchedTraces,
   signal: AbortSignal,
 ): Promise<TraceTotalsRow[]> {
   const first = `(lower(hex(span_id)), lower(hex(parent_span_id)), leftUTF8(name, ${NAME_CHARACTERS}),
@@ -47,8 +55,8 @@ export function selectTraceTotals(
              uniqCombined64(${PRECISION})(service_name) AS serviceCount,
              argMin(${first}, (parent_span_id != ${NO_SPAN}, start_time_unix_nano, span_id)) AS first
       FROM spans WHERE workspace_id = {workspaceId: String} AND ${IN_TRACE_IDS}
-      GROUP BY trace_id`,
-    params: { workspaceId, traceIds },
+      GROUP BY trace_id ${condition === undefined ? '' : `HAVING countIf(${condition.sql}) > 0`}`,
+    params: { ...condition?.params, workspaceId, traceIds },
     signal,
     settings: TRACE_READ_SETTINGS,
   })

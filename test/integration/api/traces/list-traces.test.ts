@@ -245,6 +245,14 @@ describe('GET /v3/traces', () => {
     expect(seen[0]).toBe(stored[0])
   })
 
+  it('shows the traces behind one that has more services than the first rows of a page', async () => {
+    const { store, list } = await newWorkspace()
+    const older = await store([ago(9_000)])
+    const wide = await store(Array.from({ length: 50 }, (_, i) => ({ ...ago(1_000 + i), serviceName: `service ${i}` })))
+    expect(idsOf(await list({ limit: '2' }))).toEqual([wide, older])
+    expect(idsOf(await list({ limit: '2', name: `span ${id(1)}`, status: 'UNSET' }))).toEqual([wide, older])
+  })
+
   it('finds traces by their time, over days, and puts a start in the future to its arrival', async () => {
     const { store, list } = await newWorkspace()
     const [now, past] = [Date.now(), Date.now() - 3 * DAY_MS]
