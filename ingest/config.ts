@@ -28,7 +28,10 @@ export const ingestConfigSchema = z.object({
   QUEUE_MAX_COST: count(4 * 1024 * 1024 * 1024),
   /** The most requests per queue that are accepted and not yet stored: each costs at least this part of QUEUE_MAX_COST. */
   QUEUE_MAX_PAYLOADS: count(500_000),
-  /** The most bytes per queue that Redis holds of these requests: each costs at least this part of QUEUE_MAX_COST. */
+  /**
+   * The most bytes per queue that Redis holds of these requests, as estimated from recent commits: each costs at least this part of
+   * QUEUE_MAX_COST.
+   */
   QUEUE_MAX_BYTES: count(1024 * 1024 * 1024),
   /**
    * Partitions that this process spreads its commits over, each of which is in one slot of a Redis Cluster. One is enough for

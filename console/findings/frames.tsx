@@ -1,9 +1,9 @@
 import type { FindingFrame } from '../api/generated/client.ts'
 
-/** Why frames are as they were sent. */
+/** Why frames were as they were sent when their stack was resolved last. */
 const REASONS: Readonly<Record<NonNullable<FindingFrame['unresolvedReason']>, string>> = {
   no_version: 'The exception names no version (service.version), and no source map has the debug id of this file.',
-  no_release: 'No release of this version has completed its source maps.',
+  no_release: 'No release of this version had completed its source maps when the stack was resolved.',
   no_map: 'The release of this version has no source map for this file.',
   unusable_map: 'The source map of this file is missing, or cannot be parsed within its limits.',
   no_position: 'The source map of this file has nothing at this position.',
@@ -16,7 +16,7 @@ export function Frames({ frames }: { readonly frames: readonly FindingFrame[] })
   }
   return (
     <>
-      {frames.some(({ unresolvedReason }) => unresolvedReason !== undefined) && (
+      {frames.some(isBuiltAsSent) && (
         <p class="quiet">
           <code>penstock sourcemaps upload</code> adds the maps of a build. Exceptions of the last 24 hours are resolved
           again when their maps arrive.
@@ -29,7 +29,7 @@ export function Frames({ frames }: { readonly frames: readonly FindingFrame[] })
               <span class="function">{frame.function || '(anonymous)'}</span>
               <span class="file">{positionOf(frame)}</span>
               {frame.resolved && <span class="tag">source map</span>}
-              {frame.unresolvedReason && <span class="tag doubt">as sent</span>}
+              {isBuiltAsSent(frame) && <span class="tag doubt">as sent</span>}
             </div>
             {frame.sourceLine !== undefined && (
               <pre class="source">
@@ -38,12 +38,22 @@ export function Frames({ frames }: { readonly frames: readonly FindingFrame[] })
               </pre>
             )}
             {frame.resolved && <div class="quiet">sent as {positionOf(frame.generated)}</div>}
-            {frame.unresolvedReason && <div class="quiet">{REASONS[frame.unresolvedReason]}</div>}
+            {isBuiltAsSent(frame) && <div class="quiet">{reasonOf(frame)}</div>}
           </li>
         ))}
       </ol>
     </>
   )
+}
+
+/** Reports whether a frame is of a script that a build has made, at the position that was sent. Code of servers often has no build. */
+function isBuiltAsSent({ resolved, file, line, column }: FindingFrame): boolean {
+  return !resolved && line > 0 && (/^https?:/.test(file) || (line <= 5 && column > 200))
+}
+
+/** Stacks that were stored before version 0.3 have no reasons. */
+function reasonOf({ unresolvedReason }: FindingFrame): string {
+  return unresolvedReason === undefined ? 'No source map has resolved this frame.' : REASONS[unresolvedReason]
 }
 
 type Position = Pick<FindingFrame, 'file' | 'line' | 'column'>

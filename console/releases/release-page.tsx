@@ -68,9 +68,9 @@ function ReleaseFacts({ release }: { readonly release: ReleaseDetails }) {
 }
 
 /** Returns how many stack frames the maps have resolved. */
-function resolvedShare({ share, resolvedFrames, totalFrames }: ReleaseDetails['symbolication']): string {
-  if (share === null) return 'no exception of it has a stack'
-  return `${Math.floor(share * 100)} %, ${formatCount(resolvedFrames)} of ${counted(totalFrames, 'frame')}`
+function resolvedShare({ resolvedFrames, totalFrames }: ReleaseDetails['symbolication']): string {
+  if (totalFrames === 0) return 'no exception of it has a stack'
+  return `${Math.floor((100 * resolvedFrames) / totalFrames)} %, ${formatCount(resolvedFrames)} of ${counted(totalFrames, 'frame')}`
 }
 
 function SourceMaps({ release: { manifest } }: { readonly release: ReleaseDetails }) {

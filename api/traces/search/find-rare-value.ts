@@ -1,7 +1,11 @@
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { selectTracesOfAttribute } from '../../../clickhouse/queries/traces/search/select-matching-traces.ts'
+import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../../clickhouse/client.ts'
+import {
+  selectTracesOfAttribute,
+  type TracesOfAttribute,
+} from '../../../clickhouse/queries/traces/search/select-matching-traces.ts'
 import {
   selectTraceCandidates,
+  type TraceCandidates,
   type TracePosition,
 } from '../../../clickhouse/queries/traces/search/select-trace-candidates.ts'
 import type { TraceFilter } from '../../../clickhouse/queries/traces/search/trace-filter.ts'
@@ -10,6 +14,8 @@ import type { BoundCondition } from '../../../clickhouse/select.ts'
 const DAY_NANOS = 86_400_000_000_000n
 /** Days of arrival that are searched one after the other, the newest first, until the page is full. Older ones follow at once. */
 const PERIOD_DAYS = [2, 4, 8]
+/** Spans that arrive so many days after the first searched day are searched with it. Later ones are not. */
+const LATE_DAYS = 8
 /** A value is rare if no more traces have it in the searched days. */
 const RARE_TRACES = 2_000
 
@@ -34,8 +40,9 @@ export interface RareValueTraces {
 
 /**
  * Finds traces with a span that meets a condition on an attribute: their spans first, by the index of attributes, and then their
- * places in the list. A trace with a place in a day has a span that arrived on it or later, so that with the days after and
- * the one before, for a span that arrived earlier, all traces of the day are known.
+ * positions in the list. A trace with a position in a day has a span that arrived on it or later. With the days after, and the one
+ * before for a matching span that arrived earlier, all traces of the day are known, except those whose matching span arrived more than a
+ * day before or a week after it.
  */
 export async function findRareValue(
   client: ClickHouseClient,
@@ -47,15 +54,22 @@ export async function findRareValue(
   const known = new Set<string>()
   const found: TracePosition[] = []
   let position = after
-  let end: number | undefined
-  for (const days of [...PERIOD_DAYS, Infinity]) {
-    const from = Math.max((end ?? dayOf(BigInt(after.atUnixNano)) + 1) - days, firstDay)
-    const search = { workspaceId, condition, days: { from, to: end }, limit: RARE_TRACES + 1 }
-    for (const traceId of await selectTracesOfAttribute(client, search, signal)) known.add(traceId)
-    if (known.size > RARE_TRACES) return { found, next: position, isFrequent: true }
+  let before = dayOf(BigInt(after.atUnixNano)) + 1
+  for (const [round, days] of [...PERIOD_DAYS, Infinity].entries()) {
+    const from = Math.max(before - days, firstDay)
+    const search = {
+      workspaceId,
+      condition,
+      days: { from, to: round === 0 ? before + LATE_DAYS : before },
+      untilUnixNano: after.atUnixNano,
+      limit: RARE_TRACES + 1,
+    }
+    const traceIds = await unlessTooMuch(client, search, signal)
+    for (const traceId of traceIds ?? []) known.add(traceId)
+    if (traceIds === undefined || known.size > RARE_TRACES) return { found, next: position, isFrequent: true }
     const sinceNano = from === firstDay ? filter.fromNano : BigInt(from + 1) * DAY_NANOS
     const placed = { ...filter, fromNano: sinceNano }
-    const places = {
+    const positions = {
       workspaceId,
       filter: placed,
       after: position,
@@ -63,18 +77,34 @@ export async function findRareValue(
       limit: limit - found.length,
       nowMs,
     }
-    const page = await selectTraceCandidates(client, places, signal)
+    const page = known.size === 0 ? NONE : await selectTraceCandidates(client, positions, signal)
     found.push(...page.found)
     if (page.next !== undefined) return { found, next: page.next, isFrequent: false }
     if (from === firstDay) break
     position = { traceId: NO_TRACE, atUnixNano: String(sinceNano) }
-    end = from
+    before = from
   }
   return { found, next: undefined, isFrequent: false }
 }
 
-/** Before a trace at the same time, and so after all others of the list. */
+/** The last one of those with the same time in the list. */
 const NO_TRACE = '0'.repeat(32)
+const NONE: TraceCandidates = { found: [], next: undefined }
+
+/** Returns undefined if the search would read more than one may, which the value of a frequent attribute does. */
+async function unlessTooMuch(
+  client: ClickHouseClient,
+  search: TracesOfAttribute,
+  signal: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  try {
+    return await selectTracesOfAttribute(client, search, signal)
+  } catch (error) {
+    if ([OVER_LIMIT_CODES.rowsRead, OVER_LIMIT_CODES.bytesRead].some(code => isClickHouseCode(error, code)))
+      return undefined
+    throw error
+  }
+}
 
 function dayOf(unixNano: bigint): number {
   return Number(unixNano / DAY_NANOS)

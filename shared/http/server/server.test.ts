@@ -229,6 +229,7 @@ describe('the limit of held bodies', () => {
     const refused = await request(port, body)
     expect(refused).toMatchObject({ status: 429, body: 'try again' })
     expect(refused.headers['retry-after']).toBe('1')
+    expect(refused.headers['keep-alive']).toBe('timeout=10')
     waiting[0]?.(text('stored'))
     expect((await first.response()).body).toBe('stored')
     const second = new RawConnection(port).send(body)

@@ -25,8 +25,18 @@ export async function selectMatchingTraces(
 /** Days of arrival, as numbers of days since 1970. */
 export interface ArrivalDays {
   readonly from: number
-  /** Exclusive, or undefined for all later ones. */
-  readonly to: number | undefined
+  /** Exclusive. */
+  readonly to: number
+}
+
+/** Selects traces by an attribute. */
+export interface TracesOfAttribute {
+  readonly workspaceId: string
+  readonly condition: BoundCondition
+  readonly days: ArrivalDays
+  /** The latest time of a span, as in `trace_services`: its start, or its arrival if that was earlier. Unix ns, decimal. */
+  readonly untilUnixNano: string
+  readonly limit: number
 }
 
 /**
@@ -35,15 +45,16 @@ export interface ArrivalDays {
  */
 export async function selectTracesOfAttribute(
   client: ClickHouseClient,
-  search: { workspaceId: string; condition: BoundCondition; days: ArrivalDays; limit: number },
+  search: TracesOfAttribute,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const { workspaceId, condition, days, limit } = search
+  const { workspaceId, condition, days, untilUnixNano, limit } = search
   const conditions = [
     'workspace_id = {workspaceId: String}',
     condition.sql,
+    'least(start_time_unix_nano, toUInt64(toUnixTimestamp64Nano(received_at))) <= {untilUnixNano: UInt64}',
     'toDate(received_at) >= {fromDay: Date}',
-    ...(days.to === undefined ? [] : ['toDate(received_at) < {toDay: Date}']),
+    'toDate(received_at) < {toDay: Date}',
   ]
   const rows = await selectRows<{ traceId: string }>(client, {
     query: `
@@ -53,7 +64,8 @@ export async function selectTracesOfAttribute(
       ...condition.params,
       workspaceId,
       fromDay: dateOf(days.from),
-      toDay: dateOf(days.to ?? days.from),
+      toDay: dateOf(days.to),
+      untilUnixNano,
       limit,
     },
     signal,

@@ -42,19 +42,20 @@ export async function selectTraceCandidates(
   search: CandidateSearch,
   signal: AbortSignal,
 ): Promise<TraceCandidates> {
-  const { filter, after, limit, nowMs } = search
+  const { filter, after, traceIds, limit, nowMs } = search
   const now = BigInt(nowMs) * 1_000_000n
   const beginsAt = [now, filter.toNano, ...(after === undefined ? [] : [BigInt(after.atUnixNano)])].reduce(earlier)
   let found: TracePosition[] = []
-  for (const window of [...WINDOWS_NANOS, beginsAt]) {
+  // Few traces seldom fill a page within an hour.
+  for (const window of [...(traceIds === undefined ? WINDOWS_NANOS : []), beginsAt]) {
     const since = beginsAt - window > filter.fromNano ? beginsAt - window : filter.fromNano
     found = await selectSince(client, search, since, signal)
     if (found.length === limit || since === filter.fromNano) break
   }
   const next = found.length === limit ? found.at(-1) : undefined
   if (after === undefined || found.length === 0) return { found, next }
-  const traceIds = found.map(({ traceId }) => traceId)
-  const shown = await selectBefore(client, { ...search, after, traceIds }, signal)
+  const foundIds = found.map(({ traceId }) => traceId)
+  const shown = await selectBefore(client, { ...search, after, traceIds: foundIds }, signal)
   return { found: found.filter(({ traceId }) => !shown.has(traceId)), next }
 }
 

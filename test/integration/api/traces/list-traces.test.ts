@@ -223,6 +223,30 @@ describe('GET /v3/traces', () => {
     expect(idsOf(await list({ attribute: 'needle=yes', from }))).toEqual(stored.slice(0, 7))
   })
 
+  it('finds a rare attribute of an old day that thousands of newer traces have', async () => {
+    const { store, list, workspaceId } = await newWorkspace()
+    const attributes = { needle: 'yes' }
+    const old: string[] = []
+    for (let i = 0; i < 3; i++) old.push(await store([{ ...ago(12 * DAY_MS + i * 10_000), attributes }]))
+    for (let i = 0; i < 30; i++) await store([ago(12 * DAY_MS - 1_000 - i)])
+    await client.command({
+      query: `INSERT INTO spans (workspace_id, received_at, trace_id, span_id, name, service_name, start_time_unix_nano, end_time_unix_nano, attributes, attribute_types)
+              SELECT '${workspaceId}', now64(3) - toIntervalDay(9), unhex(concat(repeat('e', 28), leftPad(hex(number + 1), 4, '0'))), unhex('0000000000000001'), 'n', 'shop',
+                toUnixTimestamp64Nano(now64(9) - toIntervalDay(9)), toUnixTimestamp64Nano(now64(9) - toIntervalDay(9)), map('needle', 'yes'), ['string'] FROM numbers(3000)`,
+    })
+    const iso = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString()
+    expect(idsOf(await list({ attribute: 'needle=yes', from: iso(12.5), to: iso(11.5), limit: '10' }))).toEqual(old)
+    // A search that may not read the spans of the newer days goes on without the index.
+    for (let i = 0; i < 3; i++) await store([ago(13 * DAY_MS + i)])
+    const refusing = createClickHouse({ url, database: DATABASE, settings: { max_rows_to_read: '2000' } })
+    const deps = { clickhouse: refusing, traceSearches: new FairSlots({ slots: 1, waiting: 1 }), now: Date.now }
+    const query = listTracesQuerySchema.parse({ attribute: 'needle=no', to: iso(12.5), limit: '1' })
+    const deadline = AbortSignal.timeout(30_000)
+    const found = await readTracesPage(deps, { workspaceId, deadline, query })
+    await refusing.close()
+    expect(found).toMatchObject({ ok: true, value: { traces: [] } })
+  })
+
   it('shows each trace once over the pages, also if it was stored in parts or at the same time as others', async () => {
     const { store, list } = await newWorkspace()
     const stored: string[] = []
