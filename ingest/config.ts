@@ -35,7 +35,7 @@ export const ingestConfigSchema = z.object({
   QUEUE_MAX_BYTES: count(1024 * 1024 * 1024),
   /**
    * Partitions that this process spreads its commits over, each of which is in one slot of a Redis Cluster. One is enough for
-   * one Redis. Edges may have different numbers for as long as all workers know partitions (version 0.3).
+   * one Redis. Edges may have different numbers for as long as all workers know partitions, which those of 0.1.0 do not.
    */
   QUEUE_PARTITIONS: z.coerce.number().int().min(1).max(MAX_PARTITIONS).default(1),
   /** The share of Redis' maxmemory above which no request is accepted, because a full Redis stops the workers too. */

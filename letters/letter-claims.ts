@@ -9,7 +9,7 @@ import { TransientError } from '../shared/runtime/errors.ts'
 
 /**
  * Cost that a surface may have unfinished in a queue when a letter of it is replayed, and cost of all surfaces in that
- * queue: half a second and eight seconds of work. So a replay makes way for requests of clients, and takes what is left.
+ * queue: 0.1 and 1.8 s of work. So a replay makes way for requests of clients, and takes what is left.
  */
 const MAX_SURFACE_COST = 16 * 1024 * 1024
 const MAX_QUEUE_COST = 256 * 1024 * 1024

@@ -18,7 +18,7 @@ describe('npm run simulate', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^11,574,074 spans\/s as a mean of the day, 23,148,148 spans\/s at the peak\.$/m)
     for (const line of [
-      /^This needs \d+ installations\. One would need \d+ shards, of at most 64.*\.$/m,
+      /^This needs \d+ installations\. One would need \d+ shards, of at most 24.*\.$/m,
       /^ {2}All \d+ installations: \$[\d,]+ a month\.$/m,
       /^ {2}edge +\d/m,
       /^ {2}worker +\d/m,

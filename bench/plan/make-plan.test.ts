@@ -91,7 +91,7 @@ describe('makePlan', () => {
     expect(plan.redis.partitions).toBe(plan.redis.nodes)
     expect(plan.exceeded).toEqual([
       expect.stringMatching(/^\d+ partitions, of at most 64$/),
-      expect.stringMatching(/^\d+ shards, of at most 64$/),
+      expect.stringMatching(/^\d+ shards, of at most 24$/),
       expect.stringMatching(/^\d+ inserts a second into each shard .*, of at most 100$/),
       expect.stringMatching(/^\d+ cores of a ClickHouse node for inserts alone, of at most \d+$/),
     ])

@@ -1,3 +1,4 @@
+import { CLICKHOUSE_SHARDS_MAX } from '../../shared/runtime/config.ts'
 import type { SpanBytes, SpanCpu } from './cost-model.ts'
 import type { Inputs } from './inputs.ts'
 
@@ -60,10 +61,9 @@ const DISK_SHARE = 0.7
  * (docs/decisions/028-insert-pace.md).
  */
 const PACED_INSERTS_PER_SECOND = 4
-/** Bounds of one installation: partitions of a queue, CLICKHOUSE_INSERTS_PER_SECOND, shards. */
+/** Bounds of one installation: partitions of a queue, CLICKHOUSE_INSERTS_PER_SECOND. */
 const MOST_PARTITIONS = 64
 const MOST_INSERTS_PER_SECOND = 100
-const MOST_SHARDS = 64
 /** How often the size of a node is doubled where more nodes would not help. */
 const MOST_DOUBLINGS = 4
 
@@ -149,7 +149,7 @@ export function planClickHouse(
     diskNeeded,
     enlarged,
     exceeded: exceeded(
-      ['shards', shards, MOST_SHARDS],
+      ['shards', shards, CLICKHOUSE_SHARDS_MAX],
       [
         'inserts a second into each shard (CLICKHOUSE_INSERTS_PER_SECOND)',
         Math.ceil(insertsPerSecond),

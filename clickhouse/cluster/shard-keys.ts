@@ -40,7 +40,7 @@ export interface ShardKeyColumn {
 
 /**
  * Returns the shard of a row as an expression of ClickHouse, before it is divided by the number of shards. It equals
- * `ShardsOfRows`. Returns undefined if rows have no shard of their own.
+ * `shardsOfRows`. Returns undefined if rows have no shard of their own.
  */
 export function shardExpression(table: string, columns: readonly ShardKeyColumn[]): string | undefined {
   const key = SHARD_KEYS[table] ?? KEYS_OF_VIEWS[table]

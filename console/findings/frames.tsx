@@ -46,12 +46,12 @@ export function Frames({ frames }: { readonly frames: readonly FindingFrame[] })
   )
 }
 
-/** Reports whether a frame is of a script that a build has made, at the position that was sent. Code of servers often has no build. */
+/** Reports whether a frame is of a built script and has no original position. Code of servers often has no build. */
 function isBuiltAsSent({ resolved, file, line, column }: FindingFrame): boolean {
   return !resolved && line > 0 && (/^https?:/.test(file) || (line <= 5 && column > 200))
 }
 
-/** Stacks that were stored before version 0.3 have no reasons. */
+/** Stacks that were stored by version 0.1.0 have no reasons. */
 function reasonOf({ unresolvedReason }: FindingFrame): string {
   return unresolvedReason === undefined ? 'No source map has resolved this frame.' : REASONS[unresolvedReason]
 }

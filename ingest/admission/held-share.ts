@@ -3,8 +3,8 @@ import { LARGE_FRAME_BYTES } from '../../shared/queue/large-values.ts'
 /** Bytes of commits after which an observation has a third of its weight: a second or two of a busy queue. */
 const WINDOW_BYTES = 64 * 1024 * 1024
 /**
- * Surfaces share one average, so that one whose bodies cannot be packed may be counted by the bodies of others. With a floor, Redis holds
- * four times as many bytes as counted at most. Packed spans cost more by their work than this share of their bytes.
+ * Surfaces share one average, so that one whose bodies cannot be packed may be counted by the bodies of others. With a floor,
+ * Redis holds four times as many bytes as counted at most. Packed spans cost more by their work than this share of their bytes.
  */
 const LEAST_SHARE = 0.25
 
@@ -16,8 +16,8 @@ export class HeldShare {
   #value = 1
 
   /**
-   * Returns the share of a body of this many bytes, from `LEAST_SHARE` to 1. One that is written alone counts whole, however well it can be packed:
-   * a flood of them would occupy edges and workers long before it fills Redis.
+   * Returns the share of a body of this many bytes, from `LEAST_SHARE` to 1. One that is written alone counts whole, however well
+   * it can be packed: a flood of them would occupy edges and workers long before it fills Redis.
    */
   of(bytes: number): number {
     return bytes > LARGE_FRAME_BYTES ? 1 : Math.max(this.#value, LEAST_SHARE)

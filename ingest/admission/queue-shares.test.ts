@@ -304,7 +304,7 @@ describe('a request takes the bulk lane', () => {
   const laneOf = (queue: QueueShares, id: string, request: PricedRequest) =>
     (queue.place(surface(id), request) as Placement).lane
 
-  it('when its surface has more than half a second of work, until that is done', () => {
+  it('when its surface has more than EXPRESS_COST, until that is done', () => {
     const { queue } = given()
     expect(laneOf(queue, 'a', bodyOf(10))).toBe('express')
     poll(queue, counters({ a: EXPRESS_COST + 1 }))
@@ -315,7 +315,7 @@ describe('a request takes the bulk lane', () => {
     expect(laneOf(queue, 'a', bodyOf(10))).toBe('express')
   })
 
-  it('when the express requests of its workspace have more than a second of work, whichever surfaces they come from', () => {
+  it('when the express requests of its workspace have more than twice EXPRESS_COST, whichever surfaces they come from', () => {
     const { queue } = given()
     const ofWorkspace = (i: number): RequestSurface => ({ workspaceId: 'ws_a', surfaceId: `srf_${i}` })
     const lanes = []

@@ -32,8 +32,8 @@ export interface CostRules {
 const REQUEST_PART = 1 / 16
 
 /**
- * Returns the cost rules of limits. If the sum of costs is within `maxCost`, `maxPayloads` is kept too, and `maxBytes` as far as the
- * bytes that Redis holds are as estimated (`HeldShare`).
+ * Returns the cost rules of limits. If the sum of costs is within `maxCost`, `maxPayloads` is kept too, and `maxBytes` as far as
+ * the bytes that Redis holds are as estimated (`HeldShare`).
  */
 export function costRules({ maxCost, maxPayloads, maxBytes }: QueueLimits): CostRules {
   return {

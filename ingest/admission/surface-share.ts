@@ -2,8 +2,8 @@ import type { ContentEncoding, ContentType } from '../../shared/queue/payload-fr
 import { shareMember } from '../../shared/queue/queue.ts'
 
 /**
- * Cost that a surface may have in a queue before its requests take the bulk lane: about half a second of work of one
- * worker. A request of a higher cost takes the bulk lane in any case.
+ * Cost that a surface may have in a queue before its requests take the bulk lane: about 0.1 s of one worker
+ * (`WORK_PER_MS`). A request of a higher cost takes the bulk lane in any case.
  */
 export const EXPRESS_COST = 16 * 1024 * 1024
 

@@ -52,7 +52,7 @@ export interface GroupCommitOptions {
 /** The least time of a commit, even if its frames waited for slow commits. A client waits this much longer at most. */
 const MIN_COMMIT_MS = 100
 
-/** The most cost of one commit or job: about 0.2 s of work, for which a job occupies a worker. */
+/** The most cost of one commit or job: about 0.1 s of a core (`WORK_PER_MS`), for which a job occupies a worker. */
 const MAX_COMMIT_COST = 16 * 1024 * 1024
 
 /** The largest commit that joins the payload of the job before it, or whose payload others may join. */

@@ -15,9 +15,9 @@ export const PUBLIC_KEY: readonly Credential[] = ['publicKeyHeader', 'publicKeyQ
 export const SECRET_KEY: readonly Credential[] = ['secretKey']
 /** Credentials of operations that read telemetry. */
 export const READER: readonly Credential[] = ['sessionToken', 'workloadIdentity']
-/** Credentials of operations that change surfaces and their keys. */
+/** Credentials of operations that change what a workspace has. */
 export const MANAGER: readonly Credential[] = ['sessionToken', 'workspaceKey']
-/** Credentials of operations that list surfaces and their keys. */
+/** Credentials of operations that list it, also for API keys. */
 export const MANAGING_READER: readonly Credential[] = [...READER, 'workspaceKey']
 /** Credentials of operations that manage workspace keys: a signed-in user only. */
 export const USER: readonly Credential[] = ['sessionToken']

@@ -8,8 +8,6 @@ export type Actor = z.infer<typeof actorSchema>
 
 /** Actions of members on findings. */
 export const FINDING_ACTIONS = ['resolved', 'ignored', 'reopened', 'assigned', 'unassigned', 'commented'] as const
-/** Action of a member on a finding. */
-export type FindingAction = (typeof FINDING_ACTIONS)[number]
 
 /** The most characters of a comment. */
 export const COMMENT_MAX_CHARACTERS = 2_000

@@ -7,6 +7,7 @@ const ROOMS = new Set([
   'schemas',
   'shared',
   'clickhouse',
+  'letters',
   'ingest',
   'workers',
   'api',

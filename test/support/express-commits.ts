@@ -3,7 +3,6 @@ import { pino } from 'pino'
 import { RedisClock } from '../../ingest/admission/redis-clock.ts'
 import { ExpressTraffic } from '../../ingest/commit/express-traffic.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-commit.ts'
-import { onePartition } from '../../ingest/commit/partitions/partition-writer.ts'
 import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
@@ -24,7 +23,7 @@ export function openExpressCommits(
   const logger = pino({ level: 'silent' })
   return new GroupCommit(
     {
-      targets: onePartition(redis, clock),
+      targets: { current: [{ partition: 0, redis, clock, node: () => '', mayUse: () => true }] },
       queue,
       lane: 'express',
       receipts,

@@ -3,7 +3,6 @@ import { gzip } from 'node:zlib'
 import type { ReplayChunk } from '../../schemas/queues/jobs.ts'
 import { type ReplayUpload, replayUploadSchema } from '../../schemas/queues/jobs.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
-import { metadataText } from '../../shared/object-store/metadata-text.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectHead, ObjectStore } from '../../shared/object-store/types.ts'
 import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
@@ -127,4 +126,15 @@ function objectMetadata(
     'sent-sha256': sentSha256,
     payload,
   }
+}
+
+/** Percent-encodes a client's text for the metadata of an object, and cuts it between characters to at most `limitBytes`. */
+function metadataText(text: string, limitBytes: number): string {
+  let encoded = ''
+  for (const character of text.toWellFormed()) {
+    const next = encoded + encodeURIComponent(character)
+    if (next.length > limitBytes) break
+    encoded = next
+  }
+  return encoded
 }

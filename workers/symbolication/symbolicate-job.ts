@@ -54,7 +54,7 @@ interface ReadRequest {
  * finished when all of it is stored. Repeated after a crash, it adds nothing that was stored before.
  *
  * A workspace has a budget of time. Requests that are left out because of it move to a job of their own, which waits in the
- * queue, with growing delays, until its workspace has time again. Only jobs of versions before 0.2 have requests of several
+ * queue, with growing delays, until its workspace has time again. Only jobs of version 0.1.0 have requests of several
  * workspaces.
  */
 export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {

@@ -14,7 +14,7 @@ import type { BoundCondition } from '../../../clickhouse/select.ts'
 const DAY_NANOS = 86_400_000_000_000n
 /** Days of arrival that are searched one after the other, the newest first, until the page is full. Older ones follow at once. */
 const PERIOD_DAYS = [2, 4, 8]
-/** Spans that arrive so many days after the first searched day are searched with it. Later ones are not. */
+/** Days of arrival after the first searched day that are searched with it, for spans that arrived late. */
 const LATE_DAYS = 8
 /** A value is rare if no more traces have it in the searched days. */
 const RARE_TRACES = 2_000
@@ -34,15 +34,15 @@ export interface RareValueTraces {
   readonly found: readonly TracePosition[]
   /** Where the search continues, or undefined if it has reached the end. */
   readonly next: TracePosition | undefined
-  /** Whether too many traces have the value for this search. Those before `next` are found all the same. */
+  /** Whether too many traces have the value for this search. Those before `next` are in `found` nevertheless. */
   readonly isFrequent: boolean
 }
 
 /**
  * Finds traces with a span that meets a condition on an attribute: their spans first, by the index of attributes, and then their
- * positions in the list. A trace with a position in a day has a span that arrived on it or later. With the days after, and the one
- * before for a matching span that arrived earlier, all traces of the day are known, except those whose matching span arrived more than a
- * day before or a week after it.
+ * positions in the list. A trace with a position in a day has a span that arrived on it or later. With the days after, and the
+ * one before for a matching span that arrived earlier, all traces of the day are known, except those whose matching span arrived
+ * more than a day before or a week after it.
  */
 export async function findRareValue(
   client: ClickHouseClient,

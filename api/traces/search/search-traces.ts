@@ -50,7 +50,7 @@ export async function searchTraces(
     const more = { workspaceId, filter, after: position, traceIds: undefined, limit: candidates, nowMs }
     const { found, next } = await selectTraceCandidates(client, more, signal)
     const room = limit - traces.length
-    // Of candidates that all have room, the totals are read at once with the condition, unless it has an index.
+    // If all candidates have room, their totals are read at once with the condition, unless that has an index.
     const isMatched = found.length > room || filter.attribute !== undefined
     const matching = isMatched ? await thatMatch(client, { workspaceId, found, condition }, signal) : found
     const shown = matching.slice(0, room)

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import { purgeLetters } from '../../../letters/purge-letters.ts'
 import type { Step } from '../../../letters/select-page.ts'
+import { LETTERS_PER_STEP } from '../../../schemas/http/dead-letters/schemas.ts'
 import type { CommandOutput } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { WORKSPACE_OPTION } from '../../find-workspace.ts'
 import { addFilterOptions, type SelectionOptions, selectionOf } from './selection.ts'
 import { addSkipped, andSkipped, type Skipped } from './skipped.ts'
-import { LETTERS_PER_STEP, STEP_TIMEOUT_MS, type WithLetters } from './stores.ts'
+import { STEP_TIMEOUT_MS, type WithLetters } from './stores.ts'
 
 const HELP = `
 Deletes letters with their bytes, for good. Letters that are being replayed are skipped: run the command again. If it ends

@@ -2,12 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { type ReplayStep, replayLetters, type SkippedLetter } from '../../../letters/replay-letters.ts'
 import { compareKeys, type Step } from '../../../letters/select-page.ts'
+import { LETTERS_PER_STEP } from '../../../schemas/http/dead-letters/schemas.ts'
 import type { CommandOutput } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { WORKSPACE_OPTION } from '../../find-workspace.ts'
 import { addFilterOptions, type SelectionOptions, selectionOf } from './selection.ts'
 import { addSkipped, andSkipped, type Skipped } from './skipped.ts'
-import { LETTERS_PER_STEP, STEP_TIMEOUT_MS, type WithLetters } from './stores.ts'
+import { STEP_TIMEOUT_MS, type WithLetters } from './stores.ts'
 
 const HELP = `
 Puts requests back into the queues that refused them, oldest first, and ends when all are in their queues: a worker stores

@@ -16,5 +16,3 @@ export type WithLetters = (
 
 /** How long one step may take. */
 export const STEP_TIMEOUT_MS = 120_000
-/** Letters of one step. */
-export const LETTERS_PER_STEP = 500

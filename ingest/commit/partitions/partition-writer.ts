@@ -21,11 +21,6 @@ export interface PartitionTargets {
   readonly current: readonly PartitionTarget[]
 }
 
-/** Returns the only partition of a queue that is in one Redis. */
-export function onePartition(redis: Redis, clock: RedisClock): PartitionTargets {
-  return { current: [{ partition: 0, redis, clock, node: () => '', mayUse: () => true }] }
-}
-
 /** The collaborators of the writers of a lane. */
 export interface PartitionTurnsDeps extends Omit<FencedCommitDeps, 'redis' | 'clock' | 'partition'> {
   readonly targets: PartitionTargets

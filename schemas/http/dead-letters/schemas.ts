@@ -70,16 +70,12 @@ const ONE_OF = { path: ['ids'], error: 'or "filter" must be given, and not both'
 
 /** Body of POST /v3/dead-letters/replay. */
 export const replayLettersSchema = exactObject({ ...selection, filter: filter.optional() }).refine(hasOne, ONE_OF)
-/** Body of POST /v3/dead-letters/replay. */
-export type ReplayLetters = z.infer<typeof replayLettersSchema>
 
 /** Body of POST /v3/dead-letters/purge. */
 export const purgeLettersSchema = exactObject({
   ...selection,
   filter: filter.refine(given => Object.keys(given).length > 0, 'must have at least one condition').optional(),
 }).refine(hasOne, ONE_OF)
-/** Body of POST /v3/dead-letters/purge. */
-export type PurgeLetters = z.infer<typeof purgeLettersSchema>
 
 const letter = {
   id: letterIdSchema,

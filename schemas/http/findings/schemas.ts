@@ -107,8 +107,6 @@ export const findingActivitySchema = z.strictObject({
     })
     .meta({ id: 'FindingPlaces', description: 'Where the finding has occurred.' }),
 })
-/** Activity of a finding, which GET /v3/findings/{findingId} returns beside the finding itself. */
-export type FindingActivity = z.infer<typeof findingActivitySchema>
 
 /** Id of a finding: `fnd_` and 26 base32 characters, a hash of workspace and fingerprint. */
 export const findingIdSchema = z.string().regex(/^fnd_[a-z2-7]{26}$/)

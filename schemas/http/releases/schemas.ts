@@ -206,5 +206,3 @@ export const manifestQuerySchema = z.object({
   }),
   cursor: cursorSchema.meta({ description: 'The `manifest.nextCursor` of the previous page.' }),
 })
-/** Query of GET /v3/releases/{slug}. */
-export type ManifestQuery = z.infer<typeof manifestQuerySchema>

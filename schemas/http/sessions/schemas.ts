@@ -23,8 +23,6 @@ export const heartbeatSchema = z
     'must be a JSON object',
   )
   .meta({ id: 'HeartbeatRequest' })
-/** Body of POST /v3/session. */
-export type Heartbeat = z.infer<typeof heartbeatSchema>
 
 /** Most entries of each list of a session. All entries are counted. */
 export const SESSION_LIST_MAX = 100

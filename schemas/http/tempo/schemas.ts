@@ -20,9 +20,6 @@ const range = {
   end: seconds.meta({ description: 'Only of traces before this time, in Unix seconds.', example: '4070908800' }),
 }
 
-/** Query of a trace by its id. Grafana sends the range of the panel, which a trace need not be in. */
-export const tempoTraceQuerySchema = z.object({})
-
 /** Query of a search. */
 export const tempoSearchQuerySchema = z.object({
   ...range,

@@ -25,8 +25,6 @@ export const surfaceIdSchema = z.string().regex(/^srf_[0-9a-z]{1,64}$/)
 
 /** Body of POST /v3/surfaces. */
 export const createSurfaceSchema = exactObject({ name: textOf(1, 120) }).meta({ id: 'CreateSurfaceRequest' })
-/** Body of POST /v3/surfaces. */
-export type CreateSurface = z.infer<typeof createSurfaceSchema>
 
 /** A surface. */
 export const listedSurfaceSchema = z

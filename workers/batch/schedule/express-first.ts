@@ -1,6 +1,6 @@
 /** Ordinary jobs are decoded within this time. */
 const SHORT_MS = 20
-/** Longest pause. Decoding one job takes half a second at most. */
+/** Longest pause. Decoding one request takes two seconds at most (request-cost.ts). */
 const MAX_PAUSE_MS = 1_000
 
 /**

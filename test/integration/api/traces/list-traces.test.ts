@@ -199,7 +199,7 @@ describe('GET /v3/traces', () => {
       stored.push(await store([{ ...ago(days * DAY_MS), attributes }]))
       await store([ago(days * DAY_MS + 1_000)])
     }
-    // Of a place in the list of nine days ago, one part of it arrived just now.
+    // It began nine days ago, and arrived just now.
     const late = { ...ago(9 * DAY_MS), receivedAt: Date.now() }
     stored.splice(6, 0, await store([{ ...late, attributes }]))
     // Its newest span arrived on another day than the one with the attribute.
@@ -236,7 +236,7 @@ describe('GET /v3/traces', () => {
     })
     const iso = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString()
     expect(idsOf(await list({ attribute: 'needle=yes', from: iso(12.5), to: iso(11.5), limit: '10' }))).toEqual(old)
-    // A search that may not read the spans of the newer days goes on without the index.
+    // A search that may not read the spans of the newer days continues without the index.
     for (let i = 0; i < 3; i++) await store([ago(13 * DAY_MS + i)])
     const refusing = createClickHouse({ url, database: DATABASE, settings: { max_rows_to_read: '2000' } })
     const deps = { clickhouse: refusing, traceSearches: new FairSlots({ slots: 1, waiting: 1 }), now: Date.now }
