@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useErrorBoundary } from 'preact/hooks'
 import type { Fault } from '../api/client.ts'
 import type { Loaded } from '../state/load.ts'
+import { changeQuery, place } from '../state/router.ts'
 
 /** States that something is on its way. Shown after a moment, so that fast responses do not flicker. */
 export function Loading({ text }: { readonly text: string }) {
@@ -33,6 +34,8 @@ const NOT_FOUND = 'It does not exist in this workspace, or its retention has end
 /** States why something could not be read, and what happens next. */
 export function Failed({ fault, again }: { readonly fault: Fault; readonly again: () => void }) {
   const { title, text } = explain(fault)
+  // A page after the first one: its cursor has expired, or the list is another one by now.
+  const hasCursor = fault.status === 400 && place.value.query.has('cursor')
   return (
     <section class="notice failed" role="alert">
       <h2>{title}</h2>
@@ -40,6 +43,11 @@ export function Failed({ fault, again }: { readonly fault: Fault; readonly again
       <p class="quiet">
         {fault.code}: {fault.message}
       </p>
+      {hasCursor && (
+        <button type="button" onClick={() => changeQuery({})}>
+          First page
+        </button>
+      )}
       {fault.retryAfterMs === undefined ? (
         <button type="button" onClick={again}>
           Try again
