@@ -1,7 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
-import { selectRows } from '../../select.ts'
-import { type FindingRow, findingsQuery } from './finding-row.ts'
+import { type FindingRow, selectFindingRows } from './finding-row.ts'
 
 /** Identifies a finding. */
 export interface FindingKey {
@@ -10,14 +9,21 @@ export interface FindingKey {
 }
 
 /** A finding with the surfaces, services and versions that have it. 64-bit numbers are decimal text. */
-export interface WholeFindingRow extends FindingRow {
+export type WholeFindingRow = FindingRow & FindingPlaces & FindingExtent
+
+/** Further columns of `findings`. */
+interface FindingPlaces {
   readonly surfaceIds: readonly string[]
   readonly serviceNames: readonly string[]
+  /** The first day with a retained occurrence, `2026-11-21`. */
+  readonly firstDay: string
+}
+
+/** Further columns of `finding_details`. */
+interface FindingExtent {
   readonly serviceVersions: readonly string[]
   readonly traceCount: string
   readonly sessionCount: string
-  /** The first day with a retained occurrence, `2026-11-21`. */
-  readonly firstDay: string
 }
 
 /**
@@ -26,7 +32,9 @@ export interface WholeFindingRow extends FindingRow {
  */
 export const ONE_FINDING_SETTINGS: ClickHouseSettings = { max_threads: 1 }
 
-const QUERY = findingsQuery('workspace_id = {workspaceId: String} AND finding_id = {findingId: String}', {
+const CONDITION = 'workspace_id = {workspaceId: String} AND finding_id = {findingId: String}'
+
+const MORE = {
   ofFindings: `,
     groupUniqArray(100)(surface_id) AS surfaceIds,
     arrayMap(name -> leftUTF8(name, 1024), groupUniqArray(100)(findings.service_name)) AS serviceNames,
@@ -36,7 +44,9 @@ const QUERY = findingsQuery('workspace_id = {workspaceId: String} AND finding_id
       arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions)))) AS serviceVersions,
     ifNull(uniqCombinedMerge(14)(traces), 0) AS traceCount,
     ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount`,
-})
+}
+
+const NO_EXTENT: FindingExtent = { serviceVersions: [], traceCount: '0', sessionCount: '0' }
 
 /** Returns a finding, or undefined if it is unknown. */
 export async function selectFinding(
@@ -44,11 +54,7 @@ export async function selectFinding(
   key: FindingKey,
   signal: AbortSignal,
 ): Promise<WholeFindingRow | undefined> {
-  const rows = await selectRows<WholeFindingRow>(client, {
-    query: QUERY,
-    params: { ...key },
-    signal,
-    settings: ONE_FINDING_SETTINGS,
-  })
+  const search = { condition: CONDITION, params: { ...key }, settings: ONE_FINDING_SETTINGS, more: MORE }
+  const rows = await selectFindingRows<FindingPlaces, FindingExtent>(client, search, NO_EXTENT, signal)
   return rows[0]
 }
