@@ -29,6 +29,22 @@ it.each([
   expect(() => parseMigration('0001_a.sql', `${statement};`)).toThrow(PermanentError)
 })
 
+it('every view whose query is changed is renamed afterwards, so that its tokens are those of after a restart (0027)', () => {
+  const directory = new URL('../migrations/', import.meta.url)
+  const last = { changed: new Map<string, string>(), renamed: new Map<string, string>() }
+  for (const file of readdirSync(directory).sort()) {
+    for (const statement of parseMigration(file, readFileSync(new URL(file, directory), 'utf8')).statements) {
+      const changed = /^ALTER TABLE (\S+) MODIFY QUERY/.exec(statement)?.[1]
+      const renamed = /^RENAME TABLE IF EXISTS \S+_renamed TO (\S+)$/.exec(statement)?.[1]
+      if (changed !== undefined) last.changed.set(changed, file)
+      if (renamed !== undefined) last.renamed.set(renamed, file)
+    }
+  }
+  expect(last.changed.size).toBeGreaterThan(2)
+  const late = [...last.changed].filter(([view, file]) => (last.renamed.get(view) ?? '') < file)
+  expect(late).toEqual([])
+})
+
 it('refuses a file name without a number', () => {
   expect(() => parseMigration('spans.sql', '')).toThrow(/0001_what_it_makes/)
 })

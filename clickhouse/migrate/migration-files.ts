@@ -71,7 +71,8 @@ function splitStatements(text: string): string[] {
 function isRepeatable(statement: string): boolean {
   if (/^CREATE\b/i.test(statement)) return /^CREATE (OR REPLACE\b|.*?\bIF NOT EXISTS\b)/is.test(statement)
   if (/^DROP\b/i.test(statement)) return /^DROP .*?\bIF EXISTS\b/is.test(statement)
-  if (/^(RENAME|EXCHANGE)\b/i.test(statement)) return false
+  if (/^EXCHANGE\b/i.test(statement)) return false
+  if (/^RENAME\b/i.test(statement)) return /^RENAME TABLE IF EXISTS\b/i.test(statement)
   const additions = statement.match(/\bADD (COLUMN|INDEX|PROJECTION|CONSTRAINT)\b(?! IF NOT EXISTS)/i)
   const removals = statement.match(/\b(DROP|CLEAR|RENAME) (COLUMN|INDEX|PROJECTION|CONSTRAINT)\b(?! IF EXISTS)/i)
   return additions === null && removals === null
