@@ -32,8 +32,8 @@ export interface FindingRowsSearch {
 }
 
 /**
- * Returns the findings that a condition selects. Both tables are read at the same time, and grouped by finding_id, because rows of a
- * finding merge only in the background. Texts are cut, because a client chooses their length.
+ * Returns the findings that a condition selects. Both tables are read at the same time, and grouped by finding_id, because rows
+ * of a finding merge only in the background. Texts are cut, because a client chooses their length.
  *
  * An insert fills `findings` and `finding_details` one after the other. A finding without details has `noDetails` until then: a
  * page that left it out would be passed by the next page, and the finding would be missing from the list.

@@ -1,0 +1,102 @@
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
+import { type Services, startServices } from '../../support/services/services.ts'
+
+const DATABASE = 'penstock'
+const NOW_MS = Date.now()
+/** A row of each table that has views. */
+const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  spans: {
+    ...{
+      workspace_id: 'ws_1',
+      surface_id: 'srf_1',
+      received_at: NOW_MS,
+      service_name: 'shop',
+      session_id: 'session-1',
+    },
+    ...{ trace_id: 't'.repeat(16), span_id: 's'.repeat(8), name: 'GET /', start_time_unix_nano: `${NOW_MS}000000` },
+  },
+  exceptions: {
+    ...{
+      workspace_id: 'ws_1',
+      surface_id: 'srf_1',
+      received_at: NOW_MS,
+      service_name: 'shop',
+      session_id: 'session-1',
+    },
+    ...{ trace_id: 't'.repeat(16), span_id: 's'.repeat(8), finding_id: `fnd_${'a'.repeat(26)}` },
+    ...{ occurred_at_unix_nano: `${NOW_MS}000000`, source: 'span_event', type: 'Error', message: 'no price' },
+  },
+}
+
+let services: Services
+let client: ClickHouseClient
+
+const connect = () => createClickHouse({ url: services.clickhouseUrl, database: DATABASE })
+
+beforeAll(async () => {
+  services = await startServices()
+  const migrator = createClickHouse({ url: services.clickhouseUrl })
+  // Each migration in turn, as in a new installation, whose server has changed the queries of views itself.
+  await migrate(migrator, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+  await migrator.close()
+  client = connect()
+})
+afterAll(async () => {
+  await client?.close()
+  await services?.stop()
+})
+
+it('an insert that is repeated after the first restart of a new server adds nothing to any table with a window', async () => {
+  for (const table of Object.keys(ROWS)) await insert(table)
+  const before = await storedRows()
+  expect(Object.keys(before)).toEqual(
+    expect.arrayContaining([
+      'exceptions',
+      'finding_arrivals',
+      'finding_buckets',
+      'finding_traces',
+      'findings',
+      'session_findings',
+      'spans',
+    ]),
+  )
+  await client.close()
+  await services.clickhouse.kill9()
+  await services.clickhouse.restart()
+  client = connect()
+  for (const table of Object.keys(ROWS)) await insert(table)
+  expect(await storedRows()).toEqual(before)
+})
+
+async function insert(table: string): Promise<void> {
+  await client.command({ query: 'SYSTEM STOP MERGES' })
+  await client.insert({
+    table,
+    values: [ROWS[table]],
+    format: 'JSONEachRow',
+    clickhouse_settings: {
+      insert_deduplicate: 1,
+      insert_deduplication_token: `batch-${table}`,
+      deduplicate_blocks_in_dependent_materialized_views: 1,
+      async_insert: 0,
+      wait_end_of_query: 1,
+    },
+  })
+}
+
+/** Returns the number of rows of each table that recognizes repeated inserts and has rows. */
+async function storedRows(): Promise<Record<string, string>> {
+  const result = await client.query({
+    query: `SELECT table, sum(rows) AS rows FROM system.parts
+            WHERE active AND database = currentDatabase() AND table IN (
+              SELECT name FROM system.tables WHERE database = currentDatabase()
+                AND toUInt64OrZero(extract(engine_full, 'non_replicated_deduplication_window = (\\\\d+)')) > 0)
+            GROUP BY table ORDER BY table`,
+    format: 'JSONEachRow',
+  })
+  const rows = await result.json<{ table: string; rows: string }>()
+  return Object.fromEntries(rows.map(row => [row.table, row.rows]))
+}
