@@ -103,7 +103,7 @@ it.skipIf(isCluster(url))(
     const clickhouse = createClickHouse({ url, database: DATABASE, settings: { max_rows_to_read: '2000' } })
     const deps = { clickhouse, traceSearches: new FairSlots({ slots: 1, waiting: 1 }), now: Date.now }
     const to = new Date(Date.now() - 12.5 * DAY_MS).toISOString()
-    const query = listTracesQuerySchema.parse({ attribute: 'needle=no', to, limit: '1' })
+    const query = listTracesQuerySchema.parse({ attribute: 'needle=yes', to, limit: '1' })
     const found = await readTracesPage(deps, { workspaceId, deadline: AbortSignal.timeout(30_000), query })
     await clickhouse.close()
     expect(found).toMatchObject({ ok: true, value: { traces: [], nextCursor: null } })
