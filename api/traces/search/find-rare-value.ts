@@ -14,8 +14,6 @@ import type { BoundCondition } from '../../../clickhouse/select.ts'
 const DAY_NANOS = 86_400_000_000_000n
 /** Days of arrival that are searched one after the other, the newest first, until the page is full. Older ones follow at once. */
 const PERIOD_DAYS = [2, 4, 8]
-/** Days of arrival after the first searched day that are searched with it, for spans that arrived late. */
-const LATE_DAYS = 8
 /** A value is rare if no more traces have it in the searched days. */
 const RARE_TRACES = 2_000
 
@@ -40,9 +38,9 @@ export interface RareValueTraces {
 
 /**
  * Finds traces with a span that meets a condition on an attribute: their spans first, by the index of attributes, and then their
- * positions in the list. A trace with a position in a day has a span that arrived on it or later. With the days after, and the
- * one before for a matching span that arrived earlier, all traces of the day are known, except those whose matching span arrived
- * more than a day before or a week after it.
+ * positions in the list. A trace with a position in a day has a span that arrived on it or later. With all later days, because
+ * spans may arrive long after they started, and the day before for a matching span that arrived earlier, all traces of the day
+ * are known whose matching span did not arrive earlier than that.
  */
 export async function findRareValue(
   client: ClickHouseClient,
@@ -60,7 +58,7 @@ export async function findRareValue(
     const search = {
       workspaceId,
       condition,
-      days: { from, to: round === 0 ? before + LATE_DAYS : before },
+      days: { from, to: round === 0 ? undefined : before },
       untilUnixNano: after.atUnixNano,
       limit: RARE_TRACES + 1,
     }

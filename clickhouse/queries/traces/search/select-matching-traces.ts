@@ -25,8 +25,8 @@ export async function selectMatchingTraces(
 /** Days of arrival, as numbers of days since 1970. */
 export interface ArrivalDays {
   readonly from: number
-  /** Exclusive. */
-  readonly to: number
+  /** Exclusive, or undefined for all later ones. */
+  readonly to: number | undefined
 }
 
 /** Selects traces by an attribute. */
@@ -54,7 +54,7 @@ export async function selectTracesOfAttribute(
     condition.sql,
     'least(start_time_unix_nano, toUInt64(toUnixTimestamp64Nano(received_at))) <= {untilUnixNano: UInt64}',
     'toDate(received_at) >= {fromDay: Date}',
-    'toDate(received_at) < {toDay: Date}',
+    ...(days.to === undefined ? [] : ['toDate(received_at) < {toDay: Date}']),
   ]
   const rows = await selectRows<{ traceId: string }>(client, {
     query: `
@@ -64,7 +64,7 @@ export async function selectTracesOfAttribute(
       ...condition.params,
       workspaceId,
       fromDay: dateOf(days.from),
-      toDay: dateOf(days.to),
+      toDay: dateOf(days.to ?? days.from),
       untilUnixNano,
       limit,
     },
