@@ -22,21 +22,21 @@ const shared = {
 
 /** Tests of reads, writes and deletions that also run on two shards of ClickHouse. */
 const CLUSTER_TESTS = [
-  'api/{findings,sessions,retention}.test.ts',
+  'api/{findings,sessions}.test.ts',
   'api/logs/*.test.ts',
   'api/receipts/{accepted,not-stored,replayed}.test.ts',
   'api/traces/{completeness,list-traces,membership,read-trace,trace-access}.test.ts',
   'clickhouse/findings-snapshot.test.ts',
-  'letters/*.test.ts',
-  'workers/upkeep/retention.test.ts',
   // Ten minutes, which a run of CI has no time for.
   ...(process.env.CI
     ? []
     : [
+        'api/retention.test.ts',
         'api/sessions/{list-sessions,timeline}.test.ts',
+        'letters/*.test.ts',
         'cli/{audit,sessions}.test.ts',
         'workers/{batch-pool,formed-differently}.test.ts',
-        'workers/upkeep/erasures.test.ts',
+        'workers/upkeep/{erasures,retention}.test.ts',
       ]),
 ].map(path => `test/integration/${path}`)
 
