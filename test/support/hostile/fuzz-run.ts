@@ -22,7 +22,7 @@ export class FuzzRun {
   readonly outcomes: Record<string, Record<string, number>> = {}
   readonly #count: number
   readonly #ms: number
-  readonly #startedAt = Date.now()
+  #startedAt: number | undefined
   #next = 0
 
   constructor(share: FuzzShare) {
@@ -38,7 +38,9 @@ export class FuzzRun {
     return this.#next
   }
 
+  /** Time since the first input: what is prepared before, such as compiling the decoders, takes none of the run. */
   get elapsedMs(): number {
+    this.#startedAt ??= Date.now()
     return Date.now() - this.#startedAt
   }
 
