@@ -25,7 +25,7 @@ const CLUSTER_TESTS = [
   'api/{findings,sessions}.test.ts',
   'api/logs/*.test.ts',
   'api/receipts/{accepted,not-stored,replayed}.test.ts',
-  'api/traces/{completeness,list-traces,membership,read-trace,trace-access}.test.ts',
+  'api/traces/{attribute-search,completeness,list-traces,membership,read-trace,trace-access}.test.ts',
   'clickhouse/findings-snapshot.test.ts',
   // Ten minutes, which a run of CI has no time for.
   ...(process.env.CI

@@ -232,6 +232,11 @@ export const OVER_LIMIT_CODES = {
   result: 396,
 } as const
 
+/** Returns whether a classified error is that of a query which would read more rows or bytes than it may. */
+export function readsTooMuch(error: unknown): boolean {
+  return isClickHouseCode(error, OVER_LIMIT_CODES.rowsRead) || isClickHouseCode(error, OVER_LIMIT_CODES.bytesRead)
+}
+
 /** Returns whether ClickHouse raised a classified error with this code. */
 export function isClickHouseCode(error: unknown, code: number): boolean {
   const cause = error instanceof Error ? error.cause : undefined

@@ -1,4 +1,4 @@
-import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../clickhouse/client.ts'
+import { type ClickHouseClient, readsTooMuch } from '../../clickhouse/client.ts'
 import { type LogsFilter, type SearchLimits, TIME_MAX_MS } from '../../clickhouse/queries/logs/logs-filter.ts'
 import { LOG_SEARCH_DAYS, type LogsQuery, SEVERITY_LEVELS } from '../../schemas/http/logs/schemas.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
@@ -82,9 +82,6 @@ export function filterOf(workspaceId: string, query: LogsQuery, { fromMs, toMs }
 /** The bodies that a search for a word reads are most of its bytes. */
 const SEARCH_BYTES = 4 * 1024 ** 3
 
-/** A query would read more rows or bytes than it may. */
-const TOO_MUCH = [OVER_LIMIT_CODES.rowsRead, OVER_LIMIT_CODES.bytesRead]
-
 /** Runs a search in a slot of its workspace, and refuses one that reads too much. */
 export async function runSearch<T>(
   { logSearches, logSearchRows }: Pick<LogSearchDeps, 'logSearches' | 'logSearchRows'>,
@@ -96,7 +93,7 @@ export async function runSearch<T>(
     const limits = { rows: logSearchRows, bytes: SEARCH_BYTES }
     return await logSearches.run(workspaceId, () => search(limits), signal)
   } catch (error) {
-    if (!TOO_MUCH.some(code => isClickHouseCode(error, code))) throw error
+    if (!readsTooMuch(error)) throw error
     return invalid(
       `the search would read more than ${logSearchRows} records or 4 GiB: choose a shorter time by "from" and "to", or name a "service" or a "trace"`,
     )

@@ -144,18 +144,10 @@ export const NO_SNIFF: Header = ['x-content-type-options', 'nosniff']
 /** Forbids caches to keep a response, because the caller may lose access at any time, and what is refused may exist later. */
 export const NO_STORE: Header = ['cache-control', 'no-store']
 
-/**
- * Tells clients that uWebSockets.js closes a connection after 10 seconds without a request. One that returns after a
- * `Retry-After` of as many would send its request at that moment.
- */
-const IDLE_CONNECTION: Header = ['keep-alive', 'timeout=10']
-
 /** Returns the headers of a problem, in every form: content type, delay and challenge (docs/contract.md#challenges). */
 export function problemHeaders(problem: Problem): Header[] {
   const headers: Header[] = [['content-type', 'application/json'], NO_SNIFF, NO_STORE]
-  if (problem.retryAfterSeconds !== undefined) {
-    headers.push(['retry-after', String(problem.retryAfterSeconds)], IDLE_CONNECTION)
-  }
+  if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])
   const challenge = challengeOf(problem)
   if (challenge !== undefined) headers.push(['www-authenticate', challenge])
   return headers

@@ -1,4 +1,4 @@
-import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../../clickhouse/client.ts'
+import { type ClickHouseClient, readsTooMuch } from '../../../clickhouse/client.ts'
 import {
   selectTracesOfAttribute,
   type TracesOfAttribute,
@@ -10,6 +10,7 @@ import {
 } from '../../../clickhouse/queries/traces/search/select-trace-candidates.ts'
 import type { TraceFilter } from '../../../clickhouse/queries/traces/search/trace-filter.ts'
 import type { BoundCondition } from '../../../clickhouse/select.ts'
+import { dayOf, dayText } from '../../http/format-time.ts'
 
 const DAY_NANOS = 86_400_000_000_000n
 /** Days of arrival that are searched one after the other, the newest first, until the page is full. Older ones follow at once. */
@@ -48,17 +49,18 @@ export async function findRareValue(
   condition: BoundCondition,
   signal: AbortSignal,
 ): Promise<RareValueTraces> {
-  const firstDay = Math.max(dayOf(filter.fromNano) - 1, 0)
+  const firstDay = Math.max(dayOfNano(filter.fromNano) - 1, 0)
+  const lastDay = dayOfNano(BigInt(after.atUnixNano))
   const known = new Set<string>()
   const found: TracePosition[] = []
   let position = after
-  let before = dayOf(BigInt(after.atUnixNano)) + 1
-  for (const [round, days] of [...PERIOD_DAYS, Infinity].entries()) {
-    const from = Math.max(before - days, firstDay)
+  let end: number | undefined
+  for (const days of [...PERIOD_DAYS, Infinity]) {
+    const from = Math.max((end ?? lastDay + 1) - days, firstDay)
     const search = {
       workspaceId,
       condition,
-      days: { from, to: round === 0 ? undefined : before },
+      days: { from: dayText(from), to: end === undefined ? undefined : dayText(end) },
       untilUnixNano: after.atUnixNano,
       limit: RARE_TRACES + 1,
     }
@@ -66,10 +68,9 @@ export async function findRareValue(
     for (const traceId of traceIds ?? []) known.add(traceId)
     if (traceIds === undefined || known.size > RARE_TRACES) return { found, next: position, isFrequent: true }
     const sinceNano = from === firstDay ? filter.fromNano : BigInt(from + 1) * DAY_NANOS
-    const placed = { ...filter, fromNano: sinceNano }
     const positions = {
       workspaceId,
-      filter: placed,
+      filter: { ...filter, fromNano: sinceNano },
       after: position,
       traceIds: [...known],
       limit: limit - found.length,
@@ -80,7 +81,7 @@ export async function findRareValue(
     if (page.next !== undefined) return { found, next: page.next, isFrequent: false }
     if (from === firstDay) break
     position = { traceId: NO_TRACE, atUnixNano: String(sinceNano) }
-    before = from
+    end = from
   }
   return { found, next: undefined, isFrequent: false }
 }
@@ -98,12 +99,11 @@ async function unlessTooMuch(
   try {
     return await selectTracesOfAttribute(client, search, signal)
   } catch (error) {
-    if ([OVER_LIMIT_CODES.rowsRead, OVER_LIMIT_CODES.bytesRead].some(code => isClickHouseCode(error, code)))
-      return undefined
+    if (readsTooMuch(error)) return undefined
     throw error
   }
 }
 
-function dayOf(unixNano: bigint): number {
-  return Number(unixNano / DAY_NANOS)
+function dayOfNano(unixNano: bigint): number {
+  return dayOf(Number(unixNano / 1_000_000n))
 }

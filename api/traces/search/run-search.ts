@@ -1,10 +1,7 @@
-import { isClickHouseCode, OVER_LIMIT_CODES } from '../../../clickhouse/client.ts'
+import { readsTooMuch } from '../../../clickhouse/client.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { CallerRead } from '../../http/guarded-route.ts'
 import { invalid, type Outcome } from '../../http/outcome.ts'
-
-/** A query would read more rows or bytes than it may. */
-const TOO_MUCH = [OVER_LIMIT_CODES.rowsRead, OVER_LIMIT_CODES.bytesRead]
 
 /** Runs a search of traces in a slot of its workspace, and refuses one that reads too much. `times` are its parameters of time. */
 export async function runTraceSearch<T>(
@@ -16,7 +13,7 @@ export async function runTraceSearch<T>(
   try {
     return { ok: true, value: await traceSearches.run(workspaceId, search, deadline) }
   } catch (error) {
-    if (!TOO_MUCH.some(code => isClickHouseCode(error, code))) throw error
+    if (!readsTooMuch(error)) throw error
     const [from, to] = times
     return invalid(
       `the search would read too much: choose a shorter time by "${from}" and "${to}", or search fewer traces by another condition`,

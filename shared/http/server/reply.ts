@@ -26,6 +26,9 @@ export function writeHead(res: HttpResponse, reply: Reply, framing: Framing, wil
   if (reply.status >= 400) res.writeHeader(REQUEST_ID_HEADER, framing.requestId)
   if (framing.origin !== undefined) writeCorsHeaders(res, framing.origin)
   if (willClose) res.writeHeader('connection', 'close')
+  // uWebSockets.js closes a connection after 10 seconds without a request. A client that returns after a `Retry-After` of as many
+  // would send its request at that moment.
+  else if (reply.status === 429 || reply.status === 503) res.writeHeader('keep-alive', 'timeout=10')
 }
 
 /** Reports whether the response has no body: one to HEAD, a 204 or a 304 (RFC 9110 section 8.6). */

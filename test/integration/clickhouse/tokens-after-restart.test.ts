@@ -6,28 +6,16 @@ import { type Services, startServices } from '../../support/services/services.ts
 
 const DATABASE = 'penstock'
 const NOW_MS = Date.now()
+const COMMON = {
+  ...{ workspace_id: 'ws_1', surface_id: 'srf_1', received_at: NOW_MS, service_name: 'shop', session_id: 'session-1' },
+  ...{ trace_id: 't'.repeat(16), span_id: 's'.repeat(8) },
+}
 /** A row of each table that has views. */
-const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  spans: {
-    ...{
-      workspace_id: 'ws_1',
-      surface_id: 'srf_1',
-      received_at: NOW_MS,
-      service_name: 'shop',
-      session_id: 'session-1',
-    },
-    ...{ trace_id: 't'.repeat(16), span_id: 's'.repeat(8), name: 'GET /', start_time_unix_nano: `${NOW_MS}000000` },
-  },
+const ROWS = {
+  spans: { ...COMMON, name: 'GET /', start_time_unix_nano: `${NOW_MS}000000` },
   exceptions: {
-    ...{
-      workspace_id: 'ws_1',
-      surface_id: 'srf_1',
-      received_at: NOW_MS,
-      service_name: 'shop',
-      session_id: 'session-1',
-    },
-    ...{ trace_id: 't'.repeat(16), span_id: 's'.repeat(8), finding_id: `fnd_${'a'.repeat(26)}` },
-    ...{ occurred_at_unix_nano: `${NOW_MS}000000`, source: 'span_event', type: 'Error', message: 'no price' },
+    ...{ ...COMMON, finding_id: `fnd_${'a'.repeat(26)}`, occurred_at_unix_nano: `${NOW_MS}000000` },
+    ...{ source: 'span_event', type: 'Error', message: 'no price' },
   },
 }
 
@@ -50,7 +38,7 @@ afterAll(async () => {
 })
 
 it('an insert that is repeated after the first restart of a new server adds nothing to any table with a window', async () => {
-  for (const table of Object.keys(ROWS)) await insert(table)
+  for (const [table, row] of Object.entries(ROWS)) await insert(table, row)
   const before = await storedRows()
   expect(Object.keys(before)).toEqual(
     expect.arrayContaining([
@@ -67,15 +55,15 @@ it('an insert that is repeated after the first restart of a new server adds noth
   await services.clickhouse.kill9()
   await services.clickhouse.restart()
   client = connect()
-  for (const table of Object.keys(ROWS)) await insert(table)
+  for (const [table, row] of Object.entries(ROWS)) await insert(table, row)
   expect(await storedRows()).toEqual(before)
 })
 
-async function insert(table: string): Promise<void> {
+async function insert(table: string, row: object): Promise<void> {
   await client.command({ query: 'SYSTEM STOP MERGES' })
   await client.insert({
     table,
-    values: [ROWS[table]],
+    values: [row],
     format: 'JSONEachRow',
     clickhouse_settings: {
       insert_deduplicate: 1,

@@ -40,12 +40,12 @@ export class FuzzRun {
 
   /** Time since the first input: what is prepared before, such as compiling the decoders, takes none of the run. */
   get elapsedMs(): number {
-    this.#startedAt ??= Date.now()
-    return Date.now() - this.#startedAt
+    return this.#startedAt === undefined ? 0 : Date.now() - this.#startedAt
   }
 
   /** Returns the next input, or undefined when the run is over. */
   next(): FuzzInput | undefined {
+    this.#startedAt ??= Date.now()
     if (this.#next >= this.#count || this.elapsedMs >= this.#ms) return undefined
     const index = this.#next++
     return { index, random: seededRandom(Math.imul(this.seed, 0x9e3779b1) + index) }

@@ -3,8 +3,6 @@ import { type BoundCondition, selectRows } from '../../../select.ts'
 import { TRACE_READ_SETTINGS } from '../span-row.ts'
 import { IN_TRACE_IDS } from './trace-filter.ts'
 
-const DAY_MS = 86_400_000
-
 /** Returns which of the traces have a span that meets the condition. */
 export async function selectMatchingTraces(
   client: ClickHouseClient,
@@ -22,11 +20,11 @@ export async function selectMatchingTraces(
   return rows.map(({ traceId }) => traceId)
 }
 
-/** Days of arrival, as numbers of days since 1970. */
+/** Days of arrival, such as `2026-11-21`. */
 export interface ArrivalDays {
-  readonly from: number
+  readonly from: string
   /** Exclusive, or undefined for all later ones. */
-  readonly to: number | undefined
+  readonly to: string | undefined
 }
 
 /** Selects traces by an attribute. */
@@ -63,16 +61,12 @@ export async function selectTracesOfAttribute(
     params: {
       ...condition.params,
       workspaceId,
-      fromDay: dateOf(days.from),
-      toDay: dateOf(days.to ?? days.from),
+      fromDay: days.from,
+      toDay: days.to,
       untilUnixNano,
       limit,
     },
     signal,
   })
   return rows.map(({ traceId }) => traceId)
-}
-
-function dateOf(day: number): string {
-  return new Date(day * DAY_MS).toISOString().slice(0, 10)
 }
