@@ -11,6 +11,7 @@ import type { LocalCredentials } from '../../deploy/local/start.ts'
 import { startRedis } from '../../deploy/local/stores/redis.ts'
 import { moveDirectory } from '../../deploy/local/workspace/move-directory.ts'
 import { freePorts, type LocalStart, runLocalStart } from '../support/services/local-start.ts'
+import { until } from '../support/until.ts'
 
 const NAMES = ['redis', 'directory', 'clickhouse', 's3', 'edge', 'api', 'workers']
 const START_MS = 60_000
@@ -71,7 +72,12 @@ describe('npm start', () => {
     sent++
     const read = JSON.parse(await sh(trace)) as Trace
     expect(read.spans.map(span => span.name)).toEqual(['GET /checkout'])
-    expect(await sh(list)).toContain('EmptyCartError')
+    // A batch stores its spans before their exceptions, so that a trace is there a moment before its finding is listed.
+    const listed = await until('the finding is listed', async () => {
+      const text = await sh(list)
+      return text.includes('"id"') ? text : undefined
+    })
+    expect(listed).toContain('EmptyCartError')
     traceCommand = trace
   })
 
