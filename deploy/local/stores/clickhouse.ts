@@ -32,6 +32,8 @@ export interface ClusterNode {
 export const CLICKHOUSE_USER = 'penstock'
 
 const SERVER = fileURLToPath(new URL('clickhouse-server.mjs', import.meta.url))
+const FORGET_LOST_PARTS = fileURLToPath(new URL('../../clickhouse/forget-lost-parts.sh', import.meta.url))
+const FORGET_DEADLINE_MS = 60_000
 
 /**
  * Starts ClickHouse from the chdb package. It has the real engine, MergeTree on disk and the HTTP interface, and needs no
@@ -44,6 +46,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
   const usersFile = join(options.dir, 'users.xml')
   await writePrivateFile(configFile, serverConfig(options.memoryBytes ?? 4 * 1024 ** 3, usersFile, options.node))
   await writePrivateFile(usersFile, usersConfig(options.password))
+  await forgetLostParts(options)
   const lifeline = await openLifeline()
   const child = await startChild({
     command: process.execPath,
@@ -65,6 +68,12 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
   void child.exited.then(lifeline.cut)
   await untilReady('ClickHouse', child, () => answers(`http://127.0.0.1:${options.port}/ping`, [200]), options)
   return Object.assign(child, { url: clickhouseUrl(options) })
+}
+
+/** Makes the server accept the insert whose part it has lost, if it was killed (deploy/clickhouse). */
+async function forgetLostParts({ dir, log }: ClickHouseOptions): Promise<void> {
+  const { stdout } = await promisify(execFile)(FORGET_LOST_PARTS, [dir], { timeout: FORGET_DEADLINE_MS })
+  for (const line of stdout.split('\n')) if (line) log(line)
 }
 
 /** Returns the URL of a local ClickHouse, with user and password. */

@@ -1,3 +1,5 @@
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
@@ -59,7 +61,39 @@ it('an insert that is repeated after the first restart of a new server adds noth
   expect(await storedRows()).toEqual(before)
 })
 
-async function insert(table: string, row: object): Promise<void> {
+it('the rows of a part that a killed server has announced, but not published, are stored by the repeated insert', async () => {
+  for (const [table, row] of Object.entries(ROWS)) await insert(table, row, 'second')
+  const before = await storedRows()
+  const directories = await lastParts(Object.keys(before))
+  await client.close()
+  await services.clickhouse.kill9()
+  // The server renames the part after it has logged its token. This is what is left if it is killed between the two.
+  for (const directory of directories) await rm(directory, { recursive: true })
+  await services.clickhouse.restart()
+  client = connect()
+  for (const [table, row] of Object.entries(ROWS)) await insert(table, row, 'second')
+  expect(await storedRows()).toEqual(before)
+})
+
+/** Returns the directory of the part that each table has logged last. */
+async function lastParts(tables: string[]): Promise<string[]> {
+  const result = await client.query({
+    query: `SELECT arrayJoin(data_paths) AS path FROM system.tables WHERE database = currentDatabase() AND has({tables:Array(String)}, name)`,
+    query_params: { tables },
+    format: 'JSONEachRow',
+  })
+  const paths = (await result.json<{ path: string }>()).map(row => row.path)
+  expect(paths).toHaveLength(tables.length)
+  return Promise.all(
+    paths.map(async path => {
+      const log = await readFile(join(path, 'deduplication_logs', 'deduplication_log_1.txt'), 'utf8')
+      const [, part] = (log.trimEnd().split('\n').at(-1) as string).split('\t')
+      return join(path, part as string)
+    }),
+  )
+}
+
+async function insert(table: string, row: object, token = 'first'): Promise<void> {
   await client.command({ query: 'SYSTEM STOP MERGES' })
   await client.insert({
     table,
@@ -67,7 +101,7 @@ async function insert(table: string, row: object): Promise<void> {
     format: 'JSONEachRow',
     clickhouse_settings: {
       insert_deduplicate: 1,
-      insert_deduplication_token: `batch-${table}`,
+      insert_deduplication_token: `${token}-${table}`,
       deduplicate_blocks_in_dependent_materialized_views: 1,
       async_insert: 0,
       wait_end_of_query: 1,

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CHART } from '../../../deploy/kubernetes/render.ts'
 import { until } from '../until.ts'
@@ -67,8 +67,12 @@ async function buildStores(image: string): Promise<void> {
   const packages = ['chdb', 'ffi-rs', 'miniflare'].map(name => `${name}@${devDependencies[name]}`).join(' ')
   const context = await mkdtemp(join(tmpdir(), 'penstock-stores-'))
   try {
-    for (const server of ['clickhouse-server.mjs', 's3-server.mjs']) {
-      await copyFile(`${ROOT}deploy/local/stores/${server}`, join(context, server))
+    for (const file of [
+      'local/stores/clickhouse-server.mjs',
+      'local/stores/s3-server.mjs',
+      'clickhouse/forget-lost-parts.sh',
+    ]) {
+      await copyFile(`${ROOT}deploy/${file}`, join(context, basename(file)))
     }
     await buildImage(image, `${HERE}stores.Dockerfile`, context, '--build-arg', `PACKAGES=${packages}`)
   } finally {

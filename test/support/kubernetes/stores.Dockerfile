@@ -5,4 +5,4 @@ RUN apt-get update && apt-get install -y --no-install-recommends redis-server &&
 WORKDIR /stores
 ARG PACKAGES
 RUN npm install --ignore-scripts --no-audit --no-fund --cache /tmp/npm ${PACKAGES} && rm -rf /tmp/npm
-COPY clickhouse-server.mjs s3-server.mjs ./
+COPY clickhouse-server.mjs s3-server.mjs forget-lost-parts.sh ./
