@@ -71,6 +71,20 @@ it('lets no commit join a job that was added a tenth of a second before, or soon
   expect(joinable()).toBeUndefined()
 })
 
+it('lets commits try the next job at once, if some had joined the one that was refused', () => {
+  create('a')
+  job.joined(SIZE)
+  job.refused()
+  expect(joinable()).toBeUndefined()
+  vi.advanceTimersByTime(10)
+  create('b')
+  expect(joinable()).toBe('b') // added with its payload
+  job.refused()
+  vi.advanceTimersByTime(10)
+  create('c')
+  expect(joinable()).toBeUndefined()
+})
+
 it('lets a bulk commit join neither a job that goes later nor one that goes much earlier', () => {
   create('a', 1_000)
   expect(joinable(999)).toBeUndefined()

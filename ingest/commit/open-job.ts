@@ -20,7 +20,10 @@ const JOB_SPACING_MS = 10
 /** How long commits try to join a job that is added. An attempt costs a transaction, and a later one would fail more often. */
 const TRY_FOR_MS = 100
 
-/** Time without such attempts after one has failed, because while workers take jobs at once most of them fail. */
+/**
+ * Time without such attempts after one has failed that was the first for its job, because while workers take jobs at once most
+ * of them fail. A job that others had joined was taken after a rest (`workers/queue/pool.ts`), and the next one waits as long.
+ */
 const TRY_AGAIN_MS = 100
 
 /**
@@ -39,6 +42,7 @@ export class OpenJob {
   readonly #now: () => number
   #job: NewJob | undefined
   #size: CommitSize = { bytes: 0, frames: 0, cost: 0 }
+  #isJoined = false
   /** The job that is not added yet, with the timer that adds it. */
   #due: { readonly job: NewJob; readonly timer: NodeJS.Timeout } | undefined
   #addedAt = Number.NEGATIVE_INFINITY
@@ -72,13 +76,14 @@ export class OpenJob {
   /** Notes that a commit has joined the job. */
   joined({ bytes, frames, cost }: CommitSize): void {
     const size = this.#size
+    this.#isJoined = true
     this.#size = { bytes: size.bytes + bytes, frames: size.frames + frames, cost: size.cost + cost }
   }
 
   /** Notes that a commit could not join the job, because a worker has read it. */
   refused(): void {
     this.close()
-    this.#tryAgainAt = this.#now() + TRY_AGAIN_MS
+    if (!this.#isJoined) this.#tryAgainAt = this.#now() + TRY_AGAIN_MS
   }
 
   /**
@@ -95,6 +100,7 @@ export class OpenJob {
   created(job: NewJob, size: CommitSize, isAdded: boolean): void {
     this.#job = job
     this.#size = size
+    this.#isJoined = false
     if (isAdded) return
     const waitMs = this.#addedAt + JOB_SPACING_MS - this.#now()
     this.#due = { job, timer: setTimeout(() => this.flush(), waitMs) }

@@ -23,6 +23,9 @@ import { perPartition } from './per-partition.ts'
  */
 const INTERVALS: Readonly<Record<Lane, number>> = { express: 1, bulk: 2 }
 
+/** Rest of a lane between two jobs, as a share of the time between two inserts. By so much later a request may be stored. */
+const REST = 0.2
+
 /** Starts a pool that decodes payloads into rows and inserts the rows in named batches. */
 export function startRowsPool(
   { queue, kind }: Omit<BatchSource, 'letterQuota'>,
@@ -116,7 +119,7 @@ export function startRowsPool(
         for (const batch of batches) batch.close()
       },
     },
-    poolOptions(config, config.POOL_CONCURRENCY),
+    { ...poolOptions(config, config.POOL_CONCURRENCY), restMs: REST * config.BATCH_MAX_AGE_MS },
   )
   return pool
 }
