@@ -82,6 +82,8 @@ export class BatchPool {
   #reserved: Promise<void> | undefined
   /** The batch that is due and waits until no insert of the pool runs. */
   #due: string | undefined
+  /** Whether the batch before was full, so that it was not inserted at its time. */
+  #wasFull = false
   #isClosing = false
   #decoding: Promise<unknown> = Promise.resolve()
 
@@ -117,10 +119,10 @@ export class BatchPool {
    * deadline until which memory must be available.
    */
   async #run(job: TakenJob, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
-    const { store, pace } = this.#deps
+    const { store } = this.#deps
     let resumed: string | undefined
     // Reserved while the payload is read, so that a job that is alone waits for both at the same time.
-    if (this.#open === undefined) this.#reserved ??= pace.next()
+    if (this.#open === undefined) this.#reserved ??= this.#nextTime()
     for (;;) {
       const release = await this.#fetched.acquire(job.payloadBytes)
       let added: PooledJob | NotAdded
@@ -197,7 +199,7 @@ export class BatchPool {
     })
     const decodedMs = performance.now() - startedAt
     this.#deps.onJobDecoded?.(decodedMs)
-    if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#seal()
+    if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#sealFull()
     if (this.#deps.lane === 'bulk') await this.#deps.expressFirst.pauseBulk(decodedMs)
     return added
   }
@@ -210,7 +212,7 @@ export class BatchPool {
     const reserveBytes = largeDeadline === undefined ? JOB_RESERVE_BYTES : LARGE_JOB_RESERVE_BYTES
     if (this.#open !== undefined) {
       if (this.#rowsPool.tryReserve(this.#open.batch.rows, reserveBytes)) return this.#open.batch
-      await this.#seal()
+      await this.#sealFull()
     }
     const rows = await this.#rowsPool.take()
     await this.#rowsPool.reserve(rows, reserveBytes, largeDeadline).catch(error => {
@@ -225,7 +227,7 @@ export class BatchPool {
     this.#open = { batch }
     // Only the id is kept until the insert is due, so that the letters of a batch that was full are not.
     const { id } = batch
-    const due = this.#isClosing ? Promise.resolve() : (this.#reserved ?? this.#deps.pace.next())
+    const due = this.#isClosing ? Promise.resolve() : (this.#reserved ?? this.#nextTime())
     this.#reserved = undefined
     void due.then(() => this.#sealWhenIdle(id))
     return batch
@@ -239,6 +241,18 @@ export class BatchPool {
   #slotOf(batch: OpenBatch): Promise<InsertSlot> {
     batch.slot ??= new InsertSlot(this.#slots).hold()
     return batch.slot
+  }
+
+  /** Reserves the time of the next insert, and resolves when it has come. */
+  #nextTime(): Promise<void> {
+    const wasFull = this.#wasFull
+    this.#wasFull = false
+    return this.#deps.pace.next(wasFull)
+  }
+
+  async #sealFull(): Promise<void> {
+    this.#wasFull = true
+    await this.#seal()
   }
 
   /** Closes the open batch and stores it. Runs in the decoder's turn, so nothing is decoded while it waits for a slot. */

@@ -517,8 +517,12 @@ describe('the inserts of a pool', () => {
   it('are made for the batch that is open, although one before it was full before its time', async () => {
     const times = [Promise.resolve(), Promise.withResolvers<void>(), Promise.resolve()] as const
     const waits = [times[0], times[1].promise, times[2]]
+    const fullBefore: boolean[] = []
     const { decode, release, batches } = await duringInsert(MINUTE_MS, {
-      next: () => waits.shift() ?? Promise.resolve(),
+      next(wasFull = false) {
+        fullBefore.push(wasFull)
+        return waits.shift() ?? Promise.resolve()
+      },
     })
     await decode('a\nb\nc')
     await until('the full batch is stored', () => batches().length === 1)
@@ -528,6 +532,7 @@ describe('the inserts of a pool', () => {
     release()
     await expectAllDone()
     expect(batches()).toEqual([['a', 'b', 'c'], ['opening'], ['d', 'e']])
+    expect(fullBefore).toEqual([false, false, true])
   })
 
   it('are made beside another once the pool is closing', async () => {

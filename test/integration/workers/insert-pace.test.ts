@@ -42,11 +42,12 @@ function worker(inserts: Partial<PacedInserts> = {}): InsertPace {
 /** Reserves this many inserts, for each worker in turn. Returns after how many minutes each comes, rounded up. */
 async function reserve(count: number, ...workers: InsertPace[]): Promise<number[]> {
   const minutes: number[] = []
-  for (let i = 0; i < count; i++) {
-    minutes.push(Math.ceil((await (workers[i % workers.length] as InsertPace).reserve()) / MINUTE_MS))
-  }
+  for (let i = 0; i < count; i++)
+    minutes.push(await minutesUntil((workers[i % workers.length] as InsertPace).reserve()))
   return minutes
 }
+
+const minutesUntil = async (reserved: Promise<number>) => Math.ceil((await reserved) / MINUTE_MS)
 
 const AT_ONCE = [0, 0, 0, 0]
 
@@ -65,6 +66,19 @@ describe('the pace of inserts', () => {
     expect((await reserve(16, ...killed)).slice(8)).toEqual(Array(8).fill(4))
     for (const connection of opened.splice(1)) connection.disconnect()
     expect(await reserve(2, worker())).toEqual([4, 4])
+  })
+
+  it('comes an interval after a batch that was full, however many were', async () => {
+    const busy = worker()
+    expect(await reserve(5, busy)).toEqual([...AT_ONCE, 1])
+    for (let full = 0; full < 6; full++) expect(await minutesUntil(busy.reserve(true))).toBe(1)
+  })
+
+  it('gives back only the time of the batch that was full, and none that other workers wait for', async () => {
+    const busy = worker()
+    await reserve(4, busy)
+    expect(await reserve(3, busy, worker(), worker())).toEqual([1, 2, 3])
+    expect(await minutesUntil(busy.reserve(true))).toBe(3)
   })
 
   it('is another one for each lane and each queue, so that a busy one delays no other', async () => {

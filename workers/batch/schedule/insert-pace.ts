@@ -11,14 +11,18 @@ const SAVED_INSERTS = 3
 export const LONGEST_WAIT = 4
 
 /**
- * KEYS pace; ARGV interval in ms. Reserves the next free time, and returns after how many ms it comes. A free time beyond these
- * bounds is replaced by the bound, so that many workers, or a clock of Redis that was set back, delay no batch for longer.
+ * KEYS pace; ARGV interval in ms, 1 if the batch before was full. Reserves the next free time, and returns after how many ms it
+ * comes. A batch that was full has not waited for its time, so that time is given back: the next one comes an interval from now. It
+ * does not come earlier by more than the interval that was reserved for the full batch, because other workers wait for theirs. A
+ * free time beyond the bounds is replaced by the bound, so that many workers, or a clock of Redis that was set back, delay no batch
+ * for longer.
  */
 const RESERVE = `#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local interval = tonumber(ARGV[1])
 local free = tonumber(redis.call('GET', KEYS[1]) or 0)
+if ARGV[2] == '1' then free = math.max(free - interval, math.min(free, now + interval)) end
 local at = math.min(math.max(free, now - ${SAVED_INSERTS} * interval), now + ${LONGEST_WAIT} * interval)
 redis.call('SET', KEYS[1], at + interval, 'PX', at - now + ${SAVED_INSERTS + 1} * interval)
 return math.max(0, at - now)
@@ -54,11 +58,14 @@ export class InsertPace {
     this.#intervalMs = intervalMs
   }
 
-  /** Reserves the time of one insert, and resolves when it has come: after one interval if Redis has not answered before. */
-  async next(): Promise<void> {
+  /**
+   * Reserves the time of one insert, and resolves when it has come: after one interval if Redis has not answered before.
+   * `wasFull`: the batch before was inserted before its time.
+   */
+  async next(wasFull = false): Promise<void> {
     const requestedAt = performance.now()
     const interval = delay(this.#intervalMs, 0, { ref: false })
-    const reserved = this.reserve().catch(error => {
+    const reserved = this.reserve(wasFull).catch(error => {
       this.#deps.logger.debug(errorFields(error), 'the time of an insert could not be reserved')
       return interval
     })
@@ -69,7 +76,7 @@ export class InsertPace {
   }
 
   /** Reserves the time of one insert, and returns after how many milliseconds it comes. */
-  async reserve(): Promise<number> {
-    return (await this.#deps.redis.eval(RESERVE, 1, this.#key, this.#intervalMs)) as number
+  async reserve(wasFull = false): Promise<number> {
+    return (await this.#deps.redis.eval(RESERVE, 1, this.#key, this.#intervalMs, Number(wasFull))) as number
   }
 }
