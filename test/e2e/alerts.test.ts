@@ -206,6 +206,8 @@ describe.skipIf(typeof found === 'string')('alerts and dashboards', () => {
     await directory.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
     expect(await untilAlert('PenstockRedisNotDurable')).toMatchObject([{ store: 'directory' }])
     await directory.config('SET', 'appendonly', 'yes')
+    // A scrape may have come while they connected.
+    await untilAlert('PenstockRedisDown', false)
 
     signal('redis', 'SIGSTOP')
     expect(await untilAlert('PenstockRedisDown')).toMatchObject([{ store: 'queues' }])

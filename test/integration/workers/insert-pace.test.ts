@@ -81,6 +81,12 @@ describe('the pace of inserts', () => {
     expect(await minutesUntil(busy.reserve(true))).toBe(3)
   })
 
+  it('gives back no time while workers have reserved up to the bound', async () => {
+    const workers = Array.from({ length: 8 }, () => worker())
+    await reserve(16, ...workers)
+    expect(await minutesUntil((workers[0] as InsertPace).reserve(true))).toBe(4)
+  })
+
   it('is another one for each lane and each queue, so that a busy one delays no other', async () => {
     await reserve(16, worker())
     expect(await reserve(5, worker({ lane: 'bulk' }))).toEqual([...AT_ONCE, 1])
