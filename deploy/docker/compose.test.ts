@@ -10,6 +10,8 @@ import { workersConfigSchema } from '../../workers/config.ts'
 interface Service {
   readonly image: string
   readonly command?: readonly string[]
+  readonly entrypoint?: readonly string[]
+  readonly volumes?: readonly unknown[]
   readonly user?: string
   readonly read_only?: boolean
   readonly cap_drop?: readonly string[]
@@ -131,4 +133,10 @@ it.each(all)(
 it('scrapes the jobs that the alerts know', () => {
   const jobsOf = (path: string) => [...read(path).matchAll(/job_name: (\S+)/g)].map(([, name]) => name)
   expect(jobsOf('prometheus.yml')).toEqual(jobsOf('../prometheus/prometheus.yml'))
+})
+
+it('lets a ClickHouse that was killed forget what it lost, before it starts', () => {
+  const { entrypoint, volumes } = services.clickhouse as Service
+  expect(volumes).toContain('../clickhouse/forget-lost-parts.sh:/opt/forget-lost-parts.sh:ro')
+  expect(entrypoint?.at(-1)).toBe('sh /opt/forget-lost-parts.sh /var/lib/clickhouse && exec /entrypoint.sh')
 })
