@@ -27,6 +27,13 @@ export interface SlotAddress {
 const FROM_ANOTHER = /^(?:READONLY|UNBLOCKED|MASTERDOWN|MOVED|ASK|TRYAGAIN|CLUSTERDOWN)\b/
 
 /**
+ * A connection on which a reply is due and nothing has arrived for this time is closed and made again. A network can forget a
+ * connection without telling its ends, for example when one of them gets another address. Linux alone gives up on what was sent
+ * after a quarter of an hour. Longer than the 10 s for which BullMQ lets Redis wait for a job.
+ */
+export const SILENCE_MS = 15_000
+
+/**
  * Connects a producer. Commands fail at once instead of waiting for the connection, and are never sent twice. A command
  * whose reply was lost may have run, so its caller must report "unavailable".
  */
@@ -73,7 +80,7 @@ export function connectConsumer(to: ConnectTo, logger: Logger): Redis {
 }
 
 function open(to: ConnectTo, options: RedisOptions): Redis {
-  const redis = create(to, options)
+  const redis = create(to, { ...options, socketTimeout: SILENCE_MS })
   // Each of the commands in flight that a former master refuses listens to the end of the connection.
   redis.on('connect', () => redis.stream.setMaxListeners(Infinity))
   return redis

@@ -40,8 +40,8 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   }
   const replayOf = perPartition((partition): StoreReplayDeps => {
     const { redis, confirmed, addJobs, place } = deps.at('replay', partition)
-    const store = new RedisPayloadStore(redis, 'replay', readerOf(redis), undefined, place)
-    return { ...shared, store, confirmed, partition, addJobs, suspects: new Suspects(store, logger) }
+    const store = new RedisPayloadStore(redis, 'replay', readerOf(redis), confirmed, place)
+    return { ...shared, store, addJobs, suspects: new Suspects(store, logger) }
   })
   const pool = startPool(
     'replay',

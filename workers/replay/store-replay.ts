@@ -1,6 +1,6 @@
 import { withJsonBody } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel } from '../../shared/runtime/reason.ts'
-import type { ConfirmedScripts } from '../queue/payloads/confirmed-scripts.ts'
+import type { PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
 import type { Inspector, LaneInspector } from './inspect-chunk.ts'
@@ -25,10 +25,7 @@ export interface ReplayJobStats {
 /** Dependencies of storing replay chunks. */
 export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameDeps {
   readonly inspect: LaneInspector
-  /** Replicas that confirm commits, if there are any. */
-  readonly confirmed?: Pick<ConfirmedScripts, 'untilReplicated'> | undefined
-  /** The partition of the jobs, 0 by default. */
-  readonly partition?: number
+  readonly store: FrameDeps['store'] & Pick<PayloadStore, 'untilReplicated'>
   /** Reports the counters of a job that this worker finished. */
   readonly onStored?: (stats: ReplayJobStats) => void
 }
@@ -38,13 +35,15 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameD
  * `replay-chunks` and refused chunks to the dead letters. A worker that takes up the job after a crash finds its own
  * objects, so each object has exactly one row.
  *
- * Replicas must have the payload before its objects are stored. If a promoted replica lacked it, its objects would have no row,
- * and the repeated upload of a client would be taken for a copy that needs none.
+ * Replicas must have the payload, as it was read, before its objects are stored. If a promoted replica lacked it, its objects would
+ * have no row, and the repeated upload of a client would be taken for a copy that needs none.
  */
 export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise<void> {
-  await deps.confirmed?.untilReplicated('replay', deps.partition ?? 0)
   const inspect: Inspector = (body, encoding) => deps.inspect(body, encoding, job.lane)
+  let replicated: Promise<void> | undefined
   const results = await processFrames(deps, PLAN, job, async (frame, index, retry) => {
+    replicated ??= deps.store.untilReplicated(job)
+    await replicated
     const chunk = await storeChunk({ objects: deps.objects, inspect, retry }, job.jobId, index, frame)
     return {
       stats: chunk,

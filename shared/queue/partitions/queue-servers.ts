@@ -2,7 +2,7 @@ import { Cluster, type Redis } from 'ioredis'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { type ClusterAddress, parseRedisTargets, type RedisTarget } from '../../runtime/redis/redis-group.ts'
-import { type ConnectTo, connectConsumer, connectProducer, withErrorLog } from '../redis.ts'
+import { type ConnectTo, connectConsumer, connectProducer, SILENCE_MS, withErrorLog } from '../redis.ts'
 import { accessOf, ClusterMap } from './cluster-map.ts'
 import { hashSlot } from './hash-slot.ts'
 import { queueTag } from './queue-tag.ts'
@@ -89,7 +89,7 @@ export class QueueServers {
     const { nodes, ...access } = (this.#cluster as { readonly address: ClusterAddress }).address
     const cluster = new Cluster([...nodes], {
       ...options,
-      redisOptions: { ...redisOptions, ...accessOf(access), connectTimeout: 2_000 },
+      redisOptions: { ...redisOptions, ...accessOf(access), connectTimeout: 2_000, socketTimeout: SILENCE_MS },
       clusterRetryStrategy: attempt => Math.min(100 * attempt, 1_000),
       slotsRefreshTimeout: 2_000,
     })

@@ -15,6 +15,8 @@ export interface SlowNetwork {
 interface Link {
   readonly client: Socket
   readonly upstream: Socket
+  /** Whether the network has forgotten the connection, which neither end learns. */
+  isForgotten: boolean
 }
 
 /**
@@ -76,6 +78,14 @@ export class FaultProxy {
     for (const direction of directions) this.#held.set(direction, Promise.withResolvers())
   }
 
+  /**
+   * Carries nothing more of the present connections, for ever, and closes none, as when an end gets another address or a gateway
+   * loses its table. New connections are carried.
+   */
+  forget(): void {
+    for (const link of this.#links) link.isForgotten = true
+  }
+
   /** Ends all faults. Held bytes are delivered, unless `loses` resets its connections. */
   heal(loses = false): void {
     this.#slow = undefined
@@ -100,7 +110,7 @@ export class FaultProxy {
       return
     }
     const upstream = connect({ port: this.#targetPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
-    const link = { client, upstream }
+    const link: Link = { client, upstream, isForgotten: false }
     this.#links.add(link)
     this.#carry(link, 'requests')
     this.#carry(link, 'responses')
@@ -109,6 +119,7 @@ export class FaultProxy {
   #carry(link: Link, direction: Direction): void {
     const [from, to] = direction === 'requests' ? [link.client, link.upstream] : [link.upstream, link.client]
     from.on('data', chunk => {
+      if (link.isForgotten) return
       if (this.#slow === undefined && !this.#held.has(direction)) {
         if (!to.write(chunk)) {
           from.pause()
@@ -118,13 +129,13 @@ export class FaultProxy {
       }
       from.pause()
       void this.#pass(direction, chunk.length).then(() => {
-        if (!to.destroyed) to.write(chunk)
+        if (!to.destroyed && !link.isForgotten) to.write(chunk)
         from.resume()
       })
     })
-    from.once('end', () => void this.#pass(direction, 0).then(() => to.end()))
+    from.once('end', () => void this.#pass(direction, 0).then(() => link.isForgotten || to.end()))
     from.on('error', () => {})
-    from.once('close', () => void this.#pass(direction, 0).then(() => this.#destroy(link)))
+    from.once('close', () => void this.#pass(direction, 0).then(() => link.isForgotten || this.#destroy(link)))
   }
 
   /** Resolves when the network has carried this many bytes. */

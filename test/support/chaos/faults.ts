@@ -23,6 +23,7 @@ export const PROCESS_FAULTS: readonly Fault[] = [
   ofProcess('slow', ({ name, links }, random, print) => slowed(name, linksOf(links, random), random, print)),
   ofProcess('cut', ({ name, links }, random, print) => cut(name, linksOf(links, random), random, print)),
   ofProcess('partition', ({ name, links }, random, print) => held(name, linksOf(links, random), random, print)),
+  ofProcess('forgotten', ({ name, links }, random, print) => forgotten(name, linksOf(links, random), print)),
 ]
 
 /** Kinds of faults of servers, one of which happens at a time. */
@@ -31,6 +32,7 @@ export const SERVER_FAULTS: readonly Fault[] = (['redis', 'control', 'clickhouse
   ofServer(name, 'freeze', ({ service }, random, print) => frozen(name, service.pid, random, print)),
   ofServer(name, 'slow', ({ links }, random, print) => slowed(name, toAll(links), random, print)),
   ofServer(name, 'partition', ({ links }, random, print) => held(name, toAll(links), random, print)),
+  ofServer(name, 'forgotten', ({ links }, _random, print) => forgotten(name, toAll(links), print)),
   ofServer(name, 'full disk', filled),
 ])
 
@@ -163,6 +165,11 @@ async function held(name: string, links: Links, random: Random, print: Print): P
   for (const link of links.proxies) link.hold(...directions)
   await delay(ms)
   for (const link of links.proxies) link.heal(loses)
+}
+
+async function forgotten(name: string, links: Links, print: Print): Promise<void> {
+  print(`the network forgets the ${links.label} of ${name}`)
+  for (const link of links.proxies) link.forget()
 }
 
 async function filled({ name, disk, service }: ChaosServer, random: Random, print: Print): Promise<void> {

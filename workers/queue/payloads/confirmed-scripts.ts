@@ -1,6 +1,4 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../../../schemas/queues/names.ts'
-import { queueKeys } from '../../../shared/queue/queue.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 
 /** How long replicas may take to confirm a script. */
@@ -24,16 +22,8 @@ export class ConfirmedScripts {
   }
 
   /**
-   * Resolves once replicas have everything that Redis has written until now. WAIT covers the last write of its connection and
-   * all before it, so the script writes a counter as it is.
-   */
-  async untilReplicated(queue: QueueName, partition: number): Promise<void> {
-    const addNothing = "return redis.call('HINCRBY', KEYS[1], 'acceptedPayloads', 0)"
-    await this.run(`#!lua flags=allow-oom\n${addNothing}`, [queueKeys(queue, partition).flow], [])
-  }
-
-  /**
-   * Runs a script once. Throws a TransientError if Redis or the replicas do not confirm in time: the script has then run or
+   * Runs a script once. WAIT covers the last write of its connection and all before it, so a script that writes nothing is not
+   * confirmed. Throws a TransientError if Redis or the replicas do not confirm in time: the script has then run or
    * not, and must be one that may run again.
    */
   async run(lua: string, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown> {

@@ -103,6 +103,8 @@ export function closeAndRead(
   ]
 }
 
+const NOTHING = Buffer.alloc(0)
+
 type LargeValues = Omit<LargeRepliesDeps, 'forward'>
 
 /** Returns a connector class with which ioredis receives an integer in place of every large string. */
@@ -123,6 +125,8 @@ function connectorInto(values: LargeValues) {
         buffer: () => replies.target(),
         callback(length: number) {
           replies.received(length)
+          // Bytes of a large string are not passed on. They too are a sign of life (`SILENCE_MS`).
+          socket.emit('data', NOTHING)
           return true
         },
       }

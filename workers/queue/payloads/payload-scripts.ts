@@ -5,19 +5,30 @@
  */
 
 /**
- * KEYS batchOf, batches, then payload and lock of each job; ARGV batch id, record, then job id and lock token of each job.
- * Returns the jobs in the way, each with its reason, or nothing if all jobs are named.
+ * Lua that returns whether a payload is as the holder of its lock has read it: no other worker has read it since, and no request
+ * has joined it. A promoted replica may have it from before it was read, when it was open.
+ */
+const IS_AS_READ = `
+local function isAsRead(lock, token, open, jobId)
+  return redis.call('GET', lock) == token and redis.call('SISMEMBER', open, jobId) == 0
+end
+`
+
+/**
+ * KEYS batchOf, batches, open, then payload and lock of each job; ARGV batch id, record, then job id and lock token of each
+ * job. Returns the jobs in the way, each with its reason, or nothing if all jobs are named.
  */
 const NAME_BATCH = `#!lua flags=allow-oom
+${IS_AS_READ}
 local conflicts = {}
 for i = 3, #ARGV, 2 do
   local named = redis.call('HGET', KEYS[1], ARGV[i])
   local reason
   if named and named ~= ARGV[1] then
     reason = 'named'
-  elseif redis.call('EXISTS', KEYS[i]) == 0 then
+  elseif redis.call('EXISTS', KEYS[i + 1]) == 0 then
     reason = 'stored'
-  elseif redis.call('GET', KEYS[i + 1]) ~= ARGV[i + 1] then
+  elseif not isAsRead(KEYS[i + 2], ARGV[i + 1], KEYS[3], ARGV[i]) then
     reason = 'lost'
   end
   if reason then
@@ -29,6 +40,17 @@ if #conflicts > 0 then return conflicts end
 for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[1]) end
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 return conflicts
+`
+
+/**
+ * KEYS payload, lock, open, flow; ARGV job id, lock token. Returns 1 if the payload is there as it was read. Writes a counter as it
+ * is, so that a confirmation by replicas covers all that was written before.
+ */
+const CONFIRM_PAYLOAD = `#!lua flags=allow-oom
+${IS_AS_READ}
+if redis.call('EXISTS', KEYS[1]) == 0 or not isAsRead(KEYS[2], ARGV[2], KEYS[3], ARGV[1]) then return 0 end
+redis.call('HINCRBY', KEYS[4], 'acceptedPayloads', 0)
+return 1
 `
 
 /**
@@ -214,6 +236,7 @@ return 1
 /** The scripts of a payload store, by the names under which its connection knows them. */
 export const PAYLOAD_SCRIPTS = {
   penstockNameBatch: NAME_BATCH,
+  penstockConfirmPayload: CONFIRM_PAYLOAD,
   penstockReadBatch: READ_BATCH,
   penstockDescribeBatch: DESCRIBE_BATCH,
   penstockFinishBatch: FINISH_BATCH,

@@ -19,7 +19,10 @@ export interface HeldJob {
   readonly token: string
 }
 
-/** Why a job could not be named: it is in another batch, it is already stored, or this worker has lost its lock. */
+/**
+ * Why a job could not be named: it is in another batch, it is already stored, or this worker has lost its lock, or the payload that
+ * it has read, to a promoted replica that has it from before.
+ */
 export type NamingConflict = 'named' | 'stored' | 'lost'
 
 /** A payload for another queue, or one part of a payload that is split. */
@@ -88,6 +91,11 @@ export interface PayloadStore {
   giveBack(payload: Buffer): void
   /** Returns the record of a named batch, or undefined if the batch is finished or split. */
   batch(batchId: string): Promise<BatchRecord | undefined>
+  /**
+   * Resolves once replicas have the payload of a job as this worker has read it, or at once where none must. Throws a
+   * TransientError if Redis has it otherwise, or if replicas do not confirm in time.
+   */
+  untilReplicated(job: HeldJob): Promise<void>
   /** Returns whether this worker still holds the locks of all these jobs. */
   holdsLocks(jobs: readonly HeldJob[]): Promise<boolean>
   /**
@@ -184,6 +192,14 @@ export class RedisPayloadStore implements PayloadStore {
     return record === null ? undefined : decodeRecord(record)
   }
 
+  async untilReplicated({ jobId, lane, token }: HeldJob): Promise<void> {
+    if (this.#confirmed === undefined) return
+    const { payload, lock, open, flow } = this.#keys
+    const keys = [payload(jobId), lock(lane, jobId), open, flow]
+    const isAsRead = await this.#confirmed.run(PAYLOAD_SCRIPTS.penstockConfirmPayload, keys, [jobId, token])
+    if (isAsRead !== 1) throw new TransientError('the payload is not as it was read, or the lock of its job was lost')
+  }
+
   async holdsLocks(jobs: readonly HeldJob[]): Promise<boolean> {
     const tokens = await this.#redis.mget(jobs.map(job => this.#keys.lock(job.lane, job.jobId)))
     return jobs.every((job, i) => tokens[i] === job.token)
@@ -200,8 +216,8 @@ export class RedisPayloadStore implements PayloadStore {
   }
 
   async nameBatch(batchId: string, jobs: readonly HeldJob[], formed?: Formation): Promise<Map<string, NamingConflict>> {
-    const { batchOf, batches, payload, lock } = this.#keys
-    const keys = [batchOf, batches, ...jobs.flatMap(job => [payload(job.jobId), lock(job.lane, job.jobId)])]
+    const { batchOf, batches, open, payload, lock } = this.#keys
+    const keys = [batchOf, batches, open, ...jobs.flatMap(job => [payload(job.jobId), lock(job.lane, job.jobId)])]
     const record = encodeRecord({ jobIds: jobs.map(job => job.jobId), storedTables: [], formed })
     const held = jobs.flatMap(job => [job.jobId, job.token])
     const pairs = (await this.#runConfirmed('penstockNameBatch', keys, [batchId, record, ...held])) as string[]
