@@ -29,6 +29,7 @@ describe('npm run bench', () => {
     ['an unknown scenario', ['decode', 'decoed'], /unknown scenario: decoed \(choose from decode, /],
     ['an unknown option', ['--fast'], /Unknown option '--fast'/],
     ['a length that is not a number', ['--sustained-minutes', 'long'], /--sustained-minutes: a number of minutes/],
+    ['to write the figures of a quick run', ['decode', '--quick', '--write'], /--write: figures of a quick run/],
     ['a missing file for --compare', ['--compare', 'DIR/none.json'], /cannot be read \(ENOENT/],
     ['a truncated file for --compare', ['--compare', 'DIR/cut.json'], /cut.json: the file is not JSON/],
     ['a file of another version', ['--compare', 'DIR/newer.json'], /newer.json: the file has version 2/],

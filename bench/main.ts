@@ -8,7 +8,8 @@ import { type Calibration, calibrate, readSteal, voidReasons } from './machine/c
 import { untilDiskQuiet } from './machine/disk.ts'
 import { machineFacts } from './machine/machine-facts.ts'
 import { type EarlierRun, readRun, renderComparison } from './report/compare-runs.ts'
-import { type BenchRun, type FailedScenario, renderMarkdown, renderText } from './report/report.ts'
+import { type BenchRun, type FailedScenario, renderText, reportsOf } from './report/report.ts'
+import { mergeReports, readPage, renderPage } from './report/results-page.ts'
 import { goalsOf, type MachineDuring, type SummarizedScenario, summarizeScenario } from './report/summary.ts'
 import { throughputCharts } from './report/throughput-charts.ts'
 import { makeDataDir, runScenario, type ScenarioOutcome } from './support/run-scenario.ts'
@@ -21,9 +22,10 @@ const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FI
   --sustained-minutes N  length of the load of the scenario "sustained" (default: 20)
   --json FILE            write the figures to FILE, for --compare of a later run
   --compare FILE         show the changes since the run that wrote FILE
+  --write                write the figures of these scenarios to bench/RESULTS.md, whose others stay as they are
   --list                 list the scenarios and their questions
 
-A full run of all scenarios writes bench/RESULTS.md and its charts. BENCH_DIR is the directory of the servers' data
+A run of all scenarios writes bench/RESULTS.md and its charts in any case. BENCH_DIR is the directory of the servers' data
 during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with; without it, the Collector is built
 where Go is installed (bench/peers/otelcol/). BENCH_BASELINE is the directory of another checkout to compare with.`
 
@@ -57,6 +59,7 @@ const OPTIONS = {
   'sustained-minutes': { type: 'string', default: '20' },
   json: { type: 'string' },
   compare: { type: 'string' },
+  write: { type: 'boolean', default: false },
   list: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const satisfies ParseArgsConfig['options']
@@ -201,6 +204,7 @@ function parseOptions(args: readonly string[]) {
     throw new UsageError(`unknown scenario: ${unknown.join(', ')} (choose from ${SCENARIOS.join(', ')})`)
   const minutes = Number(values['sustained-minutes'])
   if (!(minutes > 0 && minutes <= 24 * 60)) throw new UsageError('--sustained-minutes: a number of minutes up to 1440')
+  if (values.write && values.quick) throw new UsageError('--write: figures of a quick run are not for quoting')
   return { ...values, sustainedMinutes: values.quick ? QUICK_MINUTES : minutes, names: [...new Set(positionals)] }
 }
 
@@ -228,11 +232,15 @@ async function assertWritable(file: string): Promise<void> {
   })
 }
 
+/** Writes the scenarios of a run to bench/RESULTS.md, in place of earlier figures of them. */
 async function writeResults(done: BenchRun): Promise<string[]> {
+  const page = new URL('RESULTS.md', import.meta.url)
+  const kept = existsSync(page) ? readPage(await readFile(page, 'utf8')) : []
   // Loaded only here, because loading it takes longer than listing the scenarios.
   const { drawChart } = await import('./report/chart.ts')
   const charts = throughputCharts(done.scenarios).map(chart => ({ file: chart.file, text: drawChart(chart) }))
-  const files = [{ file: 'RESULTS.md', text: renderMarkdown(done) }, ...charts]
+  const text = renderPage(mergeReports(SCENARIOS, kept, reportsOf(done)))
+  const files = [{ file: 'RESULTS.md', text }, ...charts]
   for (const { file, text } of files) await writeFile(new URL(file, import.meta.url), text)
   return files.map(({ file }) => `bench/${file}`)
 }
@@ -249,7 +257,7 @@ async function main(): Promise<number> {
   }
   const before = options.compare === undefined ? undefined : await readEarlierRun(options.compare)
   if (options.json !== undefined) await assertWritable(options.json)
-  const isWhole = options.names.length === 0 && !options.quick
+  const isWritten = options.write || (options.names.length === 0 && !options.quick)
   const save = async (done: BenchRun) => {
     if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
   }
@@ -258,7 +266,7 @@ async function main(): Promise<number> {
   console.log(renderText(done))
   if (before) console.log(`\ncompared with ${options.compare}:\n\n${renderComparison(done, before)}`)
   // A run with failures is written too: a bad run that is left out makes the others look better than they are.
-  if (isWhole) console.log(`Written: ${(await writeResults(done)).join(', ')}.`)
+  if (isWritten) console.log(`Written: ${(await writeResults(done)).join(', ')}.`)
   return done.failed.length > 0 || done.scenarios.some(({ failures }) => failures.length > 0) ? 1 : 0
 }
 

@@ -1,6 +1,7 @@
 import type { GoalLine } from '../goals.ts'
 import { calibrationText } from '../machine/calibrate.ts'
 import { durationText, figureText, goalText, rangeText } from './figure-text.ts'
+import { GOALS_HEAD, type ScenarioReport } from './results-page.ts'
 import {
   goalsOf,
   isVoid,
@@ -32,56 +33,54 @@ export interface FailedScenario {
   readonly reason: string
 }
 
-/** Renders bench/RESULTS.md. Its charts are files in the same folder. */
-export function renderMarkdown(run: BenchRun): string {
+/** Returns what bench/RESULTS.md shows of the scenarios of a run. */
+export function reportsOf(run: BenchRun): ScenarioReport[] {
+  const facts = `*${Object.entries(run.facts)
+    .map(([what, value]) => `${what}: ${value}`)
+    .join('; ')}.*`
   return [
-    '# Benchmark results',
-    '',
-    `Written by \`npm run bench\`, which took ${durationText(run.seconds)}. Medians, with the smallest and largest of the rounds;`,
-    'ratios are taken within a round. Everything runs on one machine: load generator, services and stores share its cores.',
-    'The machine is calibrated before and after each scenario. Where it changed, the figures are void: shown, not judged.',
-    '',
-    ...markdownTable({ head: ['machine', ''], rows: Object.entries(run.facts) }),
-    '',
-    ...goalsInMarkdown(run),
-    ...chartsInMarkdown(run),
-    ...run.scenarios.flatMap(scenarioInMarkdown),
-  ].join('\n')
-}
-
-function goalsInMarkdown(run: BenchRun): string[] {
-  return [
-    '## Goals',
-    '',
-    ...markdownTable(goalsTable(run.scenarios)),
-    '',
-    `${goalCount(run)}.`,
-    '',
-    ...outages(run).flatMap(text => [`- ${text}`, '']),
+    ...run.scenarios.map(scenario => reportOf(run, scenario, facts)),
+    ...run.failed.map(({ name, reason }) => ({
+      name,
+      goals: [],
+      section: [facts, '', `> Failed: ${reason}`].join('\n'),
+    })),
   ]
 }
 
-function chartsInMarkdown({ scenarios }: BenchRun): string[] {
-  return throughputCharts(scenarios).flatMap(({ title, file }) => [`![${title}](${file})`, ''])
-}
-
-function scenarioInMarkdown(scenario: SummarizedScenario): string[] {
+function reportOf(run: BenchRun, scenario: SummarizedScenario, facts: string): ScenarioReport {
+  const { name } = scenario
   const details = scenario.rows.filter(row => row.details).map(row => `- ${row.name}: ${detailText(row)}`)
-  const remarks = [...remarksOf(scenario), ...scenario.notes]
-  return [
-    `## ${scenario.name}`,
-    '',
-    scenario.question,
-    '',
-    `*${methodText(scenario)}*`,
-    '',
-    ...markdownTable(figuresTable(scenario)),
-    '',
-    ...costTables(scenario).flatMap(table => [...markdownTable(table), '']),
-    ...(details.length > 0 ? [...details, ''] : []),
-    ...remarks.flatMap(text => [`> ${text}`, '']),
+  const notMeasured = notMeasuredIn(run).filter(goal => goal.scenario === name)
+  const remarks = [
+    ...remarksOf(scenario),
+    ...notMeasured.map(goal => `Not measured: ${unmeasuredText(goal)}`),
+    ...scenario.notes,
   ]
+  const [, , ...goals] = markdownTable(goalsTable([scenario]))
+  return {
+    name,
+    goals,
+    section: [
+      scenario.question,
+      '',
+      `*${methodText(scenario)}*`,
+      '',
+      facts,
+      '',
+      ...throughputCharts([scenario]).flatMap(({ title, file }) => [`![${title}](${file})`, '']),
+      ...markdownTable(figuresTable(scenario)),
+      '',
+      ...costTables(scenario).flatMap(table => [...markdownTable(table), '']),
+      ...(details.length > 0 ? [...details, ''] : []),
+      ...remarks.flatMap(text => [`> ${text}`, '']),
+    ]
+      .join('\n')
+      .trim(),
+  }
 }
+
+const unmeasuredText = ({ row, to }: GoalLine) => `${row}${to === undefined ? '' : ` over ${to}`}`
 
 /** Renders the run for a terminal, with the result of each goal at the end. */
 export function renderText(run: BenchRun): string {
@@ -190,7 +189,7 @@ function detailText({ details }: SummarizedRow): string {
 
 function goalsTable(scenarios: readonly SummarizedScenario[]): Table {
   return {
-    head: ['scenario', 'what', 'against', 'goal', 'median', 'range', 'unit', ''],
+    head: GOALS_HEAD,
     rows: goalsOf(scenarios).map(judged => [
       judged.scenario,
       judged.row,
@@ -231,8 +230,6 @@ function outages(run: BenchRun): string[] {
     ...scenarios.flatMap(({ name, skipped }) => skipped.map(text => `Left out of ${name}: ${text}`)),
     ...scenarios.flatMap(({ name, failures }) => failures.map(text => `Failed round of ${name}: ${text}`)),
     ...failed.map(({ name, reason }) => `Failed: ${name}: ${reason}`),
-    ...notMeasuredIn(run).map(
-      ({ scenario, row, to }) => `Not measured: ${scenario}: ${row}${to === undefined ? '' : ` over ${to}`}`,
-    ),
+    ...notMeasuredIn(run).map(goal => `Not measured: ${goal.scenario}: ${unmeasuredText(goal)}`),
   ]
 }
