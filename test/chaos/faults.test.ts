@@ -10,7 +10,7 @@ const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31
 const LEAST_FAULTS_PER_MINUTE = 10
 /** Requests per second of each kind of payload. */
 const RATE = 8
-const DISK_BYTES = 512 * 1024 * 1024
+const DISK_BYTES = 768 * 1024 * 1024
 const RECOVERY_DEADLINE_MS = 60_000
 const SETTLE_DEADLINE_MS = 120_000
 

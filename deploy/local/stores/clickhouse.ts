@@ -31,6 +31,12 @@ export interface ClusterNode {
 /** The only user of a local ClickHouse that can connect. */
 export const CLICKHOUSE_USER = 'penstock'
 
+/**
+ * Space of its disk that the server leaves free: it refuses inserts, which wait, and merges before there is none. It may ignore that a
+ * file could not be written for lack of space, and then publishes a part of empty files (deploy/clickhouse/README.md).
+ */
+export const KEEP_FREE_BYTES = 256 * 1024 * 1024
+
 const SERVER = fileURLToPath(new URL('clickhouse-server.mjs', import.meta.url))
 const FORGET_LOST_PARTS = fileURLToPath(new URL('../../clickhouse/forget-lost-parts.sh', import.meta.url))
 const FORGET_DEADLINE_MS = 60_000
@@ -117,6 +123,9 @@ function serverConfig(memoryBytes: number, usersFile: string, node: ClusterNode 
   <max_concurrent_queries>200</max_concurrent_queries>
   <keep_alive_timeout>10</keep_alive_timeout>
   <send_crash_reports><enabled>false</enabled></send_crash_reports>
+  <storage_configuration>
+    <disks><default><keep_free_space_bytes>${KEEP_FREE_BYTES}</keep_free_space_bytes></default></disks>
+  </storage_configuration>
   ${node ? `<tcp_port>${node.tcpPort}</tcp_port>${node.config}` : ''}
 </clickhouse>
 `

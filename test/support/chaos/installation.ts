@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { ROOT } from '../../../deploy/local/config.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
-import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
+import { KEEP_FREE_BYTES, startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
 import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
@@ -241,7 +241,7 @@ async function mountDisks(
   const disks: Record<string, SmallDisk> = {}
   if (bytes === undefined) return { disks, noDisks: 'none is wanted' }
   for (const name of ['redis', 'redis-2', 'control', 'clickhouse', 's3']) {
-    const disk = await mountSmallDisk(join(dir, name), bytes)
+    const disk = await mountSmallDisk(join(dir, name), bytes, name === 'clickhouse' ? KEEP_FREE_BYTES / 2 : 0)
     if (typeof disk === 'string') return { disks, noDisks: disk }
     onStop(() => disk.unmount())
     disks[name] = disk

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { mkdir, open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -8,15 +8,18 @@ const CHUNK = Buffer.alloc(1024 * 1024)
 
 /** A small file system that a test can fill, with the data of one server. */
 export interface SmallDisk {
-  /** Leaves no free byte. */
+  /** Leaves no free byte, or only the reserve. */
   fill(): Promise<void>
   /** Frees what `fill` took. */
   free(): Promise<void>
   unmount(): Promise<void>
 }
 
-/** Mounts a small file system in memory on a new directory. Returns the reason if this user may not mount. */
-export async function mountSmallDisk(directory: string, bytes: number): Promise<SmallDisk | string> {
+/**
+ * Mounts a small file system in memory on a new directory, whose `reserveBytes` are never filled. Returns the reason if this user may
+ * not mount.
+ */
+export async function mountSmallDisk(directory: string, bytes: number, reserveBytes = 0): Promise<SmallDisk | string> {
   await mkdir(directory, { recursive: true })
   try {
     await run('mount', ['-t', 'tmpfs', '-o', `size=${bytes},mode=700`, 'tmpfs', directory])
@@ -28,7 +31,7 @@ export async function mountSmallDisk(directory: string, bytes: number): Promise<
     async fill() {
       const file = await open(ballast, 'w')
       try {
-        for (;;) await file.write(CHUNK)
+        while ((await freeBytes(directory)) >= reserveBytes) await file.write(CHUNK)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
       } finally {
@@ -40,4 +43,9 @@ export async function mountSmallDisk(directory: string, bytes: number): Promise<
       await run('umount', ['--lazy', directory])
     },
   }
+}
+
+async function freeBytes(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory)
+  return bavail * bsize
 }
