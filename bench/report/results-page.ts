@@ -1,6 +1,6 @@
 import { markdownTable, type Table } from './table.ts'
 
-/** What bench/RESULTS.md shows of one scenario, in Markdown. */
+/** One scenario in bench/RESULTS.md, in Markdown. */
 export interface ScenarioReport {
   readonly name: string
   /** Rows of the table of goals. */

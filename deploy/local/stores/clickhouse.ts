@@ -32,8 +32,8 @@ export interface ClusterNode {
 export const CLICKHOUSE_USER = 'penstock'
 
 /**
- * Space of its disk that the server leaves free: it refuses inserts, which wait, and merges before there is none. It may ignore that a
- * file could not be written for lack of space, and then publishes a part of empty files (deploy/clickhouse/README.md).
+ * Space of its disk that the server leaves free: it refuses inserts, which wait, and merges before there is none. It may ignore
+ * that a file could not be written for lack of space, and then publishes a part of empty files (deploy/clickhouse/README.md).
  */
 export const KEEP_FREE_BYTES = 256 * 1024 * 1024
 

@@ -16,8 +16,8 @@ export interface SmallDisk {
 }
 
 /**
- * Mounts a small file system in memory on a new directory, whose `reserveBytes` are never filled. Returns the reason if this user may
- * not mount.
+ * Mounts a small file system in memory on a new directory, whose `reserveBytes` are never filled. Returns the reason if this user
+ * may not mount.
  */
 export async function mountSmallDisk(directory: string, bytes: number, reserveBytes = 0): Promise<SmallDisk | string> {
   await mkdir(directory, { recursive: true })
