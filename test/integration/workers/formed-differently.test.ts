@@ -494,7 +494,10 @@ it('a worker cannot finish a batch that a job has left', async () => {
   const [first = '', second = ''] = jobIds
   const store = new RedisPayloadStore(redis, 'logs')
   const jobs = jobIds.map(jobId => ({ jobId, lane: 'express' as const, token: 'token' }))
-  for (const { jobId, lane, token } of jobs) await redis.set(keys.lock(lane, jobId), token)
+  for (const { jobId, lane, token } of jobs) {
+    await redis.set(keys.lock(lane, jobId), token)
+    await store.payload(jobId)
+  }
   expect((await store.nameBatch('whole', jobs)).size).toBe(0)
   const payload = (await redis.getBuffer(keys.payload(first))) as Buffer
   const part = { jobId: 'part', batchId: 'alone', payload, frames: 1, storedTables: [] }
