@@ -91,9 +91,17 @@ describe('bench/RESULTS.md', () => {
     const failures = ['20 spans, round 2/3: peer: 2,118 responses were 503']
     const [before = '', section = ''] = renderMarkdown(runOf({ rows: [product], failures })).split('## pipeline')
     expect(before).toContain('0 met, 1 missed, 1 not measured.')
-    expect(before).toContain(`- pipeline: Failed round: ${failures[0]}`)
-    expect(before).toContain('- pipeline: Not measured: product | 20 spans over peer')
+    expect(before).toContain(`- Failed round of pipeline: ${failures[0]}`)
+    expect(before).toContain('- Not measured: pipeline: product | 20 spans over peer')
     expect(section).toContain(`> Failed round: ${failures[0]}`)
+  })
+
+  it('counts the goals of a scenario that failed as not measured', () => {
+    const failed = [{ name: 'pipeline', reason: 'the disk is full' }]
+    const [before = ''] = renderMarkdown(runOf({}, { scenarios: [], failed })).split('## pipeline')
+    expect(before).toContain('0 met, 0 missed, 2 not measured.')
+    expect(before).toContain('- Failed: pipeline: the disk is full')
+    expect(before).toContain('- Not measured: pipeline: product | 20 spans over peer')
   })
 
   it('shows the figures of a scenario during which the machine changed, and judges none of them', () => {
@@ -109,7 +117,7 @@ describe('bench/RESULTS.md', () => {
     const machine = { before: calm, after, stealShare: 0.001, void: ['one core changed by -25 %'] }
     const [before = '', section = ''] = renderMarkdown(runOf({}, {}, machine)).split('## pipeline')
     expect(before).toContain('0 met, 0 missed, 2 void.')
-    expect(before).toContain('- pipeline: VOID: one core changed by -25 %')
+    expect(before).toContain('- VOID: pipeline: one core changed by -25 %')
     expect(before).toMatch(/≥ 150,000 \| 110,000 \| .* \| VOID \|/)
     expect(section).toContain('> Calibration: one core 4000 → 3000 turns/s')
   })
@@ -119,7 +127,7 @@ describe('bench/RESULTS.md', () => {
     const growth = runOf({}, { failed: [{ name: 'growth', reason: 'the disk is full' }], scenarios: [] })
     const withGrowth = renderPage(mergeReports(['growth', 'pipeline'], readPage(earlier), reportsOf(growth)))
     expect(withGrowth).toContain('> measured first')
-    expect(withGrowth).toContain('- growth: Failed: the disk is full')
+    expect(withGrowth).toContain('- Failed: growth: the disk is full')
     expect(withGrowth.match(/^## .*/gm)).toEqual(['## Goals', '## growth', '## pipeline'])
     expect(withGrowth.match(/^\| pipeline .* MISSED \|$/gm)).toHaveLength(1)
     const again = reportsOf(runOf({ notes: ['measured again'] }))

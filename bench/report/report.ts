@@ -1,7 +1,7 @@
 import type { GoalLine } from '../goals.ts'
 import { calibrationText } from '../machine/calibrate.ts'
 import { durationText, figureText, goalText, rangeText } from './figure-text.ts'
-import { GOALS_HEAD, type ScenarioReport } from './results-page.ts'
+import { countText, GOALS_HEAD, outagesOf, type ScenarioReport } from './results-page.ts'
 import {
   goalsOf,
   isVoid,
@@ -40,23 +40,17 @@ export function reportsOf(run: BenchRun): ScenarioReport[] {
     .join('; ')}.*`
   return [
     ...run.scenarios.map(scenario => reportOf(run, scenario, facts)),
-    ...run.failed.map(({ name, reason }) => ({
-      name,
-      goals: [],
-      section: [facts, '', `> Failed: ${reason}`].join('\n'),
-    })),
+    ...run.failed.map(({ name, reason }) => {
+      const remarks = [`Failed: ${reason}`, ...unmeasuredIn(run, name)]
+      return { name, goals: [], section: [facts, ...remarks.map(text => `> ${text}`)].join('\n\n') }
+    }),
   ]
 }
 
 function reportOf(run: BenchRun, scenario: SummarizedScenario, facts: string): ScenarioReport {
   const { name } = scenario
   const details = scenario.rows.filter(row => row.details).map(row => `- ${row.name}: ${detailText(row)}`)
-  const notMeasured = notMeasuredIn(run).filter(goal => goal.scenario === name)
-  const remarks = [
-    ...remarksOf(scenario),
-    ...notMeasured.map(goal => `Not measured: ${unmeasuredText(goal)}`),
-    ...scenario.notes,
-  ]
+  const remarks = [...remarksOf(scenario), ...unmeasuredIn(run, name), ...scenario.notes]
   const [, , ...goals] = markdownTable(goalsTable([scenario]))
   return {
     name,
@@ -80,18 +74,17 @@ function reportOf(run: BenchRun, scenario: SummarizedScenario, facts: string): S
   }
 }
 
-const unmeasuredText = ({ row, to }: GoalLine) => `${row}${to === undefined ? '' : ` over ${to}`}`
-
 /** Renders the run for a terminal, with the result of each goal at the end. */
 export function renderText(run: BenchRun): string {
+  const reports = reportsOf(run)
   return [
     ...run.scenarios.flatMap(scenarioInText),
     '',
-    `goals: ${goalCount(run)}`,
+    `goals: ${countText(reports)}`,
     '',
     ...textTable(goalsTable(run.scenarios)),
     '',
-    ...outages(run),
+    ...outagesOf(reports),
     `The run took ${durationText(run.seconds)}.`,
   ].join('\n')
 }
@@ -203,33 +196,10 @@ function goalsTable(scenarios: readonly SummarizedScenario[]): Table {
   }
 }
 
-function goalCount(run: BenchRun): string {
-  const goals = goalsOf(run.scenarios)
-  const judged = goals.filter(goal => !goal.isVoid)
-  const met = judged.filter(goal => goal.met).length
-  const notMeasured = notMeasuredIn(run).length
-  return [
-    `${met} met`,
-    `${judged.length - met} missed`,
-    ...(goals.length > judged.length ? [`${goals.length - judged.length} void`] : []),
-    ...(notMeasured > 0 ? [`${notMeasured} not measured`] : []),
-  ].join(', ')
-}
-
-/** Returns the goals without a figure. A quick run leaves out many cases on purpose. */
-function notMeasuredIn({ quick, scenarios, failed, goals }: BenchRun): GoalLine[] {
-  const names = [...scenarios, ...failed].map(({ name }) => name)
-  return quick ? [] : unmeasuredGoals(names, scenarios, goals)
-}
-
-/** Returns what was left out, what failed and which goals have no figure, which the table of goals cannot show. */
-function outages(run: BenchRun): string[] {
-  const { scenarios, failed } = run
-  return [
-    ...scenarios.flatMap(({ name, machine }) => (machine?.void ?? []).map(reason => `VOID: ${name}: ${reason}`)),
-    ...scenarios.flatMap(({ name, skipped }) => skipped.map(text => `Left out of ${name}: ${text}`)),
-    ...scenarios.flatMap(({ name, failures }) => failures.map(text => `Failed round of ${name}: ${text}`)),
-    ...failed.map(({ name, reason }) => `Failed: ${name}: ${reason}`),
-    ...notMeasuredIn(run).map(goal => `Not measured: ${goal.scenario}: ${unmeasuredText(goal)}`),
-  ]
+/** Returns a line for each goal of a scenario without a figure. A quick run leaves out many cases on purpose. */
+function unmeasuredIn({ quick, scenarios, goals }: BenchRun, name: string): string[] {
+  if (quick) return []
+  return unmeasuredGoals([name], scenarios, goals).map(
+    ({ row, to }) => `Not measured: ${row}${to === undefined ? '' : ` over ${to}`}`,
+  )
 }

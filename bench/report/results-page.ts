@@ -12,7 +12,8 @@ export interface ScenarioReport {
 export const GOALS_HEAD = ['scenario', 'what', 'against', 'goal', 'median', 'range', 'unit', '']
 
 /** Begins a remark of a section that is repeated at the top of the page. */
-const OUTAGE = /^> ((?:VOID|Failed round|Failed|Left out|Not measured): .*)$/gm
+const OUTAGE = /^> (VOID|Failed round|Failed|Left out|Not measured): (.*)$/gm
+const OF_SCENARIO: ReadonlySet<string> = new Set(['Failed round', 'Left out'])
 const OUTCOME = /\| (\w+) \|$/
 
 /**
@@ -21,9 +22,7 @@ const OUTCOME = /\| (\w+) \|$/
  */
 export function renderPage(reports: readonly ScenarioReport[]): string {
   const goals: Table = { head: GOALS_HEAD, rows: [] }
-  const outages = reports.flatMap(({ name, section }) =>
-    [...section.matchAll(OUTAGE)].map(([, text]) => `- ${name}: ${text}`),
-  )
+  const outages = outagesOf(reports).map(text => `- ${text}`)
   return [
     '# Benchmark results',
     '',
@@ -64,7 +63,17 @@ export function mergeReports(
   return names.flatMap(name => reports.get(name) ?? [])
 }
 
-function countText(reports: readonly ScenarioReport[]): string {
+/** Returns what is void, failed, was left out or not measured, which a table of goals cannot show. */
+export function outagesOf(reports: readonly ScenarioReport[]): string[] {
+  return reports.flatMap(({ name, section }) =>
+    [...section.matchAll(OUTAGE)].map(
+      ([, kind, text]) => `${kind}${OF_SCENARIO.has(kind ?? '') ? ' of ' : ': '}${name}: ${text}`,
+    ),
+  )
+}
+
+/** Returns how many goals are met, missed, void and not measured. */
+export function countText(reports: readonly ScenarioReport[]): string {
   const outcomes = reports.flatMap(({ goals }) => goals.map(row => OUTCOME.exec(row)?.[1]))
   const count = (outcome: string) => outcomes.filter(found => found === outcome).length
   const notMeasured = reports.flatMap(({ section }) => section.match(/^> Not measured: /gm) ?? []).length

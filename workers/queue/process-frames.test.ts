@@ -3,8 +3,9 @@ import { pino } from 'pino'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { deadLetterSchema } from '../../schemas/queues/dead-letters.ts'
-import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
+import { exampleFrame } from '../../test/support/payloads/example-frame.ts'
 import { LaneBudget } from './lane-budget.ts'
 import type { Move } from './payloads/payload-store.ts'
 import type { TakenJob } from './pool.ts'
@@ -13,22 +14,13 @@ import { CONDEMN_AFTER, RepeatedFailures } from './repeated-failures.ts'
 import { Suspects } from './suspects.ts'
 
 const logger = pino({ level: 'silent' })
-const frame = (body: string): PayloadFrame => ({
-  workspaceId: 'ws_1',
-  surfaceId: 'srf_1',
-  receivedAtMs: 0,
-  contentType: 'application/octet-stream',
-  contentEncoding: 'identity',
-  attributes: '',
-  body: Buffer.from(body),
-})
 const JOB: TakenJob = { jobId: 'a', lane: 'express', token: '', payloadBytes: 1, losses: 0 }
 const PLAN: FramePlan<string> = { queue: 'replay', concurrency: 2, statsOfRefusal: ({ label }) => label }
 
 /** A pool with one job of these bodies. */
 function pool(...bodies: string[]) {
   const moves: Move[] = []
-  const payload = encodePayload(bodies.map(frame))
+  const payload = encodePayload(bodies.map(body => exampleFrame(body)))
   const freed: Buffer[] = []
   let timesAlone = 0
   const failures = new RepeatedFailures()

@@ -25,9 +25,13 @@ it(
   'a ClickHouse whose disk becomes full refuses inserts before there is no space, and stores them all afterwards',
   async ({ skip }) => {
     const dir = await mkdtemp(join(tmpdir(), 'penstock-full-disk-'))
-    const disk = await mountSmallDisk(join(dir, 'data'), 3 * KEEP_FREE_BYTES, KEEP_FREE_BYTES / 2)
-    if (typeof disk === 'string') return skip(`no disk can be mounted: ${disk}`)
-    const options = { dir: join(dir, 'data'), port: await freePort(), password: SERVER_PASSWORD, log: () => {} }
+    const data = join(dir, 'data')
+    const disk = await mountSmallDisk(data, 3 * KEEP_FREE_BYTES, KEEP_FREE_BYTES / 2)
+    if (typeof disk === 'string') {
+      await rm(dir, { recursive: true })
+      return skip(`no disk can be mounted: ${disk}`)
+    }
+    const options = { dir: data, port: await freePort(), password: SERVER_PASSWORD, log: () => {} }
     const server = await startClickHouse(options)
     const clickhouse = createClickHouse({ url: server.url, database: 'default' })
     let isOver = false
@@ -58,7 +62,7 @@ it(
         await until('inserts and merges are in progress', () => sent > sentBefore + 100)
         await disk.fill()
         await until('inserts are refused', () => refusals.length > refusedBefore + 10)
-        const { bavail, bsize } = await statfs(options.dir)
+        const { bavail, bsize } = await statfs(data)
         expect(bavail * bsize).toBeGreaterThan(KEEP_FREE_BYTES / 4)
         await disk.free()
       }

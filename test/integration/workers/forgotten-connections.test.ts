@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer, SILENCE_MS } from '../../../shared/queue/redis.ts'
-import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
+import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
@@ -34,6 +34,19 @@ async function behindProxy(run: (proxy: FaultProxy, url: string) => Promise<void
     await proxy.close()
   }
 }
+
+/** Runs a test with a reader of payloads behind a proxy. */
+const readingBehindProxy = (run: (proxy: FaultProxy, reader: PayloadReader) => Promise<void>) =>
+  behindProxy(async (proxy, proxied) => {
+    const consumer = connectConsumer(proxied, logger)
+    const reader = openPayloadReader(consumer, logger, { maxIdleBytes: 0 })
+    try {
+      await run(proxy, reader)
+    } finally {
+      reader.close()
+      consumer.disconnect()
+    }
+  })
 
 // Each waits for most of its time.
 describe.concurrent('connections that the network forgets without closing them', { timeout: TIMEOUT_MS }, () => {
@@ -88,23 +101,17 @@ describe.concurrent('connections that the network forgets without closing them',
     }))
 
   it('a payload is read', () =>
-    behindProxy(async (proxy, proxied) => {
-      const consumer = connectConsumer(proxied, logger)
-      const reader = openPayloadReader(consumer, logger, { maxIdleBytes: 0 })
+    readingBehindProxy(async (proxy, reader) => {
       const keys = queueKeys('logs')
       const payload = Buffer.alloc(200_000, 'payload')
       await redis.set(keys.payload('job'), payload)
       expect(await reader.read(keys, 'job')).toEqual(payload)
       proxy.forget()
       expect(await reader.read(keys, 'job')).toEqual(payload)
-      reader.close()
-      consumer.disconnect()
     }))
 
   it('a payload that takes longer to arrive is read on its first connection', () =>
-    behindProxy(async (proxy, proxied) => {
-      const consumer = connectConsumer(proxied, logger)
-      const reader = openPayloadReader(consumer, logger, { maxIdleBytes: 0 })
+    readingBehindProxy(async (proxy, reader) => {
       const keys = queueKeys('metrics')
       const payload = Buffer.alloc(1_000_000, 'payload')
       await redis.set(keys.payload('job'), payload)
@@ -112,7 +119,5 @@ describe.concurrent('connections that the network forgets without closing them',
       expect(await reader.read(keys, 'small')).toEqual(Buffer.from('small'))
       proxy.slow({ latencyMs: 0, bytesPerSecond: payload.length / (1.3 * (SILENCE_MS / 1_000)) })
       expect(await reader.read(keys, 'job')).toEqual(payload)
-      reader.close()
-      consumer.disconnect()
     }))
 })

@@ -2,12 +2,7 @@ import { once } from 'node:events'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import {
-  decodePayload,
-  encodePayload,
-  PAYLOAD_HEADER_BYTES,
-  type PayloadFrame,
-} from '../../../shared/queue/payload-frame.ts'
+import { decodePayload, encodePayload, PAYLOAD_HEADER_BYTES } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
 import { LaneBudget } from '../../../workers/queue/lane-budget.ts'
@@ -17,30 +12,18 @@ import { RepeatedFailures } from '../../../workers/queue/repeated-failures.ts'
 import { Suspects } from '../../../workers/queue/suspects.ts'
 import { inspectChunk } from '../../../workers/replay/inspect-chunk.ts'
 import { type StoreReplayDeps, storeReplay } from '../../../workers/replay/store-replay.ts'
+import { exampleFrame } from '../../support/payloads/example-frame.ts'
 import { type RedisPair, startRedisPair } from '../../support/redis-pair.ts'
 
 const keys = queueKeys('replay')
 const job: HeldJob = { jobId: 'job', lane: 'express', token: 'mine' }
-const CHUNK: PayloadFrame = {
-  ...frameOf('{"type":2,"timestamp":5}'),
+const CHUNK = exampleFrame('{"type":2,"timestamp":5}', {
   attributes: JSON.stringify({ sessionId: 's', windowId: 'w', segmentId: '7', firstTs: 1, lastTs: 9 }),
-}
+})
 let pair: RedisPair
 let confirming: Redis
 
-const requests = (...bodies: string[]): Buffer => encodePayload(bodies.map(body => frameOf(body)))
-
-function frameOf(body: string): PayloadFrame {
-  return {
-    workspaceId: 'ws_1',
-    surfaceId: 'srf_1',
-    receivedAtMs: 0,
-    contentType: 'application/octet-stream',
-    contentEncoding: 'identity',
-    attributes: '',
-    body: Buffer.from(body),
-  }
-}
+const requests = (...bodies: string[]): Buffer => encodePayload(bodies.map(body => exampleFrame(body)))
 
 /** A payload as an edge stores it, whose job this worker has taken. Both servers have it. */
 async function acceptPayload(): Promise<void> {
@@ -68,6 +51,14 @@ afterEach(async () => {
   await pair.stop()
 })
 
+/** Reads the payload on the primary, which the replica does not learn any more. */
+async function readUnreplicated(): Promise<RedisPayloadStore> {
+  const store = storeOn(pair.primary)
+  pair.holdReplication()
+  expect(await read(store)).toEqual(['first'])
+  return store
+}
+
 /** Promotes the replica, which has the payload from before it was read, and lets a request join it there. */
 async function promoteAndJoin(): Promise<void> {
   await pair.promote()
@@ -79,9 +70,7 @@ async function promoteAndJoin(): Promise<void> {
 }
 
 it('a payload that is open again on a promoted replica is not named, and has its new requests when it is read again', async () => {
-  const before = storeOn(pair.primary)
-  pair.holdReplication()
-  expect(await read(before)).toEqual(['first'])
+  await readUnreplicated()
   await promoteAndJoin()
   const after = storeOn(pair.replica)
   expect(await after.nameBatch('batch', [job])).toEqual(new Map([['job', 'lost']]))
@@ -90,9 +79,7 @@ it('a payload that is open again on a promoted replica is not named, and has its
 })
 
 it('a payload is confirmed once replicas have it as it was read', async () => {
-  const before = storeOn(pair.primary)
-  pair.holdReplication()
-  expect(await read(before)).toEqual(['first'])
+  const before = await readUnreplicated()
   const isBack = once(confirming, 'ready')
   await expect(before.untilReplicated(job)).rejects.toThrow('could not be confirmed')
   pair.resumeReplication()
@@ -135,9 +122,7 @@ it('no object of a replay chunk is stored before replicas have its payload as it
 })
 
 it('a payload that is open again on a promoted replica is not confirmed', async () => {
-  const before = storeOn(pair.primary)
-  pair.holdReplication()
-  expect(await read(before)).toEqual(['first'])
+  await readUnreplicated()
   await promoteAndJoin()
   const after = storeOn(pair.replica)
   await expect(after.untilReplicated(job)).rejects.toThrow('not as it was read')
