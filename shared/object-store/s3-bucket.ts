@@ -1,3 +1,5 @@
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
 import { S3Client } from '@aws-sdk/client-s3'
 import { PermanentError, TransientError } from '../runtime/errors.ts'
 import { classifyObjectStoreError } from './errors.ts'
@@ -24,6 +26,8 @@ const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 /** Creates the client of a bucket. */
 export function openBucket(connection: ObjectStoreConnection): S3Bucket {
   const { bucket, accessKeyId, secretAccessKey, requestTimeoutMs } = connection
+  const agentOptions = { keepAlive: true, maxSockets: MAX_SOCKETS }
+  const agents = { httpAgent: new HttpAgent(agentOptions), httpsAgent: new HttpsAgent(agentOptions) }
   const client = new S3Client({
     region: connection.region,
     ...(connection.endpoint === undefined ? {} : { endpoint: connection.endpoint, forcePathStyle: true }),
@@ -34,17 +38,26 @@ export function openBucket(connection: ObjectStoreConnection): S3Bucket {
     expectContinueHeader: false,
     maxAttempts: 1,
     logger: SILENT,
-    requestHandler: { httpAgent: { maxSockets: MAX_SOCKETS }, httpsAgent: { maxSockets: MAX_SOCKETS } },
+    requestHandler: agents,
   })
+  const onOverdue = () => closeIdle(Object.values(agents))
   return {
     name: bucket,
     client,
     requestTimeoutMs,
     call: (operation, run) => {
-      const called = callWithin(requestTimeoutMs, operation, run)
+      const called = callWithin({ deadlineMs: requestTimeoutMs, onOverdue }, operation, run)
       return connection.observe === undefined ? called : observed(called, operation, connection.observe)
     },
   }
+}
+
+/**
+ * Closes the connections that no request uses. If the network has forgotten one that a request used, it has probably forgotten
+ * these too, and each would cost a request its whole deadline.
+ */
+function closeIdle(agents: readonly HttpAgent[]): void {
+  for (const { freeSockets } of agents) for (const socket of Object.values(freeSockets).flat()) socket?.destroy()
 }
 
 async function observed<T>(called: Promise<T>, operation: string, observe: ObserveCall): Promise<T> {
@@ -62,7 +75,7 @@ async function observed<T>(called: Promise<T>, operation: string, observe: Obser
 
 /** Runs a call within its deadline. A body that is read after the call has another deadline (`guardBody`). */
 async function callWithin<T>(
-  deadlineMs: number,
+  { deadlineMs, onOverdue }: { readonly deadlineMs: number; readonly onOverdue: () => void },
   operation: string,
   run: (abortSignal: AbortSignal, progress: () => void) => Promise<T>,
 ): Promise<T> {
@@ -72,6 +85,7 @@ async function callWithin<T>(
     timer = setTimeout(() => {
       reject(new TransientError(`S3 ${operation}: no answer within ${deadlineMs} ms`))
       aborter.abort()
+      onOverdue()
     }, deadlineMs)
   })
   try {

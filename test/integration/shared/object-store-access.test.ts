@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
+import { FaultProxy } from '../../support/chaos/fault-proxy.ts'
 import { type CountingProxy, startCountingProxy } from '../../support/services/counting-proxy.ts'
 import type { S3Access } from '../../support/services/services.ts'
 import { until } from '../../support/until.ts'
@@ -135,6 +136,17 @@ describe.skipIf(provided === null)('connections and credentials', () => {
     const before = proxy.bytesAnswered
     await expect(store.get(key, 1_000)).rejects.toThrow(PermanentError)
     expect(proxy.bytesAnswered - before).toBeLessThan(size)
+  })
+
+  it('connections that the network has forgotten cost one call, however many there are', async () => {
+    const network = await FaultProxy.start(Number(new URL(access.endpoint).port))
+    const other = createObjectStore({ ...access, endpoint: network.before(access.endpoint), requestTimeoutMs: 2_000 })
+    await Promise.all(Array.from({ length: 5 }, () => other.head(key)))
+    network.forget()
+    await expect(other.head(key)).rejects.toThrow('no answer within 2000 ms')
+    expect((await other.head(key))?.size).toBe(size)
+    other.close()
+    await network.close()
   })
 
   it('closing leaves no connection open', async () => {
