@@ -20,6 +20,7 @@ await serve({
   adminPort: config.INGEST_ADMIN_PORT,
   settings: config,
   isReady: edge.isReady,
+  onConnections: edge.onConnections,
   endWaits: edge.endWaits,
   readQueues: edge.readQueues,
   logger,

@@ -168,11 +168,13 @@ export class Admission {
   async #readServer(server: string, places: readonly Place[]): Promise<void> {
     const followed = this.#serverOf(server)
     const { redis } = followed
-    const [time, memory, ...counters] = await Promise.all([
-      redis.time(),
-      redis.info('memory'),
-      ...places.map(({ queue, partition, shares }) => readCounters(redis, queue, partition, shares.listedSurfaces)),
-    ])
+    const [time, memory, ...counters] = await inOneWrite(redis, () =>
+      Promise.all([
+        redis.time(),
+        redis.info('memory'),
+        ...places.map(({ queue, partition, shares }) => readCounters(redis, queue, partition, shares.listedSurfaces)),
+      ]),
+    )
     this.#clockOf(server).observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
     followed.memoryShare = followed.memory.usedShare(memory)
     followed.counters = new Map()
@@ -218,6 +220,16 @@ interface FollowedServer {
   readonly memory: RedisMemory
   memoryShare: number
   counters: Map<QueueName, readonly PartitionCounters[]>
+}
+
+/** Sends the commands of a function in one write to the socket. Each would be one otherwise, and a read of Redis. */
+function inOneWrite<T>({ stream }: Redis, send: () => Promise<T>): Promise<T> {
+  stream?.cork()
+  try {
+    return send()
+  } finally {
+    stream?.uncork()
+  }
 }
 
 async function readCounters(

@@ -6,9 +6,10 @@ import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import { hourOf } from './accept-script.ts'
+import { CommitRest } from './commit-rest.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
-import { Group, type WaitingRequest } from './group.ts'
+import { Group, PACKED_FROM_BYTES, type WaitingRequest } from './group.ts'
 import type { CommitSize } from './open-job.ts'
 import {
   type PartitionTargets,
@@ -26,12 +27,14 @@ export interface GroupCommitDeps {
   readonly receipts: ReceiptIssuer
   /** The express commits of the process. */
   readonly traffic: ExpressTraffic
+  /** Returns the number of open connections of clients. */
+  readonly clients: () => number
   /** The memory of payloads, which all lanes of the process share: few of them are busy at once. */
   readonly memory: BufferPool
   readonly logger: Logger
   /** The number of replicas that must have a commit before it is confirmed. None by default. */
   readonly minReplicas?: number
-  /** The clock of the jobs that commits join, in ms. */
+  /** The clock of rests and of the jobs that commits join, in ms. */
   readonly now?: () => number
 }
 
@@ -55,16 +58,16 @@ const MIN_COMMIT_MS = 100
 /** The most cost of one commit or job: about 0.1 s of a core (`WORK_PER_MS`), for which a job occupies a worker. */
 const MAX_COMMIT_COST = 16 * 1024 * 1024
 
-/** The largest commit that joins the payload of the job before it, or whose payload others may join. */
-const MAX_JOINED_BYTES = 256 * 1024
+/** The largest commit that joins the payload of the job before it, or whose payload others may join: none of them is packed. */
+const MAX_JOINED_BYTES = PACKED_FROM_BYTES - 1
 
 /** The largest bulk commit while there are express commits. Redis takes some milliseconds for it. */
 const YIELDING_COMMIT_BYTES = 1024 * 1024
 
 /**
- * Writes many frames with one Redis transaction. A frame waits only while a commit is in flight, and the next commit
- * takes all frames that waited. So an idle edge adds no latency, and a busy edge shares each fsync and each job among
- * hundreds of requests, without a timer.
+ * Writes many frames with one Redis transaction. A frame waits while a commit is in flight, and the next commit takes all
+ * frames that waited. So an idle edge adds no latency, and a busy edge shares each fsync and each job among hundreds of
+ * requests. In between, commits rest for some milliseconds (`CommitRest`).
  *
  * The first commit after a pause starts at the end of the current turn of the event loop, so that it takes all frames
  * of that turn. Otherwise it would contain one frame, and the others would wait for the next commit. Measured with 64
@@ -85,6 +88,9 @@ export class GroupCommit {
   #inFlight = 0
   /** Whether a commit starts at the end of this turn of the event loop. */
   #isStarting = false
+  readonly #rest: CommitRest
+  /** Ends the rest of the commit that waits for further frames. */
+  #endRest: (() => void) | undefined
   #onIdle: (() => void)[] = []
   readonly #memory: BufferPool
 
@@ -95,6 +101,7 @@ export class GroupCommit {
     this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
     this.#options = options
     this.#memory = deps.memory
+    this.#rest = new CommitRest(deps.clients, MAX_JOINED_BYTES, deps.now)
     this.#turns = new PartitionTurns(deps, { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST })
   }
 
@@ -107,7 +114,9 @@ export class GroupCommit {
     if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
     const group = this.#groupFor(frameBytes(frame), place.cost, frame.receivedAtMs)
     group.append(frame, place, request)
+    if (this.#endRest !== undefined && this.#rest.isEnough(group)) this.#endRest()
     if (this.#isStarting) return
+    if (this.#inFlight > 0) this.#rest.overlapped()
     const turn = this.#turns.take()
     if (turn === undefined) return
     this.#isStarting = true
@@ -148,7 +157,16 @@ export class GroupCommit {
     let turn = first
     let ended: Group | undefined
     let error: TransientError | undefined
-    for (let group = this.#waiting.shift(); group !== undefined; group = this.#waiting.shift()) {
+    while (this.#waiting.length > 0) {
+      const restMs = this.#restMs()
+      if (restMs > 0) {
+        ended?.answer(error)
+        ended = undefined
+        await this.#restFor(restMs)
+      }
+      const group = this.#waiting.shift()
+      if (group === undefined) break
+      this.#rest.began()
       const committed = this.#commitGroup(group, turn.writer)
       // The clients of a group are answered when the next group is sent, so that Redis does not wait for the answers.
       ended?.answer(error)
@@ -162,6 +180,29 @@ export class GroupCommit {
     if (--this.#inFlight > 0) return
     for (const resolve of this.#onIdle) resolve()
     this.#onIdle = []
+  }
+
+  /** Returns how many ms the next commit should wait for further frames. */
+  #restMs(): number {
+    const [group, next] = this.#waiting
+    return group === undefined || next !== undefined || this.#endRest !== undefined ? 0 : this.#rest.msBefore(group)
+  }
+
+  /** Lets the group that waits take further frames for this time, or until it has enough. */
+  async #restFor(ms: number): Promise<void> {
+    const [group] = this.#waiting
+    const before = group?.frames ?? 0
+    this.#isStarting = true
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, ms)
+      this.#endRest = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#endRest = undefined
+    this.#isStarting = false
+    this.#rest.ended((group?.frames ?? 0) - before)
   }
 
   /** Sends a group before it returns, if nothing has to be waited for. Resolves with the error if it fails. */

@@ -16,6 +16,7 @@ export function openExpressCommits(
   queue: IngestQueue = 'spans',
   memory: BufferPool = new BufferPool(8 * 1024 * 1024),
   now: () => number = () => performance.now(),
+  clients = 1,
 ): GroupCommit {
   const clock = new RedisClock()
   clock.observe(Date.now())
@@ -28,6 +29,7 @@ export function openExpressCommits(
       lane: 'express',
       receipts,
       traffic: new ExpressTraffic(),
+      clients: () => clients,
       memory,
       logger,
       now,

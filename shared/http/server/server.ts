@@ -22,6 +22,8 @@ export interface HttpServerOptions {
   readonly arrivingBodiesLimit?: number
   /** Limit of open connections. Further ones are closed as soon as they are accepted. No limit unless given. */
   readonly connectionsLimit?: number
+  /** Called with the number of open connections whenever it changes. */
+  readonly onConnections?: (open: number) => void
   /** Called once per routed request. The status is 499 if the client left before the response. */
   readonly observe?: (route: Route, status: number, durationMs: number) => void
   /** Called for each request or connection that is refused for a limit of the server. */
@@ -111,7 +113,7 @@ class UwsServer implements HttpServer {
     }
     this.#context = context
     this.#logger = options.logger
-    this.#limitConnections(options.connectionsLimit ?? Number.POSITIVE_INFINITY)
+    this.#followConnections(options)
     for (const routes of groupByPath(options.routes)) this.#mount(routes)
     const unknownPath = unknownPathRoute(options.routes)
     this.#app.any('/*', (res, request) => new HttpExchange(context, unknownPath, res, isHead(request)).start(request))
@@ -154,9 +156,10 @@ class UwsServer implements HttpServer {
   }
 
   /** Counts connections as they open and close, and closes new ones beyond the limit. */
-  #limitConnections(limit: number): void {
+  #followConnections({ connectionsLimit: limit = Number.POSITIVE_INFINITY, onConnections }: HttpServerOptions): void {
     const follow = (res: HttpResponse, change: number): void => {
       this.#connections += change
+      onConnections?.(this.#connections)
       if (change <= 0 || this.#connections <= limit) return
       this.#context.onRefused?.('connections')
       res.close()

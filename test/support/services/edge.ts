@@ -49,7 +49,12 @@ export async function openEdge(
   const metrics = createMetrics('test')
   const edge = connectEdge(config, logger, metrics, lifecycle, now)
   const routes = createIngestRoutes(edge.deps)
-  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: config.HELD_BODY_BYTES })
+  const server = createHttpServer({
+    routes,
+    logger,
+    heldBodyLimitBytes: config.HELD_BODY_BYTES,
+    onConnections: edge.onConnections,
+  })
   lifecycle.onStop('server', () => server.close(1_000))
   lifecycle.onStop('waits', () => edge.endWaits())
   const port = await server.listen('127.0.0.1', 0)

@@ -1,0 +1,55 @@
+import type { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { BufferPool } from '../../../shared/memory/buffer-pool.ts'
+import { queueKeys } from '../../../shared/queue/queue.ts'
+import { connectProducer } from '../../../shared/queue/redis.ts'
+import { commitBody, openExpressCommits } from '../../support/express-commits.ts'
+import { sharedServices } from '../../support/services/shared-services.ts'
+import { until } from '../../support/until.ts'
+
+const keys = queueKeys('spans')
+const LIMITS = { maxCommitBytes: 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 }
+let producer: Redis
+let commitsOfFrames: number[]
+
+beforeEach(async () => {
+  producer = connectProducer(`${sharedServices().redisUrl}/6`, 5_000, pino({ level: 'silent' }))
+  await until('it is connected', () => producer.flushdb().then(Boolean, () => false))
+  commitsOfFrames = []
+})
+
+afterEach(() => producer.disconnect())
+
+/** Opens commits for this many clients. Their clock stands still, so that a rest is due whenever two requests came at once. */
+async function openCommits(clients: number) {
+  const options = { ...LIMITS, onCommit: (frames: number) => commitsOfFrames.push(frames) }
+  const commits = openExpressCommits(producer, options, 'spans', new BufferPool(1024 * 1024), () => 0, clients)
+  await until('the queue is open', async () => {
+    await commitBody(commits, 'first').catch(() => {})
+    return commitsOfFrames.length === 1
+  })
+  commitsOfFrames.length = 0
+  return commits
+}
+
+it('requests that come while commits rest share the next one, and all are stored', async () => {
+  const commits = await openCommits(64)
+  const first = commitBody(commits, 'a')
+  await new Promise(resolve => setImmediate(resolve))
+  const second = commitBody(commits, 'b')
+  await first
+  await Promise.all([second, commitBody(commits, 'c')])
+  expect(commitsOfFrames).toEqual([1, 2])
+  expect(await producer.hget(keys.flow, 'acceptedPayloads')).toBe('4')
+})
+
+it('a request waits for no other if the clients are few', async () => {
+  const commits = await openCommits(8)
+  const first = commitBody(commits, 'a')
+  await new Promise(resolve => setImmediate(resolve))
+  const second = commitBody(commits, 'b')
+  await first
+  await Promise.all([second, commitBody(commits, 'c')])
+  expect(commitsOfFrames).toEqual([1, 1, 1])
+})
