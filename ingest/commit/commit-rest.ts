@@ -5,8 +5,8 @@ interface GroupSize {
 }
 
 /**
- * The least time from one commit to the next while few requests wait. A commit costs Redis and the edge 0.4 ms of CPU time, however few
- * requests it has.
+ * The least time from one commit to the next while few requests wait. A commit costs Redis and the edge 0.4 ms of CPU time each,
+ * however few requests it has.
  */
 const REST_MS = 10
 

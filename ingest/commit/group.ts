@@ -10,7 +10,7 @@ import type { OpenCommit } from './receipt-issuer.ts'
  * Bytes of bodies that came uncompressed from which a commit is packed. Packing costs the edge more CPU than it saves Redis, so
  * that it is for commits which would fill Redis and its log within seconds.
  */
-export const PACKED_FROM_BYTES = 512 * 1024
+const PACKED_FROM_BYTES = 768 * 1024
 
 /** A request that waits for the commit of its frame. Exactly one of both is called, once. */
 export interface WaitingRequest {

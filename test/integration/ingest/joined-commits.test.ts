@@ -17,7 +17,7 @@ import { until } from '../../support/until.ts'
 
 const keys = queueKeys('spans')
 /** Enough to be packed, and too much to join a payload. */
-const LARGE_BYTES = 600_000
+const LARGE_BYTES = 800_000
 const LIMITS = { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 }
 const logger = pino({ level: 'silent' })
 let redis: Redis
