@@ -15,6 +15,7 @@ import {
   sessionPublicKeyPem,
   signToken,
 } from '../../support/services/api.ts'
+import { IMAGE_MALLOC } from '../../support/services/image-malloc.ts'
 import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
@@ -49,6 +50,7 @@ describe('the memory of the API', () => {
         PATH: process.env.PATH,
         // As README.md advises for a container of 256 MiB.
         NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
+        ...IMAGE_MALLOC,
         REDIS_URL: services.redisUrl,
         CONTROL_REDIS_URL: services.redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,

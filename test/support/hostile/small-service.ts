@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import type { LineLog } from '../../../deploy/local/processes/child-process.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { IMAGE_MALLOC } from '../services/image-malloc.ts'
 import { type Stack, startStack } from '../services/stack.ts'
 import { Attacker } from './attacker.ts'
 import { type ContainerReport, ContainerWatch } from './container.ts'
@@ -19,14 +19,6 @@ const CONTAINER_MIB = { edge: 256, workers: 512, api: 256 } as const
 const NAMES = ['edge', 'workers', 'api'] as const
 /** Node gives its heap about half the memory of a container. */
 const HEAP_SHARE = 0.5
-/** Settings of malloc in the image (deploy/docker/Dockerfile), with which containers run. */
-const IMAGE_MALLOC = Object.fromEntries(
-  [
-    ...readFileSync(new URL('../../../deploy/docker/Dockerfile', import.meta.url), 'utf8').matchAll(
-      /\b(MALLOC_\w+)=(\d+)/g,
-    ),
-  ].map(([, name, value]) => [name, value]),
-)
 /**
  * Settings for processes of this size, as an operator would choose them. A commit has longer than by default, because attackers,
  * victims, stores and service share two cores: on a slow machine, 0.8 s pass without any fault of the service.

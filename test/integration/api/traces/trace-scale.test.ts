@@ -18,6 +18,7 @@ import {
   sessionPublicKeyPem,
   signToken,
 } from '../../../support/services/api.ts'
+import { IMAGE_MALLOC } from '../../../support/services/image-malloc.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const DATABASE = `api_trace_scale_${process.pid}`
@@ -61,6 +62,7 @@ describe('traces of any shape and size', () => {
         LOG_LEVEL: 'warn',
         // As README recommends for 256 MiB.
         NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
+        ...IMAGE_MALLOC,
       },
       adminUrl: `http://127.0.0.1:${adminPort}`,
       log: line => process.env.STACK_LOG && console.log(line),
