@@ -16,8 +16,8 @@ export const COLUMNS_AT = {
 export const NAME_CHARACTERS = 256
 
 /**
- * Rows up to which one thread reads them. Preparing a second one took 2 ms of 8 for a trace of 1,000 spans among 30 million, and the
- * evidence of its completeness is read meanwhile.
+ * Rows up to which one thread reads them. Preparing a second one took 2 ms of 8 for a trace of 1,000 spans among 30 million, and
+ * the evidence of its completeness is read meanwhile.
  */
 const ONE_THREAD_ROWS = 20_000
 

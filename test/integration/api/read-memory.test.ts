@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { IMAGE_MALLOC } from '../../support/containers/image-malloc.ts'
 import {
   AUDIENCE,
   createDatabase,
@@ -11,7 +12,6 @@ import {
   sessionPublicKeyPem,
   signToken,
 } from '../../support/services/api.ts'
-import { IMAGE_MALLOC } from '../../support/services/image-malloc.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `api_read_memory_${process.pid}`

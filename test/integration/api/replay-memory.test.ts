@@ -7,6 +7,7 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
+import { IMAGE_MALLOC } from '../../support/containers/image-malloc.ts'
 import {
   AUDIENCE,
   createDatabase,
@@ -15,7 +16,6 @@ import {
   sessionPublicKeyPem,
   signToken,
 } from '../../support/services/api.ts'
-import { IMAGE_MALLOC } from '../../support/services/image-malloc.ts'
 import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'

@@ -6,6 +6,7 @@ import { freePort } from '../../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../../deploy/local/processes/node-process.ts'
 import type { TraceColumns } from '../../../../schemas/http/traces/columns.ts'
 import { type Trace, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
+import { IMAGE_MALLOC } from '../../../support/containers/image-malloc.ts'
 import {
   AUDIENCE,
   createDatabase,
@@ -18,7 +19,6 @@ import {
   sessionPublicKeyPem,
   signToken,
 } from '../../../support/services/api.ts'
-import { IMAGE_MALLOC } from '../../../support/services/image-malloc.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const DATABASE = `api_trace_scale_${process.pid}`
