@@ -37,14 +37,14 @@ export async function startClickHouseCluster({
   const cluster = `<remote_servers><${TEST_CLUSTER}>${members}</${TEST_CLUSTER}></remote_servers>`
   const started = await Promise.allSettled(
     ports.map(({ http, tcp }, i) =>
-      keepRestartable(() =>
+      keepRestartable(passOn =>
         startClickHouse({
           dir: join(dir, `shard-${i}`),
           port: http,
           password: SERVER_PASSWORD,
           node: { tcpPort: tcp, config: `${cluster}${macros(i)}${config}` },
           ...(memoryBytes && { memoryBytes }),
-          log: () => {},
+          log: passOn,
         }),
       ),
     ),

@@ -87,12 +87,15 @@ export async function startServices(options: ServicesOptions = {}): Promise<Serv
       }),
     ),
     options.startClickHouse?.() ??
-      keepRestartable(() =>
+      keepRestartable(passOn =>
         startClickHouse({
           dir: join(dir, 'clickhouse'),
           port: clickhousePort,
           password: SERVER_PASSWORD,
-          log,
+          log(line) {
+            log(line)
+            passOn(line)
+          },
           ...(options.clickhouseMemoryBytes && { memoryBytes: options.clickhouseMemoryBytes }),
         }),
       ),
@@ -139,9 +142,31 @@ async function objectRoot(): Promise<string> {
   return bavail * bsize < LEAST_MEMORY_BYTES ? tmpdir() : MEMORY_ROOT
 }
 
-/** Starts a server that can be killed and started again with the same function. */
-export async function keepRestartable(start: () => Promise<LocalService>): Promise<TestService> {
-  let service = await start()
+/** Last lines of a server that are printed if it ends by itself. */
+const LAST_LINES = 20
+
+/**
+ * Starts a server that can be killed and started again with the same function. If it ends without that, its last lines are printed:
+ * those that the function passes on.
+ */
+export async function keepRestartable(start: (passOn: LineLog) => Promise<LocalService>): Promise<TestService> {
+  const lastLines: string[] = []
+  let isEndWanted = false
+  const launch = async () => {
+    isEndWanted = false
+    const service = await start(line => {
+      lastLines.push(line)
+      if (lastLines.length > LAST_LINES) lastLines.shift()
+    })
+    void service.exited.then(exit => {
+      if (isEndWanted) return
+      console.error(
+        `${new URL(service.url).host} has ended by itself: ${JSON.stringify(exit)}\n${lastLines.join('\n')}`,
+      )
+    })
+    return service
+  }
+  let service = await launch()
   return {
     get url() {
       return service.url
@@ -149,10 +174,16 @@ export async function keepRestartable(start: () => Promise<LocalService>): Promi
     get pid() {
       return service.pid
     },
-    kill9: () => service.kill9(),
-    stop: () => service.stop(),
+    kill9() {
+      isEndWanted = true
+      return service.kill9()
+    },
+    stop() {
+      isEndWanted = true
+      return service.stop()
+    },
     async restart() {
-      if (service.hasExited) service = await start()
+      if (service.hasExited) service = await launch()
     },
   }
 }
