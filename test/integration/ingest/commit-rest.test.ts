@@ -33,23 +33,23 @@ async function openCommits(clients: number) {
   return commits
 }
 
-it('requests that come while commits rest share the next one, and all are stored', async () => {
-  const commits = await openCommits(64)
+/** Commits a request alone, one while that is in flight, and one when the first is answered. Resolves when all are stored. */
+async function commitThree(clients: number): Promise<void> {
+  const commits = await openCommits(clients)
   const first = commitBody(commits, 'a')
   await new Promise(resolve => setImmediate(resolve))
   const second = commitBody(commits, 'b')
   await first
   await Promise.all([second, commitBody(commits, 'c')])
+}
+
+it('requests that come while commits rest share the next one, and all are stored', async () => {
+  await commitThree(64)
   expect(commitsOfFrames).toEqual([1, 2])
   expect(await producer.hget(keys.flow, 'acceptedPayloads')).toBe('4')
 })
 
 it('a request waits for no other if the clients are few', async () => {
-  const commits = await openCommits(8)
-  const first = commitBody(commits, 'a')
-  await new Promise(resolve => setImmediate(resolve))
-  const second = commitBody(commits, 'b')
-  await first
-  await Promise.all([second, commitBody(commits, 'c')])
+  await commitThree(8)
   expect(commitsOfFrames).toEqual([1, 1, 1])
 })
