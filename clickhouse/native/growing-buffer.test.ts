@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { GrowingBuffer, PAYLOAD_LIMIT_BYTES, RowsTooLarge } from './growing-buffer.ts'
+import { GrowingBuffer, RowsTooLarge } from './growing-buffer.ts'
 
 function viewOf(bytes: Buffer): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -43,6 +43,24 @@ describe('a growing buffer', () => {
     )
   })
 
+  it('writes texts of all lengths, ASCII and others', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: fc.constantFrom('a', '~', '\x7f', '\x80', 'é', '🚀'), maxLength: 80 })),
+        texts => {
+          const buffer = new GrowingBuffer()
+          const expected = new GrowingBuffer()
+          for (const text of texts) {
+            buffer.text(text)
+            const bytes = Buffer.from(text)
+            expected.string(bytes, viewOf(bytes), 0, bytes.length)
+          }
+          expect(Buffer.from(buffer.written()).equals(expected.written())).toBe(true)
+        },
+      ),
+    )
+  })
+
   it('fills runs of equal values', () => {
     const buffer = new GrowingBuffer()
     buffer.fillU32(7, 3)
@@ -50,18 +68,21 @@ describe('a growing buffer', () => {
     expect(Buffer.from(buffer.written()).toString('hex')).toBe(`${'07000000'.repeat(3)}${'0100000002000000'.repeat(2)}`)
   })
 
-  it('refuses more than one payload may add whatever the capacity, and accepts it from the next payload', () => {
+  it('takes no memory above its budget, whose check gets what is missing', () => {
     const buffer = new GrowingBuffer()
-    buffer.reserve(PAYLOAD_LIMIT_BYTES)
-    buffer.length = PAYLOAD_LIMIT_BYTES - 1
-    buffer.u8(1)
-    expect(() => buffer.u8(1)).toThrow(RowsTooLarge)
-    buffer.beginPayload()
-    buffer.u8(1)
-    expect(buffer.length).toBe(PAYLOAD_LIMIT_BYTES + 1)
-    buffer.truncate(10)
-    buffer.beginPayload()
-    expect(() => buffer.reserve(PAYLOAD_LIMIT_BYTES + 1)).toThrow(RowsTooLarge)
+    buffer.reserve(5_000)
+    buffer.length = 5_000
+    const needs: number[] = []
+    buffer.budget = {
+      check(moreBytes) {
+        needs.push(moreBytes)
+        throw new RowsTooLarge()
+      },
+    }
+    buffer.reserve(100)
+    expect(() => buffer.reserve(10_000)).toThrow(RowsTooLarge)
+    expect(needs).toEqual([10_000])
+    expect(buffer.bytes.length).toBe(8_192)
   })
 
   it('shrinks when far less is used, and keeps the memory in use', () => {

@@ -7,8 +7,6 @@ export const MAX_LENGTH_BYTES = 5
  * Up to here a loop of 32-bit moves is faster than `Buffer.copy` (7 ns against 10 at 20 bytes, 12 against 10 at 40).
  */
 const LOOP_COPY_BYTES = 32
-/** Largest number of bytes that one payload may add to one buffer. A payload has at most 64 MiB; rows are wider. */
-export const PAYLOAD_LIMIT_BYTES = 128 * 1024 * 1024
 /** Memory doubles up to here. Larger buffers grow by a quarter, because half of their memory could stay unused. */
 const DOUBLE_UP_TO_BYTES = 16 * 1024 * 1024
 
@@ -26,25 +24,17 @@ export class GrowingBuffer {
   bytes: Buffer = Buffer.allocUnsafeSlow(MIN_CAPACITY_BYTES)
   view = new DataView(this.bytes.buffer)
   length = 0
-  /** Position up to which `reserve` needs no check: the end of the memory or of what this payload may add. */
+  /** Position up to which there is memory. */
   private limit = MIN_CAPACITY_BYTES - OVERSHOOT_BYTES
-  private ceiling = PAYLOAD_LIMIT_BYTES
   /** The budget that this buffer shares with the other buffers of its tables. */
   budget: GrowthLimit | undefined = undefined
 
-  /** Begins a payload, which may add `PAYLOAD_LIMIT_BYTES` whatever the current capacity is. */
-  beginPayload(): void {
-    this.ceiling = this.length + PAYLOAD_LIMIT_BYTES
-    this.limit = Math.min(this.bytes.length - OVERSHOOT_BYTES, this.ceiling)
-  }
-
-  /** Makes room for `size` more bytes. Throws `RowsTooLarge` above the limit of the payload. */
+  /** Makes room for `size` more bytes. Throws `RowsTooLarge` if it takes more memory than the budget allows. */
   reserve(size: number): void {
     if (this.length + size > this.limit) this.grow(this.length + size)
   }
 
   private grow(needed: number): void {
-    if (needed > this.ceiling) throw new RowsTooLarge()
     this.budget?.check(needed - this.length)
     let capacity = this.bytes.length
     while (capacity - OVERSHOOT_BYTES < needed) capacity *= capacity < DOUBLE_UP_TO_BYTES ? 2 : 1.25
@@ -56,7 +46,7 @@ export class GrowingBuffer {
     this.bytes.copy(bytes, 0, 0, this.length)
     this.bytes = bytes
     this.view = new DataView(bytes.buffer)
-    this.limit = Math.min(capacity - OVERSHOOT_BYTES, this.ceiling)
+    this.limit = capacity - OVERSHOOT_BYTES
   }
 
   /** Goes back to an earlier `length`. */
@@ -70,14 +60,12 @@ export class GrowingBuffer {
     const used = this.length
     this.length = 0
     if (capacity > MIN_CAPACITY_BYTES && used < capacity / 8) this.resize(halfOf(capacity))
-    this.beginPayload()
   }
 
   /** Empties the buffer and gives its memory back. */
   shrink(): void {
     this.length = 0
     if (this.bytes.length > MIN_CAPACITY_BYTES) this.resize(MIN_CAPACITY_BYTES)
-    this.beginPayload()
   }
 
   /** Returns the written bytes as a view that is valid until the next append or reset. */
@@ -185,10 +173,25 @@ export class GrowingBuffer {
 
   /** Appends a JavaScript string as a value of a String column. */
   text(value: string): void {
+    if (value.length <= LOOP_COPY_BYTES && this.shortAscii(value)) return
     const size = Buffer.byteLength(value)
     this.reserve(size + 5)
     this.varint(size)
     this.length += this.bytes.write(value, this.length)
+  }
+
+  /** Appends a short text, for which the calls of `Buffer` take longer than the text. Returns false if it is not ASCII. */
+  private shortAscii(value: string): boolean {
+    this.reserve(value.length + 1)
+    const { bytes, length: at } = this
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i)
+      if (code >= 0x80) return false
+      bytes[at + 1 + i] = code
+    }
+    bytes[at] = value.length
+    this.length = at + 1 + value.length
+    return true
   }
 
   /** Begins a value of a String column that is written in pieces. Returns its position for `endString`. */

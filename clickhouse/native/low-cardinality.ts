@@ -6,6 +6,8 @@ const HAS_ADDITIONAL_KEYS = 1 << 9
 const NEED_UPDATE_DICTIONARY = 1 << 10
 /** Bytes of the empty string as a key: its length. */
 const EMPTY_KEY_BYTES = 1
+/** Memory that a key takes in addition to its bytes in the column: the text, and its places in a map and two arrays. */
+const KEY_BYTES = 128
 
 /**
  * Longer values are not remembered as texts: each is a key of its own, which ClickHouse joins with equal ones. A text of
@@ -30,8 +32,19 @@ export class Dictionary {
     return this.texts.length
   }
 
+  /** Bytes of the keys, and of the memory beside them. */
+  get usedBytes(): number {
+    return this.keys.length + this.texts.length * KEY_BYTES
+  }
+
+  /** Bytes of memory that the keys occupy, including what is not used. */
+  get capacityBytes(): number {
+    return this.keys.bytes.length + this.texts.length * KEY_BYTES
+  }
+
   /** Returns the index of a value. A new value becomes a key. */
   indexOf(text: string): number {
+    if (text === '') return 0
     const known = this.indexes.get(text)
     if (known !== undefined) return known
     this.keys.text(text)
@@ -62,10 +75,6 @@ export class Dictionary {
   /** Returns where the value with this index begins in `keys`, with its length. It ends where the next one begins. */
   startOf(index: number): number {
     return this.positions[index] as number
-  }
-
-  beginPayload(): void {
-    this.keys.beginPayload()
   }
 
   truncate(length: number): void {

@@ -51,10 +51,11 @@ describe('a table buffer', () => {
     expect(table.bytes).toBeGreaterThan(18_000)
   })
 
-  it('rewinds to its mark, including dictionary keys', () => {
+  it('rewinds to what was kept, including dictionary keys', () => {
     const { table, append, read } = createTable()
     append(shop)
-    table.mark()
+    table.measure()
+    table.keepMeasured()
     append(cart)
     append({ ...cart, service: 'other' })
     table.rewind()

@@ -1,5 +1,6 @@
 import type { GrowingBuffer } from './growing-buffer.ts'
-import { Dictionary, LowCardinality } from './low-cardinality.ts'
+import { Leaves } from './leaves.ts'
+import { type Dictionary, LowCardinality } from './low-cardinality.ts'
 import { chunksOfRanges, type RowRanges } from './row-ranges.ts'
 
 /** Smaller chunks are joined: a block has more than a hundred, and each would be a separate write. */
@@ -28,11 +29,12 @@ export class TableBuffer {
   rows = 0
   /** The buffers and dictionaries of all columns, each once. */
   readonly leaves: readonly (GrowingBuffer | Dictionary)[]
-  private readonly buffers: readonly GrowingBuffer[]
+  private readonly all: Leaves
   private readonly headers: readonly Uint8Array[]
-  private readonly marks: number[]
+  private marks: number[] = []
   private markedRows = 0
-  private readonly jobMarks: number[]
+  private measured: number[] = []
+  private readonly jobMarks: number[] = []
   private jobMarkedRows = 0
 
   constructor(table: string, columns: readonly Column[]) {
@@ -40,58 +42,56 @@ export class TableBuffer {
     this.columns = columns
     const parts = new Set(columns.flatMap(column => column.parts))
     this.leaves = [...parts].flatMap(part => (part instanceof LowCardinality ? part.leaves : [part]))
-    this.buffers = this.leaves.map(leaf => (leaf instanceof Dictionary ? leaf.keys : leaf))
+    this.all = new Leaves(this.leaves)
     this.headers = columns.map(column => Buffer.concat([nativeString(column.name), nativeString(column.type)]))
-    this.marks = this.leaves.map(() => 0)
-    this.jobMarks = this.leaves.map(() => 0)
   }
 
-  /** Begins a payload. `rewind` returns to this state. */
-  mark(): void {
+  /** Returns `bytes`, and notes the lengths for `keepMeasured`. */
+  measure(): number {
+    return this.all.mark(this.measured)
+  }
+
+  /** Keeps what `measure` has noted: `rewind` returns to that state. No row may have been added since. */
+  keepMeasured(): void {
+    const { marks, measured } = this
+    this.marks = measured
+    this.measured = marks
     this.markedRows = this.rows
-    for (let i = 0; i < this.leaves.length; i++) {
-      const leaf = this.leaves[i] as GrowingBuffer | Dictionary
-      this.marks[i] = leaf.length
-      leaf.beginPayload()
-    }
   }
 
-  /** Removes the rows added since `mark`. */
+  /** Removes the rows added since `keepMeasured`. */
   rewind(): void {
     this.rows = this.markedRows
-    for (const [i, leaf] of this.leaves.entries()) leaf.truncate(this.marks[i] ?? 0)
+    this.all.rewind(this.marks)
   }
 
   /** Begins a job of several payloads. `rewindJob` returns to this state. */
   markJob(): void {
     this.jobMarkedRows = this.rows
-    for (let i = 0; i < this.leaves.length; i++)
-      this.jobMarks[i] = (this.leaves[i] as GrowingBuffer | Dictionary).length
+    this.all.mark(this.jobMarks)
   }
 
   /** Removes the rows added since `markJob`. */
   rewindJob(): void {
     this.rows = this.jobMarkedRows
-    for (const [i, leaf] of this.leaves.entries()) leaf.truncate(this.jobMarks[i] ?? 0)
+    this.all.rewind(this.jobMarks)
   }
 
   /** Removes all rows. */
   reset(): void {
     this.rows = 0
-    for (const leaf of this.leaves) leaf.reset()
+    this.all.reset()
   }
 
   /** Removes all rows and gives the memory back. */
   shrink(): void {
     this.rows = 0
-    for (const leaf of this.leaves) leaf.shrink()
+    this.all.shrink()
   }
 
   /** Number of bytes in the buffers, approximately the size of the block. */
   get bytes(): number {
-    let sum = 0
-    for (let i = 0; i < this.buffers.length; i++) sum += (this.buffers[i] as GrowingBuffer).length
-    return sum
+    return this.all.usedBytes
   }
 
   /**

@@ -1,3 +1,4 @@
+import { FixedColumns } from '../native/fixed-columns.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
@@ -24,21 +25,24 @@ export class LogsTable {
   readonly eventName = new GrowingBuffer()
   readonly sessionId = new GrowingBuffer()
   readonly buffer: TableBuffer
-  private readonly fixed: readonly [GrowingBuffer, number][]
+  private readonly fixed: FixedColumns
 
   constructor(attributes: AttributeBuffers) {
-    this.fixed = [
-      [this.traceId, 16],
-      [this.spanId, 8],
-      [this.timestamp, 8],
-      [this.time, 8],
-      [this.observedTime, 8],
-      [this.severityNumber, 1],
-      [this.bodyType, 1],
-      [this.attributeOffsets, 8],
-      [this.droppedAttributesCount, 4],
-      [this.flags, 4],
-    ]
+    this.fixed = new FixedColumns(
+      [
+        [this.traceId, 16],
+        [this.spanId, 8],
+        [this.timestamp, 8],
+        [this.time, 8],
+        [this.observedTime, 8],
+        [this.severityNumber, 1],
+        [this.bodyType, 1],
+        [this.attributeOffsets, 8],
+        [this.droppedAttributesCount, 4],
+        [this.flags, 4],
+      ],
+      MIN_ROW_BYTES,
+    )
     this.buffer = new TableBuffer('logs', [
       ...this.scope.columns(),
       column('timestamp', "DateTime64(9, 'UTC')", this.timestamp),
@@ -58,24 +62,14 @@ export class LogsTable {
     ])
   }
 
-  /**
-   * Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. Throws
-   * `RowsTooLarge` before any of them grows if the rows exceed the budget.
-   */
+  /** Makes room in the columns of fixed width. Throws `RowsTooLarge` before any of them grows if the rows exceed the budget. */
   reserveRows(count: number): void {
-    this.timestamp.budget?.check(count * MIN_ROW_BYTES)
-    for (let i = 0; i < this.fixed.length; i++) {
-      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
-      buffer.reserve(count * width)
-    }
+    this.fixed.reserve(count)
   }
 
   /** Sets the number of rows. All of them must have been written. */
   commitRows(rows: number): void {
-    for (let i = 0; i < this.fixed.length; i++) {
-      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
-      buffer.length = rows * width
-    }
+    this.fixed.commit(rows)
     this.buffer.rows = rows
   }
 }

@@ -1,3 +1,4 @@
+import { FixedColumns } from '../native/fixed-columns.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
@@ -33,28 +34,31 @@ export class SpansTable {
   readonly events: EventColumns
   readonly links: LinkColumns
   readonly buffer: TableBuffer
-  private readonly fixed: readonly [GrowingBuffer, number][]
+  private readonly fixed: FixedColumns
 
   constructor(attributes: AttributeBuffers, eventAttributes: AttributeBuffers, linkAttributes: AttributeBuffers) {
     this.events = new EventColumns(eventAttributes)
     this.links = new LinkColumns(linkAttributes)
-    this.fixed = [
-      [this.traceId, 16],
-      [this.spanId, 8],
-      [this.parentSpanId, 8],
-      [this.flags, 4],
-      [this.kind, 1],
-      [this.startTime, 8],
-      [this.endTime, 8],
-      [this.statusCode, 1],
-      [this.attributeOffsets, 8],
-      [this.droppedAttributesCount, 4],
-      [this.eventOffsets, 8],
-      [this.droppedEventsCount, 4],
-      [this.linkOffsets, 8],
-      [this.droppedLinksCount, 4],
-      [this.httpStatusCode, 2],
-    ]
+    this.fixed = new FixedColumns(
+      [
+        [this.traceId, 16],
+        [this.spanId, 8],
+        [this.parentSpanId, 8],
+        [this.flags, 4],
+        [this.kind, 1],
+        [this.startTime, 8],
+        [this.endTime, 8],
+        [this.statusCode, 1],
+        [this.attributeOffsets, 8],
+        [this.droppedAttributesCount, 4],
+        [this.eventOffsets, 8],
+        [this.droppedEventsCount, 4],
+        [this.linkOffsets, 8],
+        [this.droppedLinksCount, 4],
+        [this.httpStatusCode, 2],
+      ],
+      MIN_ROW_BYTES,
+    )
     const { events, links } = this
     this.buffer = new TableBuffer('spans', [
       ...this.scope.columns(),
@@ -108,24 +112,14 @@ export class SpansTable {
     ])
   }
 
-  /**
-   * Makes room in the fixed-width columns, so that rows can be written at `row * width` without a check. Throws
-   * `RowsTooLarge` before any of them grows if the rows exceed the budget.
-   */
+  /** Makes room in the columns of fixed width. Throws `RowsTooLarge` before any of them grows if the rows exceed the budget. */
   reserveRows(count: number): void {
-    this.startTime.budget?.check(count * MIN_ROW_BYTES)
-    for (let i = 0; i < this.fixed.length; i++) {
-      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
-      buffer.reserve(count * width)
-    }
+    this.fixed.reserve(count)
   }
 
   /** Sets the number of rows. All of them must have been written. */
   commitRows(rows: number): void {
-    for (let i = 0; i < this.fixed.length; i++) {
-      const [buffer, width] = this.fixed[i] as [GrowingBuffer, number]
-      buffer.length = rows * width
-    }
+    this.fixed.commit(rows)
     this.buffer.rows = rows
   }
 }

@@ -11,16 +11,18 @@ export function createJsonRowsBatch(
   appendRow: (frame: PayloadFrame, value: unknown) => void,
 ): RowBatch {
   const budget = new RowsBudget(buffers.flatMap(buffer => buffer.leaves))
+  const measure = () => buffers.reduce((sum, buffer) => sum + buffer.measure(), 0)
   const rewind = () => {
     for (const buffer of buffers) buffer.rewind()
   }
   return {
     append(frame, body, limitBytes = requestColumnBytes(body.length)) {
-      for (const buffer of buffers) buffer.mark()
-      budget.begin(limitBytes)
+      const usedBytes = measure()
+      for (const buffer of buffers) buffer.keepMeasured()
+      budget.begin(limitBytes, usedBytes)
       try {
         appendRow(frame, JSON.parse(body.toString()))
-        budget.check(0)
+        budget.end(measure())
         return { ok: true, rows: 1, rejected: {} }
       } catch (error) {
         rewind()

@@ -1,6 +1,7 @@
 import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
 import type { Attributes } from '../otlp/protobuf/attributes.ts'
 import { cutText } from '../otlp/protobuf/cut-text.ts'
+import { endsWithKey, type KeyBytes, keyBytes } from '../otlp/protobuf/key-bytes.ts'
 import type { PayloadSource } from '../otlp/protobuf/refusal.ts'
 import type { ResourceEntry } from '../otlp/protobuf/resource-cache.ts'
 import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from './debug-ids.ts'
@@ -22,8 +23,22 @@ export const NAME_LIMIT_BYTES = 1024
 export const MESSAGE_LIMIT_BYTES = 8 * 1024
 const STACKTRACE_LIMIT_BYTES = 32 * 1024
 const DEBUG_IDS_LIMIT_BYTES = 32 * 1024
-/** Largest number of characters in the cache keys of a batch. */
+/** Largest number of characters that the cache of a batch holds. */
 const CACHE_LIMIT = 8 * 1024 * 1024
+/** Characters of a stack that are in the key of the cache. They are hashed, which takes longer than comparing the rest. */
+const KEY_CHARACTERS = 256
+
+/** A finding, and the text by which it was found: a stack, or a message. */
+interface KnownFinding {
+  readonly text: string
+  readonly id: string
+}
+
+const TYPE = keyBytes('exception.type')
+const MESSAGE = keyBytes('exception.message')
+const STACKTRACE = keyBytes('exception.stacktrace')
+const DEBUG_IDS = keyBytes('exception.debug_ids')
+const ESCAPED = keyBytes('exception.escaped')
 
 /** Attributes and time that were recorded with an exception. */
 interface ExceptionDetails {
@@ -58,7 +73,7 @@ export class ExceptionDeriver {
   readonly stackRequests: StackRequests
   private readonly table: ExceptionsTable
   private readonly pending: ExceptionDetails[] = []
-  private readonly findingIds = new Map<string, string>()
+  private readonly findings = new Map<string, KnownFinding>()
   private heldCharacters = 0
   private payload: PayloadSource = { workspaceId: '', surfaceId: '', receivedAtMs: 0 }
   private derived = 0
@@ -90,7 +105,7 @@ export class ExceptionDeriver {
   /** Forgets the findings of the previous batch. */
   reset(): void {
     this.stackRequests.reset()
-    this.findingIds.clear()
+    this.findings.clear()
     this.heldCharacters = 0
   }
 
@@ -180,24 +195,29 @@ export class ExceptionDeriver {
     this.namedFindings = namedFindings + findingId
   }
 
-  /** Returns the id of the finding. Stacks repeat: a look-up by text takes 1 to 2 µs, parsing and hashing 10 µs or more. */
+  /**
+   * Returns the id of the finding. Stacks repeat: a look-up by text takes a microsecond, parsing and hashing 10 or more. The
+   * latest text of each key is kept.
+   */
   private findingId({ type, message, stacktrace }: ExceptionDetails, serviceName: string): string {
     const { workspaceId, surfaceId } = this.payload
     // The key has all inputs of the id, and their lengths, because any of these texts may contain a separator. A blank
     // stack counts as no stack in the id, so the message is left out only beside a stack that is not blank.
     const withoutStack = stacktrace.trim() === ''
-    const lengths = `${serviceName.length} ${type.length} ${withoutStack ? 'message' : 'stack'}`
-    const identifyingText = withoutStack ? message : fromFirstFrame(stacktrace)
-    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${identifyingText}`
-    const known = this.findingIds.get(key)
-    if (known !== undefined) return known
+    const text = withoutStack ? message : fromFirstFrame(stacktrace)
+    const lengths = `${serviceName.length} ${type.length} ${text.length} ${withoutStack ? 'message' : 'stack'}`
+    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${text.slice(0, KEY_CHARACTERS)}`
+    const known = this.findings.get(key)
+    if (known !== undefined && known.text === text) return known.id
     const id = findingIdOf({ workspaceId, surfaceId, serviceName, type, message, stacktrace })
-    this.heldCharacters += key.length
+    // A text from the first frame on is a slice that keeps the whole stack in memory.
+    const characters = key.length + message.length + stacktrace.length
+    this.heldCharacters += characters
     if (this.heldCharacters > CACHE_LIMIT) {
-      this.findingIds.clear()
-      this.heldCharacters = key.length
+      this.findings.clear()
+      this.heldCharacters = characters
     }
-    this.findingIds.set(key, id)
+    this.findings.set(key, { text, id })
     return id
   }
 }
@@ -218,23 +238,13 @@ function readDetails(attributes: Attributes, first: AttributePosition, details: 
     const valueStart = stringStart(values.bytes, valueAt)
     keyAt = keyStart + stringLength(keys.bytes, keyAt)
     valueAt = valueStart + stringLength(values.bytes, valueAt)
-    if (keyAt - keyStart < 14 || keyAt - keyStart > 20) continue
-    switch (keys.bytes.toString('latin1', keyStart, keyAt)) {
-      case 'exception.type':
-        details.type = cutText(values.bytes, valueStart, valueAt, NAME_LIMIT_BYTES)
-        break
-      case 'exception.message':
-        details.message = cutText(values.bytes, valueStart, valueAt, MESSAGE_LIMIT_BYTES)
-        break
-      case 'exception.stacktrace':
-        details.stacktrace = cutText(values.bytes, valueStart, valueAt, STACKTRACE_LIMIT_BYTES)
-        break
-      case 'exception.debug_ids':
-        details.debugIds = readDebugIds(cutText(values.bytes, valueStart, valueAt, DEBUG_IDS_LIMIT_BYTES))
-        break
-      case 'exception.escaped':
-        details.escaped = values.bytes.toString('latin1', valueStart, valueAt) === 'true'
-    }
+    const keyIs = (key: KeyBytes) => keyAt - keyStart === key.byteLength && endsWithKey(keys.view, keyAt, key)
+    const text = (limitBytes: number) => cutText(values.bytes, valueStart, valueAt, limitBytes)
+    if (keyIs(TYPE)) details.type = text(NAME_LIMIT_BYTES)
+    else if (keyIs(MESSAGE)) details.message = text(MESSAGE_LIMIT_BYTES)
+    else if (keyIs(STACKTRACE)) details.stacktrace = text(STACKTRACE_LIMIT_BYTES)
+    else if (keyIs(DEBUG_IDS)) details.debugIds = readDebugIds(text(DEBUG_IDS_LIMIT_BYTES))
+    else if (keyIs(ESCAPED)) details.escaped = values.bytes.toString('latin1', valueStart, valueAt) === 'true'
   }
 }
 

@@ -112,7 +112,7 @@ class JsonWalk {
     const { out } = this.writer
     scanner.reset(body)
     out.reset()
-    this.budget.begin(EXPORT_DECOMPRESSED_BYTES)
+    this.budget.begin(EXPORT_DECOMPRESSED_BYTES, 0)
     const first = scanner.peek()
     // An empty body is an empty export, as in protobuf.
     if (first !== 0) {

@@ -4,6 +4,7 @@ import type { ExceptionDeriver } from '../../exceptions/exceptions.ts'
 import { appendAnyValue, ValueType } from '../protobuf/any-value.ts'
 import type { Attributes } from '../protobuf/attributes.ts'
 import { isOverlongSessionId } from '../protobuf/cut-text.ts'
+import { endsWithKey, type KeyBytes, keyBytes } from '../protobuf/key-bytes.ts'
 import type { PayloadSource, RowRejection } from '../protobuf/refusal.ts'
 import type { ResourceEntry } from '../protobuf/resource-cache.ts'
 import { MessagePieces, type WireCursor } from '../protobuf/wire.ts'
@@ -26,11 +27,11 @@ const STRING_VALUE_TAG = 0x0a
 
 const MAX_SEVERITY_NUMBER = 255
 
-const SESSION_ID = Buffer.from('session.id')
+const SESSION_ID = keyBytes('session.id')
 /** A record with one of these attributes is an exception (OpenTelemetry semantic conventions, "Exceptions in logs"). */
-const EXCEPTION_TYPE = Buffer.from('exception.type')
-const EXCEPTION_MESSAGE = Buffer.from('exception.message')
-const EXCEPTION_STACKTRACE = Buffer.from('exception.stacktrace')
+const EXCEPTION_TYPE = keyBytes('exception.type')
+const EXCEPTION_MESSAGE = keyBytes('exception.message')
+const EXCEPTION_STACKTRACE = keyBytes('exception.stacktrace')
 
 /**
  * Appends LogRecord messages to the columns of `logs`. One instance serves a batch and nothing is allocated per record.
@@ -229,29 +230,29 @@ export class LogDecoder {
   /** Remembers the last appended attribute if it has a column or belongs to an exception. The last value counts. */
   private promote(keyLength: number): void {
     switch (keyLength) {
-      case SESSION_ID.length: {
+      case SESSION_ID.byteLength: {
         const { keys, values, types, valueStart } = this.attributes
-        if (endsWith(keys.bytes, keys.length, SESSION_ID)) {
+        if (endsWithKey(keys.view, keys.length, SESSION_ID)) {
           this.sessionStart = valueStart
           this.sessionEnd = isText(types.bytes[types.length - 1]) ? values.length : valueStart
         }
         break
       }
-      case EXCEPTION_TYPE.length:
+      case EXCEPTION_TYPE.byteLength:
         this.noteException(EXCEPTION_TYPE)
         break
-      case EXCEPTION_MESSAGE.length:
+      case EXCEPTION_MESSAGE.byteLength:
         this.noteException(EXCEPTION_MESSAGE)
         break
-      case EXCEPTION_STACKTRACE.length:
+      case EXCEPTION_STACKTRACE.byteLength:
         this.noteException(EXCEPTION_STACKTRACE)
     }
   }
 
   /** Marks the record as an exception unless the attribute is empty. */
-  private noteException(key: Buffer): void {
+  private noteException(key: KeyBytes): void {
     const { keys, values, valueStart } = this.attributes
-    if (values.length > valueStart && endsWith(keys.bytes, keys.length, key)) this.hasException = true
+    if (values.length > valueStart && endsWithKey(keys.view, keys.length, key)) this.hasException = true
   }
 
   /** Stores the record of row `row` as an occurrence. The ids come from the columns, where absent ids are zero. */
@@ -292,11 +293,4 @@ function putId(source: DataView, from: number, length: number, target: DataView,
 function put64(target: DataView, at: number, low: number, high: number): void {
   target.setUint32(at, low, true)
   target.setUint32(at + 4, high, true)
-}
-
-/** Returns whether the bytes before `end` are `text`. */
-function endsWith(bytes: Buffer, end: number, text: Buffer): boolean {
-  const start = end - text.length
-  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text[i]) return false
-  return true
 }

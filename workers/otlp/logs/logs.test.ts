@@ -44,6 +44,8 @@ describe('a batch of logs', () => {
       ['E\0x', '', ''],
       ['E', '\0x', ''],
       ['E', '', 'x'],
+      ['E', '', `Error: ${'x'.repeat(300)} paper`],
+      ['E', '', `Error: ${'x'.repeat(300)} inked`],
     ]
     const record = ([type, message, stacktrace]: (typeof exceptions)[0]): RecordInit => ({
       ...IDS,

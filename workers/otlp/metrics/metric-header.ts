@@ -34,7 +34,7 @@ export class MetricHeaders {
   /** Returns the header of the fields of a Metric without its data. */
   of(fields: EmbeddedMessage): MetricHeader {
     const { bytes, view } = fields.cursor()
-    const known = this.headers.get(bytes, view, fields.start, fields.end)
+    const known = this.headers.get(view, fields.start, fields.end)
     if (known !== undefined) return known
     const header = this.convert(fields)
     this.headers.set(bytes, view, fields.start, fields.end, header)

@@ -19,7 +19,8 @@ describe('int64 as text', () => {
       power + 1n,
     ])
     const tens = Array.from({ length: 19 }, (_, exponent) => 10n ** BigInt(exponent)).flatMap(ten => [ten - 1n, ten])
-    for (const value of [...edges, ...tens]) {
+    const small = Array.from({ length: 1_200 }, (_, value) => BigInt(value))
+    for (const value of [...edges, ...tens, ...small]) {
       for (const signed of [value, -value]) {
         const int64 = BigInt.asIntN(64, signed)
         expect(textOf(int64)).toBe(String(int64))

@@ -8,6 +8,10 @@ const digitsView = new DataView(digits.buffer, digits.byteOffset, digits.length)
 
 /** Appends an int64, given as two unsigned halves in two's complement, as a String value in exact decimal. */
 export function appendInt64(target: GrowingBuffer, low: number, high: number): void {
+  if (high === 0 && low < 1_000) {
+    appendShort(target, low)
+    return
+  }
   const start = writeDigits(low, high)
   target.string(digits, digitsView, start, digits.length)
 }
@@ -16,6 +20,21 @@ export function appendInt64(target: GrowingBuffer, low: number, high: number): v
 export function appendRawInt64(target: GrowingBuffer, low: number, high: number): void {
   const start = writeDigits(low, high)
   target.raw(digits, digitsView, start, digits.length)
+}
+
+/** Appends a number below 1,000, as most are, without a copy. */
+function appendShort(target: GrowingBuffer, value: number): void {
+  target.reserve(4)
+  const { bytes, length } = target
+  const digits = value < 10 ? 1 : value < 100 ? 2 : 3
+  bytes[length] = digits
+  let rest = value
+  for (let at = length + digits; at > length; at--) {
+    const quotient = (rest / 10) | 0
+    bytes[at] = ZERO + rest - quotient * 10
+    rest = quotient
+  }
+  target.length = length + 1 + digits
 }
 
 function writeDigits(low: number, high: number): number {
@@ -36,8 +55,13 @@ function writeDigits(low: number, high: number): number {
 function writeSmall(value: number, end: number): number {
   let at = end
   let rest = value
+  // Above 31 bits, division is slower.
+  if (rest > 0x7fff_ffff) {
+    rest = Math.floor(value / 10)
+    digits[--at] = ZERO + value - rest * 10
+  }
   do {
-    const quotient = Math.floor(rest / 10)
+    const quotient = (rest / 10) | 0
     digits[--at] = ZERO + rest - quotient * 10
     rest = quotient
   } while (rest > 0)

@@ -23,6 +23,8 @@ export abstract class OtlpBatch implements RowBatch {
   readonly #table: TableBuffer
   readonly #buffers: readonly TableBuffer[]
   readonly #budget: RowsBudget
+  /** Bytes of the tables between payloads. Each payload ends by counting them once, which the next one begins with. */
+  #usedBytes = 0
   #rejected: RejectedRows = {}
   /** Records of the payload without a row: rejected ones, and those that are not selected. */
   #leftOutRows = 0
@@ -35,6 +37,7 @@ export abstract class OtlpBatch implements RowBatch {
     this.#table = table
     this.#buffers = [table, ...derived]
     this.#budget = new RowsBudget(this.#buffers.flatMap(buffer => buffer.leaves))
+    this.#begin()
   }
 
   get rows(): number {
@@ -48,7 +51,7 @@ export abstract class OtlpBatch implements RowBatch {
   }
 
   get bytes(): number {
-    return this.#buffers.reduce((sum, buffer) => sum + buffer.bytes, 0)
+    return this.#usedBytes
   }
 
   get capacityBytes(): number {
@@ -65,14 +68,13 @@ export abstract class OtlpBatch implements RowBatch {
     this.#rejected = {}
     this.#leftOutRows = 0
     this.#only = source.only
-    for (const buffer of this.#buffers) buffer.mark()
-    this.#budget.begin(limitBytes)
+    this.#budget.begin(limitBytes, this.#usedBytes)
     try {
       this.scopes.beginPayload(source)
       this.beginPayload(source)
       this.#readRequest(body)
       this.endPayload()
-      this.#budget.check(0)
+      this.#keepRows()
     } catch (error) {
       for (const buffer of this.#buffers) buffer.rewind()
       this.scopes.clearCache()
@@ -91,19 +93,19 @@ export abstract class OtlpBatch implements RowBatch {
 
   rewindJob(): void {
     for (const buffer of this.#buffers) buffer.rewindJob()
-    this.scopes.clearCache()
+    this.#begin()
     this.rewindDerived()
   }
 
   reset(): void {
     for (const buffer of this.#buffers) buffer.reset()
-    this.scopes.clearCache()
+    this.#begin()
     this.resetRows()
   }
 
   shrink(): void {
     for (const buffer of this.#buffers) buffer.shrink()
-    this.scopes.clearCache()
+    this.#begin()
     this.resetRows()
   }
 
@@ -154,6 +156,23 @@ export abstract class OtlpBatch implements RowBatch {
   /** Counts what is left out of the current payload while the records that contain it are stored. */
   protected leaveOut(reason: RowRejection, count: number): void {
     if (count > 0) this.#rejected[reason] = { count, indexes: [] }
+  }
+
+  /** Begins with the rows that there are, after rows were removed. */
+  #begin(): void {
+    this.scopes.clearCache()
+    this.#budget.begin(Number.POSITIVE_INFINITY, 0)
+    this.#keepRows()
+  }
+
+  /** Ends a payload: the next one begins with its rows. Throws `RowsTooLarge` if they exceed the budget. */
+  #keepRows(): void {
+    const buffers = this.#buffers
+    let usedBytes = 0
+    for (let i = 0; i < buffers.length; i++) usedBytes += (buffers[i] as TableBuffer).measure()
+    this.#budget.end(usedBytes)
+    for (let i = 0; i < buffers.length; i++) (buffers[i] as TableBuffer).keepMeasured()
+    this.#usedBytes = usedBytes
   }
 
   #readRequest(body: Buffer): void {

@@ -3,12 +3,13 @@ import { HttpStatusColumn } from '../../../clickhouse/tables/http-status-column.
 import { ValueType } from './any-value.ts'
 import type { Attributes } from './attributes.ts'
 import { endOfCut, isOverlongSessionId, TEXT_LIMITS } from './cut-text.ts'
+import { endsWithKey, type KeyBytes, keyBytes } from './key-bytes.ts'
 
-const SESSION_ID = Buffer.from('session.id')
-const HTTP_ROUTE = Buffer.from('http.route')
-const HTTP_STATUS = Buffer.from('http.response.status_code')
+const SESSION_ID = keyBytes('session.id')
+const HTTP_ROUTE = keyBytes('http.route')
+const HTTP_STATUS = keyBytes('http.response.status_code')
 /** Name of the status before the semantic conventions 1.20. */
-const HTTP_STATUS_OLD = Buffer.from('http.status_code')
+const HTTP_STATUS_OLD = keyBytes('http.status_code')
 const MAX_HTTP_STATUS = 32_767
 /** The attribute is absent or not a status. */
 const NO_STATUS = -1
@@ -53,13 +54,13 @@ export class PromotedAttributes {
   /** Checks the last appended attribute. The length of the key rules out most attributes. */
   look(keyLength: number): void {
     switch (keyLength) {
-      case SESSION_ID.length:
+      case SESSION_ID.byteLength:
         this.lookForText()
         break
-      case HTTP_STATUS.length:
+      case HTTP_STATUS.byteLength:
         if (this.lastKeyIs(HTTP_STATUS)) this.httpStatus = this.lastStatus()
         break
-      case HTTP_STATUS_OLD.length:
+      case HTTP_STATUS_OLD.byteLength:
         if (this.lastKeyIs(HTTP_STATUS_OLD)) this.httpStatusOld = this.lastStatus()
     }
   }
@@ -99,11 +100,9 @@ export class PromotedAttributes {
     }
   }
 
-  private lastKeyIs(key: Buffer): boolean {
-    const { bytes, length } = this.attributes.keys
-    const start = length - key.length
-    for (let i = 0; i < key.length; i++) if (bytes[start + i] !== key[i]) return false
-    return true
+  private lastKeyIs(key: KeyBytes): boolean {
+    const { view, length } = this.attributes.keys
+    return endsWithKey(view, length, key)
   }
 
   private lastCounts(): boolean {

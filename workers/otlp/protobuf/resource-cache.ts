@@ -46,7 +46,7 @@ export class ResourceCache {
 
   resource(message: EmbeddedMessage): ResourceEntry {
     const { bytes, view } = message.cursor()
-    const known = this.resources.get(bytes, view, message.start, message.end)
+    const known = this.resources.get(view, message.start, message.end)
     if (known !== undefined) return known
     const entry = this.convertResource(message)
     this.resources.set(bytes, view, message.start, message.end, entry)
@@ -55,7 +55,7 @@ export class ResourceCache {
 
   scope(message: EmbeddedMessage): ScopeEntry {
     const { bytes, view } = message.cursor()
-    const known = this.scopes.get(bytes, view, message.start, message.end)
+    const known = this.scopes.get(view, message.start, message.end)
     if (known !== undefined) return known
     const entry = this.convertScope(message)
     this.scopes.set(bytes, view, message.start, message.end, entry)
