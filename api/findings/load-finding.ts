@@ -1,9 +1,10 @@
 import type { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import {
+  type CountedFindingRow,
   type FindingKey,
   selectFinding,
-  type WholeFindingRow,
+  selectFindingDetails,
 } from '../../clickhouse/queries/findings/select-finding.ts'
 import { type Buckets, selectFindingCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindingFrames } from '../../clickhouse/queries/findings/select-finding-frames.ts'
@@ -33,7 +34,7 @@ export async function loadFinding(
   abortSignal: AbortSignal,
 ): Promise<FindingAnswer['finding'] | undefined> {
   const finding = selectFinding(client, key, abortSignal)
-  const bucketsOf = ({ firstDay }: WholeFindingRow) =>
+  const bucketsOf = ({ firstDay }: CountedFindingRow) =>
     chooseBuckets({
       fromMs: from === undefined ? undefined : Date.parse(from),
       toMs: to === undefined ? undefined : Date.parse(to),
@@ -43,18 +44,23 @@ export async function loadFinding(
   const activity = finding.then(async row => {
     if (row === undefined) return undefined
     const buckets = bucketsOf(row)
-    return { buckets, counts: await selectFindingCounts(client, key, buckets, abortSignal) }
+    const last = { since: dayOfLast(row), limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }
+    const [counts, lastRows] = await Promise.all([
+      selectFindingCounts(client, key, buckets, abortSignal),
+      selectLastOccurrences(client, key, last, abortSignal),
+    ])
+    return { buckets, counts, lastRows }
   })
-  const [row, active, frames, lastRows] = await Promise.all([
+  const [row, active, details, frames] = await Promise.all([
     finding,
     activity,
+    selectFindingDetails(client, key, abortSignal),
     selectFindingFrames(client, key, abortSignal),
-    selectLastOccurrences(client, key, { limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }, abortSignal),
   ])
   if (row === undefined || active === undefined) return undefined
-  const { buckets, counts } = active
+  const { buckets, counts, lastRows } = active
   return {
-    ...presentFinding(row),
+    ...presentFinding({ ...row, ...details }),
     frames: frames === undefined ? [] : (JSON.parse(frames) as FindingFrame[]),
     occurrences: {
       from: rfc3339FromUnixMs(buckets.from * 1_000),
@@ -66,11 +72,21 @@ export async function loadFinding(
     seenIn: {
       surfaceIds: [...row.surfaceIds],
       serviceNames: [...row.serviceNames],
-      serviceVersions: [...row.serviceVersions],
-      approximateTraceCount: Number(row.traceCount),
-      approximateSessionCount: Number(row.sessionCount),
+      serviceVersions: [...details.serviceVersions],
+      approximateTraceCount: Number(details.traceCount),
+      approximateSessionCount: Number(details.sessionCount),
     },
   }
+}
+
+/** Returns the latest day since which there are as many occurrences as are shown, or the first day. */
+function dayOfLast({ firstDay, days: [days, counts] }: CountedFindingRow): string {
+  let missing = LAST_OCCURRENCES
+  for (let i = days.length - 1; i >= 0; i--) {
+    missing -= Number(counts[i])
+    if (missing <= 0) return days[i] as string
+  }
+  return firstDay
 }
 
 const ABSENT_ID = /^0+$/

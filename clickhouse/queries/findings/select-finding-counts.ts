@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { type FindingKey, ONE_FINDING_SETTINGS } from './select-finding.ts'
+import { ONE_FINDING_SETTINGS } from './findings-settings.ts'
+import type { FindingKey } from './select-finding.ts'
 
 /** A period divided into buckets. Their length is a multiple of five minutes, and both ends are starts of buckets. */
 export interface Buckets {

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { type FindingKey, ONE_FINDING_SETTINGS } from './select-finding.ts'
+import { ONE_FINDING_SETTINGS } from './findings-settings.ts'
+import type { FindingKey } from './select-finding.ts'
 
 /**
  * Returns the stack frames of a finding as JSON (an array of FindingFrame). They are from the version that threw the

@@ -1,6 +1,7 @@
-import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
-import { type FindingRow, selectFindingRows } from './finding-row.ts'
+import { selectRows } from '../../select.ts'
+import { type CountedFinding, countedQuery, detailsQuery, type FindingDetails } from './finding-row.ts'
+import { ONE_FINDING_SETTINGS } from './findings-settings.ts'
 
 /** Identifies a finding. */
 export interface FindingKey {
@@ -8,8 +9,11 @@ export interface FindingKey {
   readonly findingId: string
 }
 
-/** A finding with the surfaces, services and versions that have it. 64-bit numbers are decimal text. */
-export type WholeFindingRow = FindingRow & FindingPlaces & FindingExtent
+/** A finding with the surfaces and services that have it, and its days. 64-bit numbers are decimal text. */
+export type CountedFindingRow = CountedFinding & FindingPlaces
+
+/** The details of a finding with the versions that have it, and how many traces and sessions do. */
+export type FindingDetailsRow = FindingDetails & FindingExtent
 
 /** Further columns of `findings`. */
 interface FindingPlaces {
@@ -17,6 +21,8 @@ interface FindingPlaces {
   readonly serviceNames: readonly string[]
   /** The first day with a retained occurrence, `2026-11-21`. */
   readonly firstDay: string
+  /** Days with occurrences in ascending order, and their counts. */
+  readonly days: readonly [readonly string[], readonly string[]]
 }
 
 /** Further columns of `finding_details`. */
@@ -26,35 +32,50 @@ interface FindingExtent {
   readonly sessionCount: string
 }
 
-/**
- * Settings of reads of one finding. They read a few granules of each day, several of them at the same time, and preparing a
- * second thread for one costs more than it saves (1 ms of 7 in the read of a trace).
- */
-export const ONE_FINDING_SETTINGS: ClickHouseSettings = { max_threads: 1 }
-
 const CONDITION = 'workspace_id = {workspaceId: String} AND finding_id = {findingId: String}'
 
-const MORE = {
-  ofFindings: `,
+const PLACES = `,
     groupUniqArray(100)(surface_id) AS surfaceIds,
     arrayMap(name -> leftUTF8(name, 1024), groupUniqArray(100)(findings.service_name)) AS serviceNames,
-    min(day) AS firstDay`,
-  ofDetails: `,
+    min(day) AS firstDay, sumMap([day], [occurrence_count]) AS days`
+
+const EXTENT = `,
     arraySort(arrayMap(version -> leftUTF8(version, 256),
       arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions)))) AS serviceVersions,
     ifNull(uniqCombinedMerge(14)(traces), 0) AS traceCount,
-    ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount`,
+    ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount`
+
+const NO_DETAILS: FindingDetailsRow = {
+  ...{ type: '', message: '' },
+  ...{ serviceVersions: [], traceCount: '0', sessionCount: '0' },
 }
 
-const NO_EXTENT: FindingExtent = { serviceVersions: [], traceCount: '0', sessionCount: '0' }
-
-/** Returns a finding, or undefined if it is unknown. */
+/** Returns what is counted of a finding, or undefined if it is unknown. */
 export async function selectFinding(
   client: ClickHouseClient,
   key: FindingKey,
   signal: AbortSignal,
-): Promise<WholeFindingRow | undefined> {
-  const search = { condition: CONDITION, params: { ...key }, settings: ONE_FINDING_SETTINGS, more: MORE }
-  const rows = await selectFindingRows<FindingPlaces, FindingExtent>(client, search, NO_EXTENT, signal)
-  return rows[0]
+): Promise<CountedFindingRow | undefined> {
+  const [row] = await selectRows<CountedFindingRow>(client, {
+    query: countedQuery(CONDITION, PLACES),
+    params: { ...key },
+    signal,
+    settings: ONE_FINDING_SETTINGS,
+  })
+  return row
+}
+
+/** Returns the details of a finding, which are empty until its first insert is complete. */
+export async function selectFindingDetails(
+  client: ClickHouseClient,
+  key: FindingKey,
+  signal: AbortSignal,
+): Promise<FindingDetailsRow> {
+  const [row] = await selectRows<FindingDetailsRow>(client, {
+    query: detailsQuery(CONDITION, EXTENT),
+    params: { ...key },
+    signal,
+    settings: ONE_FINDING_SETTINGS,
+  })
+  return row ?? NO_DETAILS
 }

@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
+import { FINDINGS_SETTINGS } from './findings-settings.ts'
 import type { Buckets } from './select-finding-counts.ts'
 
 /**
@@ -27,6 +28,7 @@ export async function selectFindingsCounts(
       GROUP BY id, bucket`,
     params: { workspaceId, findingIds, from, to, bucketSeconds },
     signal,
+    settings: FINDINGS_SETTINGS,
   })
   for (const { id, bucket, total } of rows) {
     const ofFinding = counts.get(id)

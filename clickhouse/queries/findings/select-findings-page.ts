@@ -1,8 +1,9 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
-import { selectRows } from '../../select.ts'
+import { type Select, selectRows } from '../../select.ts'
 import { FINDING_SET_SETTINGS } from './finding-set.ts'
 import { chosenCondition, type FindingsFilter, ownerCondition, receivedCondition } from './findings-filter.ts'
+import { FINDINGS_SETTINGS } from './findings-settings.ts'
 import type { FindingsSnapshot } from './select-findings-snapshot.ts'
 
 /** Position of a finding in a list: its latest arrival in the snapshot of the list. */
@@ -31,7 +32,11 @@ const BUCKET_MS = 300_000
 const SETTLED_AFTER_MS = 120_000
 
 /** The index `by_stored_at` skips whole parts before any of their columns is opened. */
-const SETTINGS: ClickHouseSettings = { use_skip_indexes_on_data_read: 0, ...FINDING_SET_SETTINGS }
+const SETTINGS: ClickHouseSettings = {
+  ...FINDINGS_SETTINGS,
+  ...FINDING_SET_SETTINGS,
+  use_skip_indexes_on_data_read: 0,
+}
 
 /** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
 const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
@@ -69,12 +74,31 @@ export async function selectFindingsPage(
   return found
 }
 
-function selectStoredSince(
+/** A first page is read so shortly after its snapshot that hardly any finding has arrived again. */
+async function selectStoredSince(
   client: ClickHouseClient,
-  { workspaceId, snapshot, filter, limit, after }: FindingsPageKey,
+  page: FindingsPageKey,
   sinceMs: number,
   signal: AbortSignal,
 ): Promise<ArrivalKey[]> {
+  const read = <T>(tables: 'two' | 'three') =>
+    selectRows<T>(client, { ...queryOf(page, sinceMs, tables), signal, settings: SETTINGS })
+  if (page.after === undefined) {
+    const found = await read<ArrivalKey & { readonly isLost: 0 | 1 }>('two')
+    if (found[0]?.isLost !== 1) return found.map(({ id, storedMs, receivedMs }) => ({ id, storedMs, receivedMs }))
+  }
+  return read<ArrivalKey>('three')
+}
+
+/**
+ * Returns the query of a page. That of two tables does not read `finding_buckets`. It lists findings first whose arrival was
+ * lost by `findings`, as `isLost`: if there is one, its result is not the page.
+ */
+function queryOf(
+  { workspaceId, snapshot, filter, limit, after }: FindingsPageKey,
+  sinceMs: number,
+  tables: 'two' | 'three',
+): Pick<Select, 'query' | 'params'> {
   const owner = ownerCondition(filter)
   const received = receivedCondition(filter)
   const chosen = chosenCondition(filter)
@@ -89,8 +113,24 @@ function selectStoredSince(
     ...(chosen === undefined ? [] : [chosen]),
     ...(filter.text === undefined ? [] : ['positionCaseInsensitiveUTF8(at.3, {text: String}) > 0']),
   ]
-  const query = `
-    SELECT finding_id AS id, toUnixTimestamp64Milli(at.1) AS storedMs, toUnixTimestamp64Milli(at.2) AS receivedMs
+  const condition = outer.length > 0 ? outer.join(' AND ') : '1'
+  const key = 'finding_id AS id, toUnixTimestamp64Milli(at.1) AS storedMs, toUnixTimestamp64Milli(at.2) AS receivedMs'
+  const order = 'storedMs DESC, receivedMs DESC, id DESC LIMIT {limit: UInt32}'
+  // One read of `findings`, so that both counts are of one moment.
+  const ofTwo = `
+    SELECT ${key}, isLost
+    FROM (
+      SELECT finding_id, maxIf(arrival, NOT isLater) AS at, countIf(isLater) > 0 AND countIf(isSeen) = 0 AS isLost
+      FROM (
+        SELECT ${arrival}, latest.stored_at >= ${time('settledMs')} AS isLater, 0 AS isSeen FROM findings
+        WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')}
+        UNION ALL
+        SELECT ${arrival}, 0 AS isLater, 1 AS isSeen ${arrivals})
+      GROUP BY finding_id)
+    WHERE isLost OR (${condition})
+    ORDER BY isLost DESC, ${order}`
+  const ofThree = `
+    SELECT ${key}
     FROM (
       SELECT finding_id, max(arrival) AS at FROM (
         SELECT ${arrival} FROM findings
@@ -104,8 +144,8 @@ function selectStoredSince(
             SELECT day, finding_id FROM findings WHERE ${owner.sql} AND latest.stored_at >= ${time('settledMs')}
               AND finding_id NOT IN (SELECT finding_id ${arrivals})))
       GROUP BY finding_id)
-    ${outer.length > 0 ? `WHERE ${outer.join(' AND ')}` : ''}
-    ORDER BY storedMs DESC, receivedMs DESC, id DESC LIMIT {limit: UInt32}`
+    WHERE ${condition}
+    ORDER BY ${order}`
   const params = {
     ...owner.params,
     ...received?.params,
@@ -119,7 +159,7 @@ function selectStoredSince(
     limit,
     ...after,
   }
-  return selectRows<ArrivalKey>(client, { query, params, signal, settings: SETTINGS })
+  return { query: tables === 'two' ? ofTwo : ofThree, params }
 }
 
 /** Returns the condition on the rows of `finding_arrivals` that were visible at the moment of the snapshot. */

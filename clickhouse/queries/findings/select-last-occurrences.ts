@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { type FindingKey, ONE_FINDING_SETTINGS } from './select-finding.ts'
+import { ONE_FINDING_SETTINGS } from './findings-settings.ts'
+import type { FindingKey } from './select-finding.ts'
 
 /** An occurrence of a finding. Absent texts are empty, and absent ids are zeros. */
 export interface OccurrenceRow {
@@ -14,30 +15,31 @@ export interface OccurrenceRow {
   readonly message: string
 }
 
-/**
- * Returns the occurrences that were received last, the latest first. Only the days of these occurrences are read, from
- * the end, because a day may have any number of occurrences.
- */
+/** Chooses the occurrences to read. */
+export interface LastOccurrences {
+  /** A day since which there are as many, or that of the first one, `2026-11-21`. */
+  readonly since: string
+  readonly limit: number
+  readonly messageLength: number
+}
+
+/** Returns the occurrences that were received last, the latest first. They are read from the end of each day. */
 export function selectLastOccurrences(
   client: ClickHouseClient,
   key: FindingKey,
-  { limit, messageLength }: { limit: number; messageLength: number },
+  { since, limit, messageLength }: LastOccurrences,
   signal: AbortSignal,
 ): Promise<OccurrenceRow[]> {
-  const ofFinding = 'workspace_id = {workspaceId: String} AND finding_id = {findingId: String}'
   return selectRows<OccurrenceRow>(client, {
     query: `
-      WITH (SELECT min(day) FROM (
-              SELECT day, sum(sum(occurrence_count)) OVER (ORDER BY day DESC) - sum(occurrence_count) AS later
-              FROM findings WHERE ${ofFinding} GROUP BY day)
-            WHERE later < {limit: UInt32}) AS first_day
       SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
              lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, leftUTF8(session_id, 200) AS sessionId,
              leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message
       FROM exceptions
-      WHERE ${ofFinding} AND received_at >= toDateTime64(first_day, 3, 'UTC')
+      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+        AND received_at >= toDateTime64({since: Date}, 3, 'UTC')
       ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32}`,
-    params: { ...key, limit, messageLength },
+    params: { ...key, since, limit, messageLength },
     signal,
     // One thread reads from the end of each part and stops. Several threads would read ahead.
     settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },

@@ -1,7 +1,8 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { earliestDay, FINDING_SET_SETTINGS, type FindingSince, findingSet, findingsSince } from './finding-set.ts'
-import { type FindingKey, ONE_FINDING_SETTINGS } from './select-finding.ts'
+import { ONE_FINDING_SETTINGS } from './findings-settings.ts'
+import type { FindingKey } from './select-finding.ts'
 
 /** Findings whose versions one query reads. A version has at most 256 characters, so a result has some megabytes. */
 const FINDINGS_AT_ONCE = 500

@@ -15,6 +15,7 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 const DATABASE = `api_findings_${process.pid}`
 const SECOND = 1_000_000_000n
 const MINUTE = 60n * SECOND
+const DAY_MS = 86_400_000
 
 const findingId = (number: number) =>
   `fnd_${String(number)
@@ -35,6 +36,7 @@ describe('the findings of a workspace', () => {
     await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })
     await putWorkspace(services.redisUrl, { id: 'ws_3', slug: 'empty', userId: 'user_3' })
     await putWorkspace(services.redisUrl, { id: 'ws_4', slug: 'new', userId: 'user_4' })
+    await putWorkspace(services.redisUrl, { id: 'ws_5', slug: 'late', userId: 'user_5' })
     api = await startApi(services, DATABASE)
     token = await signToken()
     otherToken = await signToken({ sub: 'user_2', org: 'globex' })
@@ -111,6 +113,32 @@ describe('the findings of a workspace', () => {
     expect(status).toBe(200)
     const seenIn = { serviceVersions: [], approximateTraceCount: 0, approximateSessionCount: 0 }
     expect(body).toMatchObject({ finding: { type: '', message: '', occurrenceCount: 1, seenIn } })
+  })
+
+  it('have the details of the occurrence that was seen last, on whichever day it has arrived', async () => {
+    const dayAgo = Date.now() - DAY_MS
+    const seen = (ms: number) => ({ occurredAtUnixNano: BigInt(ms) * 1_000_000n })
+    const of = (number: number) => ({ workspaceId: 'ws_5', findingId: findingId(number), traceId: traceId(number) })
+    await insertExceptions(client, [
+      { ...of(1), type: 'SeenLast', receivedAt: dayAgo, ...seen(dayAgo) },
+      { ...of(2), type: 'SeenInFuture', receivedAt: dayAgo, ...seen(dayAgo) },
+    ])
+    // Another insert, so that an older day has rows of its own. Its occurrence waited in its client.
+    await insertExceptions(client, [
+      { ...of(1), type: 'ArrivedLast', receivedAt: Date.now(), ...seen(dayAgo - 5 * DAY_MS) },
+    ])
+    // As before migration 0014, which bounds the time of a client.
+    await client.command({
+      query: `INSERT INTO findings (day, workspace_id, finding_id, last_seen_unix_nano)
+              SELECT today(), 'ws_5', '${findingId(2)}', toUInt64('9000000000000000000')`,
+      clickhouse_settings: { insert_shard_id: '1' }, // nothing writes a derived table through the cluster
+    })
+    const lateToken = await signToken({ sub: 'user_5', org: 'late' })
+    const { findings } = findingsPageSchema.parse((await ask('/v3/findings', lateToken)).body)
+    expect(Object.fromEntries(findings.map(({ id, type }) => [id, type]))).toEqual({
+      [findingId(1)]: 'SeenLast',
+      [findingId(2)]: 'SeenInFuture',
+    })
   })
 
   it('are read one by one by members of their workspace', async () => {
