@@ -40,6 +40,8 @@ const READ_SETTINGS: ClickHouseSettings = {
   http_response_buffer_size: String(8 * 1024 ** 2),
   // A query stops when its client closes the connection.
   cancel_http_readonly_queries_on_client_close: 1,
+  // Results are small, and further threads to format them take 0.5 ms to prepare, of 6 in the read of a trace.
+  output_format_parallel_formatting: 0,
   // JSON numbers above 2^53 would lose their last digits.
   output_format_json_quote_64bit_integers: 1,
 }

@@ -1,4 +1,9 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import {
+  MOST_SURFACES,
+  selectTraceArrivals,
+  type TraceArrivals,
+} from '../../../clickhouse/queries/traces/completeness/select-trace-arrivals.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
 import {
   COLUMNS_AT,
@@ -6,6 +11,7 @@ import {
   selectTraceColumns,
 } from '../../../clickhouse/queries/traces/select-trace-columns.ts'
 import { selectTraceEnd } from '../../../clickhouse/queries/traces/select-trace-end.ts'
+import { SPAN_AT } from '../../../clickhouse/queries/traces/span-row.ts'
 import { type ArrangedTrace, doubled, TraceSkeleton } from '../trace-skeleton.ts'
 import { TextIndex } from './text-index.ts'
 
@@ -17,6 +23,8 @@ export interface TraceColumns {
   readonly facts: SpanFacts
   readonly names: readonly string[]
   readonly services: readonly string[]
+  /** Those of all stored rows, duplicates included. */
+  readonly arrivals: TraceArrivals
   /** Whether further stored rows were not examined. */
   readonly truncated: boolean
 }
@@ -51,6 +59,7 @@ export async function loadColumns(
   const facts = new GrowingFacts()
   const names = new TextIndex(NAME_BYTES)
   const services = new TextIndex(SERVICE_BYTES)
+  const arrivals = new GrowingArrivals()
   let rowCount = 0
   const add = (found: ColumnsRow) => {
     const { bytes, view, row } = found
@@ -65,15 +74,43 @@ export async function loadColumns(
       names.indexOf(bytes, found.nameStart, found.nameEnd),
       services.indexOf(bytes, found.serviceStart, found.serviceEnd),
     )
+    arrivals.add(found)
     skeleton.add(view, row, 0, false, rowCount++)
   }
   await selectTraceColumns(client, key, maxRows + 1, add, signal)
   if (skeleton.size === 0) return undefined
-  const truncated = rowCount > maxRows
-  const examined = skeleton.arrange()
+  const columns = { skeleton, facts, names: names.texts(), services: services.texts() }
+  const arranged = skeleton.arrange()
+  if (rowCount <= maxRows) return { ...columns, arranged, arrivals, truncated: false }
   // If only a part was examined, the end is that of the whole, and the start that of the part, which has the first spans.
-  const arranged = truncated ? { ...examined, endedAtUnixNano: await selectTraceEnd(client, key, signal) } : examined
-  return { skeleton, arranged, facts, names: names.texts(), services: services.texts(), truncated }
+  const [endedAtUnixNano, ofAll = arrivals] = await Promise.all([
+    selectTraceEnd(client, key, signal),
+    selectTraceArrivals(client, key, signal),
+  ])
+  return { ...columns, arranged: { ...arranged, endedAtUnixNano }, arrivals: ofAll, truncated: true }
+}
+
+/** The arrivals of the rows that were added. */
+class GrowingArrivals implements TraceArrivals {
+  firstMs = Number.POSITIVE_INFINITY
+  lastMs = 0
+  readonly #surfaceIds = new Set<string>()
+  #latest = ''
+
+  get surfaceIds(): readonly string[] {
+    return [...this.#surfaceIds]
+  }
+
+  add({ bytes, view, row, surfaceStart, surfaceEnd }: ColumnsRow): void {
+    const at = row + SPAN_AT.receivedAt
+    const receivedMs = view.getUint32(at + 4, true) * 2 ** 32 + view.getUint32(at, true)
+    if (receivedMs < this.firstMs) this.firstMs = receivedMs
+    if (receivedMs > this.lastMs) this.lastMs = receivedMs
+    const surfaceId = bytes.toString('latin1', surfaceStart, surfaceEnd)
+    if (surfaceId === this.#latest) return
+    this.#latest = surfaceId
+    if (this.#surfaceIds.size < MOST_SURFACES) this.#surfaceIds.add(surfaceId)
+  }
 }
 
 /** Columns that grow with each row. */

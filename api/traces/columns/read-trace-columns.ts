@@ -23,11 +23,11 @@ export function readTraceColumnsRoute(deps: Deps): Route {
       const key = { workspaceId, traceId: param('traceId') }
       if (!traceIdSchema.safeParse(key.traceId).success) return notFound(TRACES)
       const options = { acceptsGzip, plainLimitBytes: PLAIN_BYTES, signal: deadline }
-      const evidence = (await beginEvidence(deps, key, deadline))()
-      const packed = useColumns(deps, key, deadline, async columns =>
-        pack(renderColumns(key.traceId, columns, assessCompleteness(columns, await evidence)), options),
-      )
-      const [outcome] = await Promise.all([packed, evidence])
+      const loadEvidence = await beginEvidence(deps, key, deadline)
+      const outcome = await useColumns(deps, key, deadline, async columns => {
+        const assessed = assessCompleteness(columns, await loadEvidence(columns.arrivals))
+        return pack(renderColumns(key.traceId, columns, assessed), options)
+      })
       return outcome ?? notFound(TRACES)
     },
   })

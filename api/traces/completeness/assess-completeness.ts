@@ -19,8 +19,8 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 /**
- * Assesses a trace that was read after its evidence. It is complete only if nothing says that a span is missing: no parent is,
- * everything that was accepted before a time is stored, and no request was lost at the time of the trace.
+ * Assesses a trace that was read after what is settled (`beginEvidence`). It is complete only if nothing says that a span is
+ * missing: no parent is, everything that was accepted before a time is stored, and no request was lost at the time of the trace.
  */
 export function assessCompleteness(columns: TraceColumns, evidence: Evidence | undefined): AssessedTrace {
   const { arranged, truncated } = columns

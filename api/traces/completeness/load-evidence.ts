@@ -1,8 +1,5 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import {
-  selectTraceArrivals,
-  type TraceArrivals,
-} from '../../../clickhouse/queries/traces/completeness/select-trace-arrivals.ts'
+import type { TraceArrivals } from '../../../clickhouse/queries/traces/completeness/select-trace-arrivals.ts'
 import {
   selectTraceLosses,
   type TraceLosses,
@@ -41,29 +38,31 @@ const AFTER_MS = 600_000
 /** Redis has the counts of the last hours, ClickHouse those of all others. */
 const HOURS_IN_REDIS = 7
 
+/** Loads the rest of the evidence, when it is known when the spans of the trace arrived. */
+export type LoadEvidence = (arrivals: TraceArrivals) => Promise<Evidence | undefined>
+
 /**
- * Reads what is settled, and returns a function that loads the rest of the evidence. Spans that are read after the first step
- * contain everything that it calls settled. The evidence is undefined if the queues are unavailable, or if the trace has no spans.
+ * Reads what is settled, and returns a function that loads the rest of the evidence. Spans that are read between both steps
+ * contain everything that the first step calls settled, and the second step knows of everything that was lost until then. The
+ * evidence is undefined if the queues are unavailable.
  */
-export async function beginEvidence(
-  deps: EvidenceDeps,
-  key: TraceKey,
-  signal: AbortSignal,
-): Promise<() => Promise<Evidence | undefined>> {
-  const settled = await unlessUnavailable(deps.logger, () => deps.traceQueues.settledSpans())
+export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: AbortSignal): Promise<LoadEvidence> {
+  const [settled, firstKeptDay] = await Promise.all([
+    unlessUnavailable(deps.logger, () => deps.traceQueues.settledSpans()),
+    deps.firstKeptDay(key.workspaceId, 'traces'),
+  ])
   if (settled === undefined) return async () => undefined
-  return async () => {
-    const [arrivals, firstKeptDay] = await Promise.all([
-      selectTraceArrivals(deps.clickhouse, key, signal),
-      deps.firstKeptDay(key.workspaceId, 'traces'),
-    ])
-    if (arrivals === undefined) return undefined
+  return async arrivals => {
     const period = {
       fromMs: arrivals.firstMs - BEFORE_MS,
       toMs: Math.min(arrivals.lastMs + AFTER_MS, settled.readAtMs),
     }
     const [losses, refused] = await Promise.all([
-      selectTraceLosses(deps.clickhouse, { workspaceId: key.workspaceId, ...period }, signal),
+      selectTraceLosses(
+        deps.clickhouse,
+        { workspaceId: key.workspaceId, ...period, replayedBeforeMs: settled.readAtMs },
+        signal,
+      ),
       unlessUnavailable(deps.logger, () => refusedOf(deps, key, arrivals, period)),
     ])
     if (refused === undefined) return undefined

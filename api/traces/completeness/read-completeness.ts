@@ -19,14 +19,13 @@ export function readCompletenessRoute(deps: Deps): Route {
       const traceId = param('traceId')
       if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
       const key = { workspaceId, traceId }
-      const evidence = (await beginEvidence(deps, key, deadline))()
-      const assessed = useColumns(deps, key, deadline, async columns => {
-        const { completeness, missingParents } = assessCompleteness(columns, await evidence)
+      const loadEvidence = await beginEvidence(deps, key, deadline)
+      const value = await useColumns(deps, key, deadline, async columns => {
+        const { completeness, missingParents } = assessCompleteness(columns, await loadEvidence(columns.arrivals))
         const { rootCount, danglingParentCount, numbers } = columns.arranged
         const counts = { spanCount: numbers.length, rootCount, danglingParentCount }
         return { traceId, ...completeness, ...counts, missingParents: [...missingParents] }
       })
-      const [value] = await Promise.all([assessed, evidence])
       return value === undefined ? notFound(TRACES) : { ok: true, value }
     },
   })

@@ -71,9 +71,9 @@ export async function outlineTrace(
   { under, maxSpans }: OutlineOptions,
   deadline: AbortSignal,
 ): Promise<TraceOutline | undefined> {
-  const evidence = (await beginEvidence(deps, key, deadline))()
-  const outlined = useColumns(deps, key, deadline, async (columns): Promise<TraceOutline | undefined> => {
-    const { completeness, missingParents } = assessCompleteness(columns, await evidence)
+  const loadEvidence = await beginEvidence(deps, key, deadline)
+  return useColumns(deps, key, deadline, async (columns): Promise<TraceOutline | undefined> => {
+    const { completeness, missingParents } = assessCompleteness(columns, await loadEvidence(columns.arrivals))
     const { rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano } = columns.arranged
     const tree = new TraceTree(columns)
     const top = under === undefined ? undefined : tree.find(under)
@@ -97,8 +97,6 @@ export async function outlineTrace(
         .map(({ spanId, childCount, cause }) => ({ spanId, childCount, cause })),
     }
   })
-  const [outline] = await Promise.all([outlined, evidence])
-  return outline
 }
 
 function outlinedSpans(tree: TraceTree, tops: readonly number[], maxSpans: number): OutlinedSpan[] {

@@ -17,7 +17,7 @@ const MAX_ROWS = 16_000
 
 /**
  * Measures what the verdict on completeness adds to reading a trace as columns. The functions of the API run in this process,
- * because no request reads columns without it: with the verdict they run as in the API, evidence and columns at once.
+ * because no request reads columns without it.
  */
 export async function measureVerdict(
   { client }: ReadDeps,
@@ -90,8 +90,9 @@ async function readColumns({ clickhouse }: EvidenceDeps, target: TraceTarget): P
 /** The same as `GET /v3/traces/{traceId}` does it, with the verdict. */
 async function readColumnsWithVerdict(deps: EvidenceDeps, target: TraceTarget): Promise<number> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const evidence = (await beginEvidence(deps, target, signal))()
-  const [columns, known] = await Promise.all([loadColumns(deps.clickhouse, target, MAX_ROWS, signal), evidence])
+  const loadEvidence = await beginEvidence(deps, target, signal)
+  const columns = await loadColumns(deps.clickhouse, target, MAX_ROWS, signal)
+  const known = columns && (await loadEvidence(columns.arrivals))
   if (columns === undefined || known === undefined) throw new Error('the evidence of a stored trace is missing')
   assessCompleteness(columns, known)
   return columns.arranged.numbers.length

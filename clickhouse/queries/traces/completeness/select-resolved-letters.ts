@@ -6,6 +6,11 @@ export interface LossPeriod {
   readonly workspaceId: string
   readonly fromMs: number
   readonly toMs: number
+  /**
+   * A letter counts as replayed if that was stored before this time. One that is replayed while the spans are read may be stored
+   * after them.
+   */
+  readonly replayedBeforeMs: number
 }
 
 /** Requests of one job, surface and group commit that were not stored, or not with all their spans. */
@@ -40,7 +45,7 @@ interface ResolvedRow {
 /** Returns a function that returns how many of the kept letters of a group are no loss: replayed and stored, or over a limit. */
 export async function selectResolvedLetters(
   client: ClickHouseClient,
-  { workspaceId, fromMs, toMs }: LossPeriod,
+  { workspaceId, fromMs, toMs, replayedBeforeMs }: LossPeriod,
   groups: readonly LostRequests[],
   signal: AbortSignal,
 ): Promise<(group: LostRequests) => number> {
@@ -49,7 +54,8 @@ export async function selectResolvedLetters(
       SELECT job_id AS jobId, surface_id AS surfaceId, hex(substring(receipt, 1, 12)) AS commit,
              countIf(is_replayed AND NOT is_over_limit) AS replayed, countIf(is_over_limit) AS overLimit
       FROM (
-        SELECT job_id, surface_id, job_index, receipt, max(attempt > 0 AND outcome = 'stored') AS is_replayed,
+        SELECT job_id, surface_id, job_index, receipt, max(attempt > 0 AND outcome = 'stored'
+                   AND indexed_at < fromUnixTimestamp64Milli({replayedBeforeMs: Int64})) AS is_replayed,
                max(attempt = 0 AND reason = 'records_rejected' AND hasAny(mapKeys(rejected), {overLimit: Array(String)})
                    AND hasAll({withoutSpan: Array(String)}, mapKeys(rejected))) AS is_over_limit
         FROM dead_letters
@@ -58,7 +64,7 @@ export async function selectResolvedLetters(
         GROUP BY job_id, surface_id, job_index, receipt)
       GROUP BY jobId, surfaceId, commit`,
     params: {
-      ...{ workspaceId, fromMs, toMs: toMs + LATER_MS },
+      ...{ workspaceId, fromMs, toMs: toMs + LATER_MS, replayedBeforeMs },
       jobIds: [...new Set(groups.map(({ jobId }) => jobId))],
       overLimit: OVER_LIMIT_LABELS,
       withoutSpan: WITHOUT_SPAN_LABELS,

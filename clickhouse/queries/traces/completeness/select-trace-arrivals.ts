@@ -3,12 +3,15 @@ import { selectRows } from '../../../select.ts'
 import type { TraceKey } from '../select-trace.ts'
 import { OF_TRACE, TRACE_READ_SETTINGS } from '../span-row.ts'
 
+/** Surfaces of a trace that are named at most. */
+export const MOST_SURFACES = 20
+
 /** When the retained spans of a trace arrived, and from where. */
 export interface TraceArrivals {
   /** Unix ms. */
   readonly firstMs: number
   readonly lastMs: number
-  /** At most 20. */
+  /** At most `MOST_SURFACES`. */
   readonly surfaceIds: readonly string[]
 }
 
@@ -21,7 +24,7 @@ export async function selectTraceArrivals(
   const [row] = await selectRows<{ firstMs: string; lastMs: string; surfaceIds: readonly string[] }>(client, {
     query: `
       SELECT toUnixTimestamp64Milli(min(received_at)) AS firstMs, toUnixTimestamp64Milli(max(received_at)) AS lastMs,
-             groupUniqArray(20)(toString(surface_id)) AS surfaceIds
+             groupUniqArray(${MOST_SURFACES})(toString(surface_id)) AS surfaceIds
       FROM spans WHERE ${OF_TRACE} HAVING count() > 0`,
     params: { ...key },
     signal,

@@ -97,7 +97,10 @@ describe('losses of a trace', () => {
     }
     await letter({ ...replayed, outcome: 'dead' })
     expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
-    await letter({ ...replayed, attempt: 2 })
+    // As if it was stored while the spans are read, which may not have it then.
+    await letter({ ...replayed, attempt: 2, indexed_at: new Date(Date.now() + HOUR_MS).toISOString() })
+    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    await letter({ ...replayed, attempt: 3 })
     expect(await completeness()).toMatchObject(isComplete)
   })
 
