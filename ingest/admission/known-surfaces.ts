@@ -1,6 +1,6 @@
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { CostRules } from './request-cost.ts'
-import { average, EXPRESS_COST, type RequestSurface, SurfaceShare, WorkspaceShare } from './surface-share.ts'
+import { EXPRESS_COST, type RequestSurface, SurfaceShare, WorkspaceShare } from './surface-share.ts'
 
 /** Surfaces and workspaces that are known at once. The one that was seen first is forgotten, with its history. */
 const MAX_SURFACES = 20_000
@@ -91,19 +91,13 @@ export class KnownSurfaces {
       if (this.#listed.length <= LISTED_SURFACES) this.#unlistedCost -= share.polled
     }
     this.#added = []
-    for (const [share, expected] of before) {
+    for (const share of before.keys()) {
       share.workspace.outstanding -= share.addedAtPoll
       share.added -= share.addedAtPoll
       share.addedAtPoll = 0
       if (share.added > 0) this.#added.push(share)
-      const drained = Math.max(0, expected - share.polled)
-      share.workspace.drained += drained
-      if (seconds > 0) share.drainRate = average(share.drainRate, drained / seconds, seconds)
     }
-    for (const workspace of new Set([...before.keys()].map(share => share.workspace))) {
-      if (seconds > 0) workspace.drainRate = average(workspace.drainRate, workspace.drained / seconds, seconds)
-      workspace.drained = 0
-    }
+    if (seconds > 0) followDrains(before, seconds)
   }
 
   /** Sets the prices: members and prices, alternately. A surface without one has the price 1. */
@@ -125,6 +119,21 @@ export class KnownSurfaces {
     setBounded(this.#workspaces, MAX_SURFACES, id, workspace)
     return workspace
   }
+}
+
+/** Measures how fast surfaces and workspaces are drained, by what surfaces were expected to have before the poll. */
+function followDrains(expected: ReadonlyMap<SurfaceShare, number>, seconds: number): void {
+  const ofWorkspaces = new Map<WorkspaceShare, { before: number; after: number; done: number }>()
+  for (const [{ workspace, drain, polled }, before] of expected) {
+    const done = Math.max(0, before - polled)
+    drain.follow({ before, after: polled, done }, seconds)
+    const sum = ofWorkspaces.get(workspace) ?? { before: 0, after: 0, done: 0 }
+    sum.before += before
+    sum.after += polled
+    sum.done += done
+    ofWorkspaces.set(workspace, sum)
+  }
+  for (const [{ drain }, sum] of ofWorkspaces) drain.follow(sum, seconds)
 }
 
 function setPolled(share: SurfaceShare, cost: number): void {

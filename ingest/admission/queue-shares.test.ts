@@ -243,9 +243,9 @@ describe('Retry-After', () => {
   it('grows with the backlog and falls with the drain rate', () => {
     const delayWith = (heldMib: number, doneMib: number) => {
       const { world, queue } = given()
-      poll(queue, counters({ a: (heldMib + doneMib) * MIB }))
-      world.now += 1_000
-      poll(queue, counters({ a: heldMib * MIB }, { done: doneMib * MIB }))
+      poll(queue, counters({ a: (heldMib + 20 * doneMib) * MIB }))
+      world.now += 20_000
+      poll(queue, counters({ a: heldMib * MIB }, { done: 20 * doneMib * MIB }))
       return retryAfter(queue, 'a')
     }
     // 60 MiB must fall to 0.8 of the free 40 MiB, by 1 MiB a second, while the free part grows by as much.
@@ -271,12 +271,48 @@ describe('Retry-After', () => {
         expect(delay).toBeLessThanOrEqual(60)
       }),
     )
-    const jittered = [0, 0.5, 0.99].map(random => {
-      const { queue } = given(random)
+    const jittered = [0, 0.5, 0.99].map(random => delaysOfStuck(1, 20_000, random).at(-1))
+    expect(jittered).toEqual([40, 50, 60])
+  })
+
+  /** The delays after each poll of a queue whose workers do nothing. */
+  function delaysOfStuck(polls: number, intervalMs: number, random = 0): (number | undefined)[] {
+    const { world, queue } = given(random)
+    poll(queue, counters({ a: 60 * MIB }))
+    return Array.from({ length: polls }, () => {
+      world.now += intervalMs
       poll(queue, counters({ a: 60 * MIB }))
       return retryAfter(queue, 'a')
     })
-    expect(jittered).toEqual([40, 50, 60])
+  }
+
+  it('grows to its longest while nothing is finished, and is never over twice the time of the backlog', () => {
+    expect(delaysOfStuck(12, 2_000)).toEqual([4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 40, 40])
+    const { world, queue } = given()
+    poll(queue, counters({}))
+    expect(accept(queue, 'a', 60 * MIB)).toBe(true)
+    expect(retryAfter(queue, 'a')).toBe(1)
+    world.now += 250
+    poll(queue, counters({ a: 60 * MIB }))
+    expect(retryAfter(queue, 'a')).toBe(1)
+  })
+
+  it('is by the rate of a backlog, however long there was little to do before', () => {
+    const { world, queue } = given()
+    let done = 0
+    const pass = (seconds: number, doneMib: number, heldMib: number) => {
+      world.now += seconds * 1_000
+      done += doneMib * MIB
+      poll(queue, counters({ a: heldMib * MIB }, { done }))
+    }
+    // A minute with little, in which 0.1 MiB a second are finished. Then a backlog, of which 8 MiB a second are.
+    for (let i = 0; i < 240; i++) pass(0.25, 0.025, 0.1)
+    pass(0.25, 0, 76)
+    for (let i = 0; i < 8; i++) pass(0.25, 2, 74 - 2 * i)
+    expect(retryAfter(queue, 'a')).toBe(1)
+    // The rate follows when fewer workers are left, by half in five seconds.
+    for (let i = 0; i < 40; i++) pass(0.5, 0.2, 60)
+    expect(retryAfter(queue, 'a')).toBeGreaterThan(10)
   })
 })
 

@@ -5,7 +5,7 @@ import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
 import { HeldShare } from './held-share.ts'
 import { KnownSurfaces } from './known-surfaces.ts'
 import { type CostRules, requestCost } from './request-cost.ts'
-import { average, EXPRESS_COST, type PricedRequest, type RequestSurface, type SurfaceShare } from './surface-share.ts'
+import { DrainRate, EXPRESS_COST, type PricedRequest, type RequestSurface, type SurfaceShare } from './surface-share.ts'
 
 /** Reasons for which a request is refused: its surface or its workspace holds too much, or nothing is left for any surface. */
 export const REFUSAL_REASONS = ['share', 'workspace_share', 'full', 'memory', 'dead_letters', 'large'] as const
@@ -82,7 +82,7 @@ export class QueueShares {
   #addedAtPoll = 0
   #inFlightCost = 0
   #doneCost = 0
-  #drainRate = 0
+  readonly #drain = new DrainRate()
   #polledAtMs = 0
   /** Free cost as the memory of Redis permits it. */
   #memoryFree = Number.POSITIVE_INFINITY
@@ -188,7 +188,7 @@ export class QueueShares {
    * end. BullMQ takes 21 bits: the count starts again after 24 days.
    */
   bulkPriority(held: number): number {
-    const delayS = held === 0 ? 0 : Math.min(MAX_BULK_DELAY_S, held / this.#drainRate)
+    const delayS = held === 0 ? 0 : Math.min(MAX_BULK_DELAY_S, held / this.#drain.perSecond)
     return 1 + (Math.floor(this.#deps.now() / 1_000 + delayS) % 2_097_150)
   }
 
@@ -211,11 +211,11 @@ export class QueueShares {
 
   #followFlow(flow: Readonly<Record<string, string>>, seconds: number): void {
     const doneCost = Number(flow.doneCost ?? 0)
-    if (seconds > 0) {
-      this.#drainRate = average(this.#drainRate, Math.max(0, doneCost - this.#doneCost) / seconds, seconds)
-    }
+    const after = Math.max(0, Number(flow.acceptedCost ?? 0) - doneCost)
+    const done = Math.max(0, doneCost - this.#doneCost)
+    if (seconds > 0) this.#drain.follow({ before: this.#polledCost + this.#addedAtPoll, after, done }, seconds)
     this.#doneCost = doneCost
-    this.#polledCost = Math.max(0, Number(flow.acceptedCost ?? 0) - doneCost)
+    this.#polledCost = after
     this.#addedCost -= this.#addedAtPoll
     this.#addedAtPoll = 0
     this.#payloads = Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
@@ -260,14 +260,17 @@ export class QueueShares {
 
   /**
    * Returns the time until the surface is accepted again at the current rates, with up to half more at random, so that the
-   * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains. Rounded to
+   * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains. It is at
+   * most twice as long as the backlog has lasted: rates that were measured for less time state nothing about more. Rounded to
    * one of both neighbours at random: always up, a second became two, in which the workers had nothing to do.
    */
   #retryAfterSeconds(share: SurfaceShare): number {
     const excess = share.held - REOPEN_PART * this.#free
-    const drainRate = (share.drainRate + share.workspace.drainRate) / 2
-    const seconds = excess > 0 ? excess / (drainRate + REOPEN_PART * this.#drainRate) : 0
-    const bounded = Math.min(MAX_RETRY_S, Math.max(MIN_RETRY_S, seconds))
+    const { drain, workspace } = share
+    const drainRate = (drain.perSecond + workspace.drain.perSecond) / 2
+    const seconds = excess > 0 ? excess / (drainRate + REOPEN_PART * this.#drain.perSecond) : 0
+    const lasted = Math.max(drain.backlogSeconds, workspace.drain.backlogSeconds, this.#drain.backlogSeconds)
+    const bounded = Math.min(MAX_RETRY_S, Math.max(MIN_RETRY_S, Math.min(seconds, 2 * lasted)))
     const { random } = this.#deps
     return Math.floor(bounded * (1 + JITTER_PART * random()) + random())
   }

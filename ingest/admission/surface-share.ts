@@ -25,8 +25,7 @@ export class SurfaceShare {
   addedAtPoll = 0
   /** Cost of commits whose outcome is open. */
   inFlight = 0
-  /** Cost that the workers finish per second; a moving average. */
-  drainRate = 0
+  readonly drain = new DrainRate()
   isRefused = false
   /** Whether its requests take the bulk lane. */
   isBulk = false
@@ -80,10 +79,7 @@ export class SurfaceShare {
 export class WorkspaceShare {
   /** Cost of the requests of all its surfaces that are not finished. */
   outstanding = 0
-  /** Cost that the workers finish per second; a moving average. */
-  drainRate = 0
-  /** Cost that was finished before the poll that is being read. */
-  drained = 0
+  readonly drain = new DrainRate()
   /** Cost of its surfaces that take the express lane as of the last poll, and of the express requests since. */
   express = 0
 }
@@ -110,9 +106,33 @@ export interface PricedRequest {
 /** Weight of the latest request in the moving averages of a surface. */
 const AVERAGE_PART = 1 / 8
 
-/** Returns a moving average in which the last five seconds have half of the weight. It begins with the first value. */
-export function average(old: number, value: number, seconds: number): number {
-  if (old === 0) return value
-  const keep = 0.5 ** (seconds / 5)
-  return old * keep + value * (1 - keep)
+/**
+ * How fast the workers finish a backlog, a cost above `EXPRESS_COST`. Time without one does not count, because work that does not
+ * wait is finished as fast as it arrives. An average over all time told the first burst after a quiet time to stay away for ten
+ * times as long as its backlog lasted.
+ */
+export class DrainRate {
+  /** Cost that was finished of a backlog, and in how much time. The last five seconds of a backlog have half of the weight. */
+  #done = 0
+  #seconds = 0
+  #backlogSeconds = 0
+
+  /** Takes the time between two polls, in which the cost fell from `before` to `after` by what was finished. */
+  follow({ before, after, done }: { before: number; after: number; done: number }, seconds: number): void {
+    this.#backlogSeconds = after > EXPRESS_COST ? this.#backlogSeconds + seconds : 0
+    if (before <= EXPRESS_COST) return
+    const keep = 0.5 ** (seconds / 5)
+    this.#done = this.#done * keep + done
+    this.#seconds = this.#seconds * keep + seconds
+  }
+
+  /** Cost that is finished per second; 0 if there was no backlog yet. */
+  get perSecond(): number {
+    return this.#seconds === 0 ? 0 : this.#done / this.#seconds
+  }
+
+  /** How long there has been a backlog, until the last poll. */
+  get backlogSeconds(): number {
+    return this.#backlogSeconds
+  }
 }
