@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { IMAGE_MALLOC } from '../../test/support/containers/image-malloc.ts'
+import { IMAGE_EDGE_MEMORY, IMAGE_MALLOC } from '../../test/support/containers/image-malloc.ts'
 import { readLargeTrace, storeLargeTrace } from '../data/large-trace.ts'
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
 import { meterProcesses } from '../measure/process-meter.ts'
@@ -55,7 +55,7 @@ export const scenario: Scenario = {
       rows: toRows(measured),
       method: `one pass: 1 s idle after 3 s of rest, then ${context.quick ? 3 : 8} s of full load, and the same with ClickHouse unavailable; no warm-up`,
       notes: [
-        `Peaks of the resident set, as the kernel reports them. All settings have their defaults, and malloc those of the image, with which processes run where their memory has a limit. In the scenario pipeline they run without. Full load is ${CONNECTIONS} connections that send payloads of ${SPANS} spans as fast as they are accepted, until the last span is stored.`,
+        `Peaks of the resident set, as the kernel reports them. All settings have their defaults, and malloc and the heap of the edge those of the image, with which processes run where their memory has a limit. In the scenario pipeline they run without. Full load is ${CONNECTIONS} connections that send payloads of ${SPANS} spans as fast as they are accepted, until the last span is stored.`,
         'ClickHouse is stopped with SIGSTOP ("ClickHouse away"): its connections stay open without a response. "Catching up" is the time from SIGCONT until the last span is stored.',
         `${accepted.loaded.toLocaleString('en')} spans were accepted under full load and ${accepted.away.toLocaleString('en')} without ClickHouse, and all of them were stored. The API served ${reads.toLocaleString('en')} reads of a trace of 1,000 spans over ${READERS} connections.`,
       ],
@@ -77,7 +77,7 @@ async function startAll(context: ScenarioContext, setup: ProductSetup): Promise<
   context.onEnd(() => generator.stop())
   const start = async (name: ProductProcess) => {
     const launch = await planLaunch(name, setup)
-    const env = { ...launch.env, ...IMAGE_MALLOC }
+    const env = { ...launch.env, ...(name === 'edge' ? IMAGE_EDGE_MEMORY : IMAGE_MALLOC) }
     return { ...launch, pid: (await startProcess(context, { ...launch, env })).pid }
   }
   const [edge, workers, api] = [await start('edge'), await start('workers'), await start('api')]

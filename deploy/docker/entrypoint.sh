@@ -18,7 +18,8 @@ USAGE
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-  edge) exec node /app/ingest/main.ts "$@" ;;
+  # Nearly all garbage of an edge is short-lived. In a young generation of the default size it takes 40 MB more, and no less CPU.
+  edge) exec node --max-semi-space-size=2 /app/ingest/main.ts "$@" ;;
   workers) exec node /app/workers/main.ts "$@" ;;
   api) exec node /app/api/main.ts "$@" ;;
   migrate) exec node /app/clickhouse/migrate/main.ts "$@" ;;
