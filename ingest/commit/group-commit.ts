@@ -9,7 +9,7 @@ import { hourOf } from './accept-script.ts'
 import { CommitRest } from './commit-rest.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
-import { Group, type WaitingRequest } from './group.ts'
+import { Group, MAX_JOINED_BYTES, type WaitingRequest } from './group.ts'
 import type { CommitSize } from './open-job.ts'
 import {
   type PartitionTargets,
@@ -57,12 +57,6 @@ const MIN_COMMIT_MS = 100
 
 /** The most cost of one commit or job: about 0.1 s of a core (`WORK_PER_MS`), for which a job occupies a worker. */
 const MAX_COMMIT_COST = 16 * 1024 * 1024
-
-/**
- * The largest commit that joins the payload of the job before it, or whose payload others may join. None of them is packed
- * (`Group.close`).
- */
-const MAX_JOINED_BYTES = 512 * 1024
 
 /** The largest bulk commit while there are express commits. Redis takes some milliseconds for it. */
 const YIELDING_COMMIT_BYTES = 1024 * 1024

@@ -6,11 +6,15 @@ import type { RequestPlace } from '../admission/surface-share.ts'
 import type { SurfaceRequests } from './accept-script.ts'
 import type { OpenCommit } from './receipt-issuer.ts'
 
+/** The largest commit that joins the payload of the job before it, or whose payload others may join. */
+export const MAX_JOINED_BYTES = 512 * 1024
+
 /**
  * Bytes of bodies that came uncompressed from which a commit is packed. Packing costs the edge more CPU than it saves Redis, so
- * that it is for commits which would fill Redis and its log within seconds.
+ * that it is for commits which would fill Redis and its log within seconds. A payload has either packed or plain frames, so a
+ * commit that joins one is never packed.
  */
-const PACKED_FROM_BYTES = 768 * 1024
+const PACKED_FROM_BYTES = 1.5 * MAX_JOINED_BYTES
 
 /** A request that waits for the commit of its frame. Exactly one of both is called, once. */
 export interface WaitingRequest {
