@@ -210,16 +210,16 @@ it('Retry-After grows with the backlog of the surface and differs among its clie
   const delaysAt = async (held: number) => {
     await redis.del(queueKeys('spans').flow, queueKeys('spans').shares)
     const edge = await open()
-    await change('spans', { a: held * COST })
-    await seen(edge, held * COST)
-    // The workers finish a fiftieth of the queue in about a second.
-    for (let i = 1; i <= 4; i++) {
+    await change('spans', { a: (held + 8) * COST })
+    await seen(edge, (held + 8) * COST)
+    // The workers finish a fiftieth of the queue in about a second. The delay is at most twice the time of the backlog.
+    for (let left = held + 7.5; left >= held; left -= 0.5) {
       await change('spans', { a: -COST / 2 })
-      await seen(edge, held * COST - (i * COST) / 2)
+      await seen(edge, left * COST)
     }
     return Promise.all(Array.from({ length: 20 }, async () => (await send(edge, 'a')).retryAfter))
   }
-  const [few, many] = [await delaysAt(56), await delaysAt(90)]
+  const [few, many] = [await delaysAt(54), await delaysAt(88)]
   expect(Math.min(...many)).toBeGreaterThan(Math.min(...few))
   expect(new Set(many).size).toBeGreaterThan(1)
   for (const delay of [...few, ...many]) {
