@@ -1,6 +1,6 @@
 import type { GrowingBuffer } from './growing-buffer.ts'
 import { Leaves } from './leaves.ts'
-import { type Dictionary, LowCardinality } from './low-cardinality.ts'
+import { LowCardinality } from './low-cardinality.ts'
 import { chunksOfRanges, type RowRanges } from './row-ranges.ts'
 
 /** Smaller chunks are joined: a block has more than a hundred, and each would be a separate write. */
@@ -27,9 +27,8 @@ export class TableBuffer {
   readonly table: string
   readonly columns: readonly Column[]
   rows = 0
-  /** The buffers and dictionaries of all columns, each once. */
-  readonly leaves: readonly (GrowingBuffer | Dictionary)[]
-  private readonly all: Leaves
+  /** The buffers and dictionaries of all columns. */
+  readonly leaves: Leaves
   private readonly headers: readonly Uint8Array[]
   private marks: number[] = []
   private markedRows = 0
@@ -40,15 +39,14 @@ export class TableBuffer {
   constructor(table: string, columns: readonly Column[]) {
     this.table = table
     this.columns = columns
-    const parts = new Set(columns.flatMap(column => column.parts))
-    this.leaves = [...parts].flatMap(part => (part instanceof LowCardinality ? part.leaves : [part]))
-    this.all = new Leaves(this.leaves)
+    const parts = columns.flatMap(column => column.parts)
+    this.leaves = new Leaves(parts.flatMap(part => (part instanceof LowCardinality ? part.leaves : [part])))
     this.headers = columns.map(column => Buffer.concat([nativeString(column.name), nativeString(column.type)]))
   }
 
   /** Returns `bytes`, and notes the lengths for `keepMeasured`. */
   measure(): number {
-    return this.all.mark(this.measured)
+    return this.leaves.mark(this.measured)
   }
 
   /** Keeps what `measure` has noted: `rewind` returns to that state. No row may have been added since. */
@@ -62,36 +60,36 @@ export class TableBuffer {
   /** Removes the rows added since `keepMeasured`. */
   rewind(): void {
     this.rows = this.markedRows
-    this.all.rewind(this.marks)
+    this.leaves.rewind(this.marks)
   }
 
   /** Begins a job of several payloads. `rewindJob` returns to this state. */
   markJob(): void {
     this.jobMarkedRows = this.rows
-    this.all.mark(this.jobMarks)
+    this.leaves.mark(this.jobMarks)
   }
 
   /** Removes the rows added since `markJob`. */
   rewindJob(): void {
     this.rows = this.jobMarkedRows
-    this.all.rewind(this.jobMarks)
+    this.leaves.rewind(this.jobMarks)
   }
 
   /** Removes all rows. */
   reset(): void {
     this.rows = 0
-    this.all.reset()
+    this.leaves.reset()
   }
 
   /** Removes all rows and gives the memory back. */
   shrink(): void {
     this.rows = 0
-    this.all.shrink()
+    this.leaves.shrink()
   }
 
   /** Number of bytes in the buffers, approximately the size of the block. */
   get bytes(): number {
-    return this.all.usedBytes
+    return this.leaves.usedBytes
   }
 
   /**

@@ -10,7 +10,7 @@ export function createJsonRowsBatch(
   buffers: readonly TableBuffer[],
   appendRow: (frame: PayloadFrame, value: unknown) => void,
 ): RowBatch {
-  const budget = new RowsBudget(buffers.flatMap(buffer => buffer.leaves))
+  const budget = new RowsBudget(buffers.flatMap(buffer => buffer.leaves.all))
   const measure = () => buffers.reduce((sum, buffer) => sum + buffer.measure(), 0)
   const rewind = () => {
     for (const buffer of buffers) buffer.rewind()

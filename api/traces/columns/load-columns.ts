@@ -79,15 +79,22 @@ export async function loadColumns(
   }
   await selectTraceColumns(client, key, maxRows + 1, add, signal)
   if (skeleton.size === 0) return undefined
-  const columns = { skeleton, facts, names: names.texts(), services: services.texts() }
-  const arranged = skeleton.arrange()
-  if (rowCount <= maxRows) return { ...columns, arranged, arrivals, truncated: false }
-  // If only a part was examined, the end is that of the whole, and the start that of the part, which has the first spans.
-  const [endedAtUnixNano, ofAll = arrivals] = await Promise.all([
+  const columns = { skeleton, facts, names: names.texts(), services: services.texts(), arrivals }
+  return { ...columns, arranged: skeleton.arrange(), truncated: rowCount > maxRows }
+}
+
+/** Returns truncated columns with the end and the arrivals of the whole trace. Its start is theirs: they have the first spans. */
+export async function withWholeExtent(
+  client: ClickHouseClient,
+  key: TraceKey,
+  columns: TraceColumns,
+  signal: AbortSignal,
+): Promise<TraceColumns> {
+  const [endedAtUnixNano, arrivals = columns.arrivals] = await Promise.all([
     selectTraceEnd(client, key, signal),
     selectTraceArrivals(client, key, signal),
   ])
-  return { ...columns, arranged: { ...arranged, endedAtUnixNano }, arrivals: ofAll, truncated: true }
+  return { ...columns, arranged: { ...columns.arranged, endedAtUnixNano }, arrivals }
 }
 
 /** The arrivals of the rows that were added. */

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import { EXAMINED_ROWS } from '../trace-skeleton.ts'
-import { loadColumns, type TraceColumns } from './load-columns.ts'
+import { loadColumns, type TraceColumns, withWholeExtent } from './load-columns.ts'
 
 /** Dependencies of {@link useColumns}. */
 export interface ColumnsDeps {
@@ -29,7 +29,8 @@ export async function useColumns<T>(
   if (!small.truncated) return use(small)
   const useLarge = async () => {
     const large = await loadColumns(clickhouse, key, EXAMINED_ROWS, signal)
-    return large === undefined ? undefined : use(large)
+    if (large === undefined) return undefined
+    return use(large.truncated ? await withWholeExtent(clickhouse, key, large, signal) : large)
   }
   return largeTraces.run(key.workspaceId, useLarge, signal)
 }

@@ -37,17 +37,3 @@ export function detailsQuery(condition: string, more = ''): string {
            leftUTF8(argMaxMerge(finding_details.message), 8192) AS message${more}
     FROM finding_details WHERE ${condition} GROUP BY finding_id`
 }
-
-/**
- * Returns findings with their details. An insert fills `findings` and `finding_details` one after the other. A finding without
- * details has `none` until then: a page that left it out would be passed by the next page, and the finding would be missing from
- * the list.
- */
-export function withDetails<C extends CountedFinding, D extends FindingDetails>(
-  counted: readonly C[],
-  details: readonly (D & { readonly id: string })[],
-  none: D,
-): (C & D)[] {
-  const detailsOf = new Map(details.map(row => [row.id, row]))
-  return counted.map(row => ({ ...row, ...none, ...detailsOf.get(row.id) }))
-}

@@ -25,16 +25,11 @@ export function appendRawInt64(target: GrowingBuffer, low: number, high: number)
 /** Appends a number below 1,000, as most are, without a copy. */
 function appendShort(target: GrowingBuffer, value: number): void {
   target.reserve(4)
-  const { bytes, length } = target
-  const digits = value < 10 ? 1 : value < 100 ? 2 : 3
-  bytes[length] = digits
-  let rest = value
-  for (let at = length + digits; at > length; at--) {
-    const quotient = (rest / 10) | 0
-    bytes[at] = ZERO + rest - quotient * 10
-    rest = quotient
-  }
-  target.length = length + 1 + digits
+  const size = value < 10 ? 1 : value < 100 ? 2 : 3
+  const end = target.length + 1 + size
+  target.bytes[target.length] = size
+  writeSmall(target.bytes, value, end)
+  target.length = end
 }
 
 function writeDigits(low: number, high: number): number {
@@ -47,22 +42,23 @@ function writeDigits(low: number, high: number): number {
     upper = (~high + (low === 0 ? 1 : 0)) >>> 0
   }
   if (upper !== 0) at = writeWide(lower, upper)
-  else at = writeSmall(lower, at)
+  else at = writeSmall(digits, lower, at)
   if (negative) digits[--at] = MINUS
   return at
 }
 
-function writeSmall(value: number, end: number): number {
+/** Writes a number of up to 32 bits so that it ends at `end`. Returns its start. */
+function writeSmall(bytes: Buffer, value: number, end: number): number {
   let at = end
   let rest = value
   // Above 31 bits, division is slower.
   if (rest > 0x7fff_ffff) {
     rest = Math.floor(value / 10)
-    digits[--at] = ZERO + value - rest * 10
+    bytes[--at] = ZERO + value - rest * 10
   }
   do {
     const quotient = (rest / 10) | 0
-    digits[--at] = ZERO + rest - quotient * 10
+    bytes[--at] = ZERO + rest - quotient * 10
     rest = quotient
   } while (rest > 0)
   return at
@@ -90,7 +86,7 @@ function writeWide(low: number, high: number): number {
       rest = Math.floor(rest / 10)
     }
   }
-  return writeSmall(c * 65_536 + d, at)
+  return writeSmall(digits, c * 65_536 + d, at)
 }
 
 /** Returns the shortest text that reads back as the same double, including `NaN`, `Infinity`, `-Infinity` and `-0`. */

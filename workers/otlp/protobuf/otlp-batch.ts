@@ -36,7 +36,7 @@ export abstract class OtlpBatch implements RowBatch {
     this.scopes = new ScopeWriter(columns)
     this.#table = table
     this.#buffers = [table, ...derived]
-    this.#budget = new RowsBudget(this.#buffers.flatMap(buffer => buffer.leaves))
+    this.#budget = new RowsBudget(this.#buffers.flatMap(buffer => buffer.leaves.all))
     this.#begin()
   }
 

@@ -1,9 +1,10 @@
 import type { EventColumns, LinkColumns } from '../../../clickhouse/tables/spans-table.ts'
 import type { ExceptionDeriver } from '../../exceptions/exceptions.ts'
 import type { Attributes } from '../protobuf/attributes.ts'
+import { endsWithKey, keyBytes } from '../protobuf/key-bytes.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 
-const EXCEPTION = Buffer.from('exception')
+const EXCEPTION = keyBytes('exception')
 
 /** Appends Event messages to the columns of events and notes exceptions. */
 export class EventDecoder {
@@ -52,7 +53,7 @@ export class EventDecoder {
     columns.name.string(wire.bytes, wire.view, name, nameEnd)
     columns.attributeOffsets.u64(attributes.count, 0)
     columns.droppedAttributesCount.u32(dropped)
-    const isException = nameEnd - name === EXCEPTION.length && EXCEPTION.compare(wire.bytes, name, nameEnd) === 0
+    const isException = nameEnd - name === EXCEPTION.byteLength && endsWithKey(wire.view, nameEnd, EXCEPTION)
     if (isException) this.exceptions.note(attributes, first, timeLow, timeHigh)
     return isException
   }
