@@ -4,6 +4,7 @@ import { LetterClaims } from '../../letters/letter-claims.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { markDeletion } from '../../shared/queue/latest-deletion.ts'
 import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
 import { hasUploads, removeUploads } from '../../shared/queue/remove-uploads.ts'
 import { latestTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
@@ -49,8 +50,9 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     onDeleted: metrics.observeObjects,
     stopping: stopping.signal,
   })
+  const deletionDeps = { clickhouse: deps.clickhouse, markDeletion: () => markDeletion(deps.queues.common) }
   const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
-    clickhouse: deps.clickhouse,
+    ...deletionDeps,
     erasures: directory,
     objects,
     store: deps.objects,
@@ -85,7 +87,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
       lookEveryMs: 30_000,
       run: assertElected =>
         expireWorkspaces({
-          clickhouse: deps.clickhouse,
+          ...deletionDeps,
           directory,
           objects,
           installationDays: deps.retentionDays,

@@ -1,14 +1,17 @@
+import { latestDeletion } from '../../../shared/queue/latest-deletion.ts'
 import type { QueueConnections } from '../../../shared/queue/partitions/connections.ts'
 import { shareMember } from '../../../shared/queue/queue.ts'
 import { countRefused, type Refusals } from '../../../shared/queue/request-counts.ts'
 import { readOldestWatermarks, type WatermarkSurface } from '../../../shared/queue/watermark.ts'
 
-/** Watermark and refusals of requests with spans. */
+/** Watermark, refusals and deletions of requests with spans. */
 export interface TraceQueues {
   /** Returns a time of Redis, and an earlier one: everything that was accepted before that is settled. Unix ms. */
   settledSpans(): Promise<{ readonly readAtMs: number; readonly settledBeforeMs: number }>
   /** Returns how many requests of the surfaces were refused in these hours, in hours since 1970. */
   refusedSpans(surfaces: readonly WatermarkSurface[], hours: readonly number[]): Promise<Refusals>
+  /** Returns a text that is another one after each deletion of stored requests. */
+  latestDeletion(): Promise<string>
 }
 
 /** Reads the queues. What is settled is that of all surfaces, because any of them can have sent spans of a trace. */
@@ -19,5 +22,6 @@ export function connectTraceQueues(queues: QueueConnections): TraceQueues {
       return { readAtMs, settledBeforeMs: settledBeforeMs.traces }
     },
     refusedSpans: (surfaces, hours) => countRefused(queues, 'spans', surfaces.map(shareMember), hours),
+    latestDeletion: () => latestDeletion(queues.common),
   }
 }

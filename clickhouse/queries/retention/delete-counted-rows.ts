@@ -7,6 +7,13 @@ import { selectRows } from '../../select.ts'
 /** Rows that an audit expects of a table; all of other tables. */
 const LOGGED_ROWS: Readonly<Record<string, string>> = { dead_letters: LOGGED_LETTERS }
 
+/** Dependencies of {@link deleteCountedRows}. */
+export interface DeletionDeps {
+  readonly clickhouse: ClickHouseClient
+  /** Marks that stored requests are about to be deleted (shared/queue/latest-deletion.ts). */
+  readonly markDeletion: () => Promise<void>
+}
+
 /** Rows to delete on purpose. */
 export interface CountedDeletion {
   readonly table: string
@@ -27,19 +34,21 @@ export interface CountedDeletion {
 /**
  * Deletes rows, counts them in `deleted_rows` before, and returns their number. They are found by no read when it returns.
  * Their bytes leave the disk with the next merge of their part, or with its day. Throws the result of
- * `classifyClickHouseError`.
+ * `classifyClickHouseError`, and the errors of the mark.
  */
 export async function deleteCountedRows(
-  client: ClickHouseClient,
+  { clickhouse, markDeletion }: DeletionDeps,
   deletion: CountedDeletion,
   signal: AbortSignal,
 ): Promise<number> {
-  const rows = await onEachShard(client, (shard, number) => deleteOnShard(shard, number, deletion, signal))
+  const rows = await onEachShard(clickhouse, (shard, number) =>
+    deleteOnShard({ clickhouse: shard, markDeletion }, number, deletion, signal),
+  )
   return rows.reduce((sum, ofShard) => sum + ofShard, 0)
 }
 
 async function deleteOnShard(
-  client: ClickHouseClient,
+  { clickhouse: client, markDeletion }: DeletionDeps,
   shard: number,
   deletion: CountedDeletion,
   signal: AbortSignal,
@@ -71,11 +80,14 @@ async function deleteOnShard(
           insert_deduplicate: 1,
           insert_deduplication_token: token,
           deduplicate_insert_select: 'force_enable',
+          // A repetition after a crash writes what a view has not.
+          deduplicate_blocks_in_dependent_materialized_views: 1,
           max_partitions_per_insert_block: '0',
           wait_end_of_query: 1,
         },
         abort_signal: signal,
       })
+      await markDeletion()
     }
     await client.command({
       query: `DELETE FROM ${table} ${day === undefined ? '' : `IN PARTITION '${day}'`} WHERE ${deletion.where}`,

@@ -1,12 +1,20 @@
 import { gzipSync } from 'node:zlib'
+import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
+import { loadColumns } from '../../../../api/traces/columns/load-columns.ts'
+import { assessCompleteness } from '../../../../api/traces/completeness/assess-completeness.ts'
+import { beginEvidence } from '../../../../api/traces/completeness/load-evidence.ts'
+import { connectTraceQueues } from '../../../../api/traces/completeness/trace-queues.ts'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
 import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
+import { markDeletion } from '../../../../shared/queue/latest-deletion.ts'
+import { onOneServer } from '../../../../shared/queue/partitions/connections.ts'
 import { insertSpans } from '../../../support/services/api.ts'
 import { until } from '../../../support/until.ts'
 import { client, hex, letters, newWorkspace, QUEUES, restartPools, stopPools } from './completeness-fixture.ts'
 
 const HOUR_MS = 3_600_000
+const deletionDeps = { clickhouse: client, markDeletion: () => markDeletion(letters.redis) }
 const COMMIT = 'c'.repeat(12)
 
 /** A workspace with a whole trace of one span, of which the log and the letters are what the test inserts. */
@@ -65,8 +73,34 @@ describe('losses of a trace', () => {
     expect(await completeness()).toMatchObject(isComplete)
     const deletion = { where: "workspace_id = {workspaceId: String} AND name = 'leaf'", params: { workspaceId } }
     const counted = { ...deletion, table: 'spans', isSource: true, reason, id: workspaceId }
-    expect(await deleteCountedRows(client, counted, AbortSignal.timeout(30_000))).toBe(1)
+    expect(await deleteCountedRows(deletionDeps, counted, AbortSignal.timeout(30_000))).toBe(1)
     expect(await completeness()).toMatchObject({ ...isUncertain(reason), spanCount: 1 })
+  })
+
+  it('are spans that are deleted while the trace is read', async () => {
+    const { workspaceId, traceId, stored } = await withSpan()
+    await insertSpans(client, [{ ...stored, spanId: hex(2), parentSpanId: hex(1), name: 'leaf' }])
+    const signal = AbortSignal.timeout(30_000)
+    const evidenceDeps = {
+      clickhouse: client,
+      firstKeptDay: async () => 0,
+      logger: pino({ level: 'silent' }),
+      traceQueues: connectTraceQueues(onOneServer(letters.redis)),
+    }
+    const key = { workspaceId, traceId }
+    const loadEvidence = await beginEvidence(evidenceDeps, key, signal)
+    const earlier = await loadColumns(client, key, 10, signal)
+    if (earlier === undefined) throw new Error('the trace is absent')
+    expect(assessCompleteness(earlier, await loadEvidence(earlier.arrivals)).completeness).toMatchObject(isComplete)
+
+    const deletion = { where: "workspace_id = {workspaceId: String} AND name = 'leaf'", params: { workspaceId } }
+    const counted = { ...deletion, table: 'spans', isSource: true, reason: 'erased', id: workspaceId } as const
+    expect(await deleteCountedRows(deletionDeps, counted, signal)).toBe(1)
+    const later = await loadColumns(client, key, 10, signal)
+    if (later === undefined) throw new Error('the trace is absent')
+    expect(assessCompleteness(later, await loadEvidence(later.arrivals)).completeness).toMatchObject(
+      isUncertain('erased'),
+    )
   })
 
   it('are no spans that were deleted at another time, or of another workspace', async () => {
@@ -81,7 +115,7 @@ describe('losses of a trace', () => {
       const params = { workspaceId, spanId }
       const where = 'workspace_id = {workspaceId: String} AND span_id = unhex({spanId: String})'
       const counted = { where, params, table: 'spans', isSource: true, reason: 'erased' as const, id: workspaceId }
-      expect(await deleteCountedRows(client, counted, AbortSignal.timeout(30_000))).toBe(1)
+      expect(await deleteCountedRows(deletionDeps, counted, AbortSignal.timeout(30_000))).toBe(1)
     }
     expect(await completeness()).toMatchObject(isComplete)
   })
