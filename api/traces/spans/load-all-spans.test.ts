@@ -24,7 +24,7 @@ function storeOf(count: number, messageBytes: number) {
       onChunk(Buffer.from(spanIds.slice(0, params.limit as number).join(''), 'hex'))
       return ''
     }
-    const asked = params.spanIds as string[]
+    const asked = (params.spanIds as string[] | undefined) ?? spanIds.slice(0, params.limit as number)
     if (query.includes('byteSize')) {
       const sizes = asked.map(spanId => ({ spanId, rows: '1', bytes: String(messageBytes) }))
       onChunk(Buffer.from(JSON.stringify(sizes)))
@@ -37,7 +37,8 @@ function storeOf(count: number, messageBytes: number) {
       throw new ClickHouseError({ message: 'the result is too large', code: '396', type: 'TOO_MANY_ROWS_OR_BYTES' })
     }
     const message = 'x'.repeat(messageBytes)
-    for (const spanId of asked) onChunk(Buffer.from(`${JSON.stringify({ spanId, statusMessage: message })}\n`))
+    const row = { statusMessage: message, receivedAtMs: '1', digest: '1' }
+    for (const spanId of asked) onChunk(Buffer.from(`${JSON.stringify({ spanId, ...row })}\n`))
     return ''
   }
   const deps = {

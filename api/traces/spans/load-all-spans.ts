@@ -1,8 +1,12 @@
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../../clickhouse/client.ts'
 import { selectFirstSpanIds } from '../../../clickhouse/queries/traces/select-first-span-ids.ts'
-import type { SpanDetailsRow } from '../../../clickhouse/queries/traces/select-span-details.ts'
+import {
+  type SizedSpanRow,
+  type SpanDetailsRow,
+  selectSmallTrace,
+} from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
-import { type LoadedSpans, loadSpans, RESPONSE_BYTES, SMALL_BYTES, type SpansDeps, tryLoadSpans } from './load-spans.ts'
+import { type LoadedSpans, loadSpans, RESPONSE_BYTES, SMALL_BYTES, type SpansDeps } from './load-spans.ts'
 
 /** The first spans of a trace with everything that was received, in the order of their starts. */
 export interface WholeTrace {
@@ -25,8 +29,8 @@ export const WHOLE_TRACE: WholeTraceLimits = { spans: 5_000, bytes: 16 * 1024 * 
 const BATCH_SPANS = 500
 
 /**
- * Loads a trace with the details of its spans and returns what `use` makes of it, or undefined if nothing of it is retained. More
- * than one batch, or a batch of more than `SMALL_BYTES`, is read in a slot for large traces. `use` runs while the slot is held,
+ * Loads a trace with the details of its spans and returns what `use` makes of it, or undefined if nothing of it is retained. One
+ * with more rows than a batch, or more than `SMALL_BYTES`, is read in a slot for large traces. `use` runs while the slot is held,
  * and must not keep the rows.
  */
 export async function useAllSpans<T>(
@@ -35,12 +39,10 @@ export async function useAllSpans<T>(
   use: (whole: WholeTrace) => T,
   signal: AbortSignal,
 ): Promise<T | undefined> {
+  const small = await tryLoadSmallTrace(clickhouse, key, signal)
+  if (small !== undefined) return useSmall(key, small, WHOLE_TRACE, use)
   const trace = await findSpans(clickhouse, key, WHOLE_TRACE.spans, signal)
   if (trace === undefined) return undefined
-  if (trace.spanIds.length <= BATCH_SPANS) {
-    const small = await tryLoadSpans(clickhouse, key, trace.spanIds, SMALL_BYTES, signal)
-    if (small !== undefined) return useKept(key, new KeptSpans(trace, WHOLE_TRACE.bytes).add(small), use)
-  }
   const useLarge = async () => {
     const kept = new KeptSpans(trace, WHOLE_TRACE.bytes)
     for (const batch of kept.batches()) {
@@ -62,12 +64,39 @@ export async function useFirstSpans<T>(
   use: (whole: WholeTrace) => T,
   signal: AbortSignal,
 ): Promise<T | undefined> {
+  const small = await tryLoadSmallTrace(clickhouse, key, signal)
+  if (small !== undefined) return useSmall(key, small, limits, use)
   const trace = await findSpans(clickhouse, key, limits.spans, signal)
   if (trace === undefined) return undefined
   const kept = new KeptSpans(trace, limits.bytes)
   for (const batch of kept.batches()) {
     kept.add(await loadSpans(clickhouse, key, batch, SMALL_BYTES, signal))
   }
+  return useKept(key, kept, use)
+}
+
+/** Loads a trace in one query, or returns undefined if it has more rows than a batch, or more than `SMALL_BYTES`. */
+async function tryLoadSmallTrace(
+  clickhouse: ClickHouseClient,
+  key: TraceKey,
+  signal: AbortSignal,
+): Promise<readonly SizedSpanRow[] | undefined> {
+  try {
+    return await selectSmallTrace(clickhouse, key, { maxRows: BATCH_SPANS, resultBytes: SMALL_BYTES }, signal)
+  } catch (error) {
+    if (!isClickHouseCode(error, OVER_LIMIT_CODES.result)) throw error
+    return undefined
+  }
+}
+
+function useSmall<T>(
+  key: TraceKey,
+  spans: readonly SizedSpanRow[],
+  limits: WholeTraceLimits,
+  use: (whole: WholeTrace) => T,
+): T | undefined {
+  const kept = new KeptSpans({ spanIds: [], truncated: spans.length > limits.spans }, limits.bytes)
+  kept.keep(spans.slice(0, limits.spans))
   return useKept(key, kept, use)
 }
 
@@ -114,9 +143,13 @@ class KeptSpans {
     }
   }
 
-  add({ spans, rest, tooLarge }: LoadedSpans): this {
+  add({ spans, rest, tooLarge }: LoadedSpans): void {
     this.#rest = [...rest, ...this.#rest]
     this.#isCut ||= tooLarge.length > 0
+    this.keep(spans)
+  }
+
+  keep(spans: readonly SizedSpanRow[]): void {
     for (const { row, bytes } of spans) {
       this.#bytesLeft -= bytes
       if (this.#bytesLeft < 0) {
@@ -125,7 +158,6 @@ class KeptSpans {
       }
       this.rows.push(row)
     }
-    return this
   }
 }
 

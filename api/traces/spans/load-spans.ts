@@ -69,7 +69,7 @@ export async function loadSpans(
 }
 
 /** Loads spans of a trace, or returns undefined if they have more than `limitBytes` in the memory of ClickHouse. */
-export async function tryLoadSpans(
+async function tryLoadSpans(
   client: ClickHouseClient,
   key: TraceKey,
   spanIds: readonly string[],

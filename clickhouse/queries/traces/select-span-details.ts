@@ -1,9 +1,10 @@
+import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectBytes, selectRows } from '../../select.ts'
 import { type AttributeColumns, attributeColumns } from '../attributes/attribute-columns.ts'
 import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
 import type { TraceKey } from './select-trace.ts'
-import { OF_TRACE, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
+import { OF_TRACE, SPAN_DIGEST, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** A stored row of a span with all of its columns. Ids are hex, numbers of 64 bits are decimal digits. */
 export interface SpanDetailsRow extends ScopeRow {
@@ -44,8 +45,8 @@ export interface SpanDetailsRow extends ScopeRow {
 }
 
 /** A row with the size of its JSON, which bounds the memory that the row takes. */
-export interface SizedSpanRow {
-  readonly row: SpanDetailsRow
+export interface SizedSpanRow<Row extends SpanDetailsRow = SpanDetailsRow> {
+  readonly row: Row
   readonly bytes: number
 }
 
@@ -84,25 +85,77 @@ export async function selectSpanDetails(
   { spanIds, onePerSpan, resultBytes }: SpanSelection,
   signal: AbortSignal,
 ): Promise<SizedSpanRow[]> {
-  const lines = await selectBytes(client, {
-    query: `SELECT ${COLUMNS} FROM spans WHERE ${OF_SPANS} ORDER BY ${SPAN_PRECEDENCE} ${onePerSpan ? 'LIMIT 1 BY span_id' : ''}
-            FORMAT JSONEachRow`,
-    params: { ...key, spanIds },
-    signal,
-    settings: {
-      ...TRACE_READ_SETTINGS,
-      max_result_bytes: String(resultBytes),
-      result_overflow_mode: 'throw',
-      // Tuples are arrays.
-      output_format_json_named_tuples_as_objects: 0,
-    },
-    trace: key,
-  })
-  const rows: SizedSpanRow[] = []
+  const query = `
+    SELECT ${COLUMNS} FROM spans WHERE ${OF_SPANS} ORDER BY ${SPAN_PRECEDENCE} ${onePerSpan ? 'LIMIT 1 BY span_id' : ''}
+    FORMAT JSONEachRow`
+  const params = { ...key, spanIds }
+  return sizedRows(
+    await selectBytes(client, { query, params, signal, settings: detailsSettings(resultBytes), trace: key }),
+  )
+}
+
+/** Limits of a trace that is read in one query. */
+export interface SmallTrace {
+  /** Stored rows, of which a span may have several. */
+  readonly maxRows: number
+  /** As in `SpanSelection`. */
+  readonly resultBytes: number
+}
+
+/**
+ * Returns the spans of a trace in the order of their starts, of each the row to show first, or undefined if the trace has more than
+ * `maxRows`. Fails with ClickHouse's code 396 if the rows have more than `resultBytes`.
+ */
+export async function selectSmallTrace(
+  client: ClickHouseClient,
+  key: TraceKey,
+  { maxRows, resultBytes }: SmallTrace,
+  signal: AbortSignal,
+): Promise<SizedSpanRow[] | undefined> {
+  const query = `
+    SELECT ${COLUMNS}, ${SPAN_DIGEST} AS digest FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id
+    LIMIT {limit: UInt32} FORMAT JSONEachRow`
+  const params = { ...key, limit: maxRows + 1 }
+  const rows = sizedRows<DigestedRow>(
+    await selectBytes(client, { query, params, signal, settings: detailsSettings(resultBytes), trace: key }),
+  )
+  if (rows.length > maxRows) return undefined
+  // Setting a key again keeps its place, which is that of the row that starts first.
+  const shown = new Map<string, SizedSpanRow<DigestedRow>>()
+  for (const sized of rows) {
+    const other = shown.get(sized.row.spanId)
+    if (other === undefined || precedes(sized.row, other.row)) shown.set(sized.row.spanId, sized)
+  }
+  return [...shown.values()]
+}
+
+/** A row with what orders those of a span that was received several times. */
+interface DigestedRow extends SpanDetailsRow {
+  readonly digest: string
+}
+
+/** The order of `SPAN_PRECEDENCE`. */
+function precedes(a: DigestedRow, b: DigestedRow): boolean {
+  if (a.receivedAtMs !== b.receivedAtMs) return Number(a.receivedAtMs) < Number(b.receivedAtMs)
+  return BigInt(a.digest) < BigInt(b.digest)
+}
+
+function detailsSettings(resultBytes: number): ClickHouseSettings {
+  return {
+    ...TRACE_READ_SETTINGS,
+    max_result_bytes: String(resultBytes),
+    result_overflow_mode: 'throw',
+    // Tuples are arrays.
+    output_format_json_named_tuples_as_objects: 0,
+  }
+}
+
+function sizedRows<Row extends SpanDetailsRow>(lines: Buffer): SizedSpanRow<Row>[] {
+  const rows: SizedSpanRow<Row>[] = []
   for (let start = 0; start < lines.length; ) {
     const newline = lines.indexOf(0x0a, start)
     const end = newline < 0 ? lines.length : newline
-    rows.push({ row: JSON.parse(lines.toString('utf8', start, end)) as SpanDetailsRow, bytes: end - start })
+    rows.push({ row: JSON.parse(lines.toString('utf8', start, end)) as Row, bytes: end - start })
     start = end + 1
   }
   return rows

@@ -57,6 +57,33 @@ describe('the interface of Jaeger', () => {
     expect((await ask('/traces/nothing')).status).toBe(404)
   })
 
+  it('shows of a span that was received several times the row that came first, alike in small and in large traces', async () => {
+    const receivedAt = Date.now() - 5_000
+    const first = { ...span(1), name: 'first', receivedAt }
+    // Rows of the same millisecond are told apart by what they contain.
+    const alike = [
+      { ...child(3, 1, 2_000), name: 'b' },
+      { ...child(3, 1, 2_000), name: 'a' },
+    ]
+    const later = { ...first, startTimeUnixNano: START - 10_000n, name: 'later', receivedAt: receivedAt + 1 }
+    const rows = [later, { ...child(2, 1, 1_000), receivedAt }, first, ...alike.map(row => ({ ...row, receivedAt }))]
+    const fillers = Array.from({ length: 600 }, (_, i) => ({ ...child(i + 10, 1, 9_000), receivedAt }))
+    const names = []
+    for (const spans of [rows, rows.toReversed(), [...rows, ...fillers]]) {
+      const traceId = nextTraceId()
+      await insertSpans(
+        client,
+        spans.map(row => ({ traceId, ...row })),
+      )
+      const [trace] = await readTraces(`/traces/${traceId}`)
+      expect(trace?.spans).toHaveLength(spans.length - 2)
+      names.push(trace?.spans.slice(0, 3).map(({ operationName }) => operationName))
+    }
+    expect(names[0]?.slice(0, 2)).toEqual(['first', `span ${id(2)}`])
+    expect(names[1]).toEqual(names[0])
+    expect(names[2]).toEqual(names[0])
+  })
+
   it('finds the traces of a service, with their spans', async () => {
     const traceId = nextTraceId()
     await insertSpans(client, [
