@@ -72,6 +72,27 @@ export async function fillWithParts(
   await runStatement(client, `ALTER TABLE ${table} MODIFY SETTING min_level_for_wide_part = 1`)
 }
 
+/**
+ * Merges the parts of each day before yesterday into one, as ClickHouse does when they are a day old (migration 0019). Returns the
+ * parts of all days. Other days may have fewer afterwards.
+ */
+export async function mergePastDays(client: ClickHouseClient, table: string): Promise<number> {
+  const result = await client.query({
+    query: `SELECT DISTINCT partition_id AS id FROM system.parts
+            WHERE active AND database = {database: String} AND table = {table: String} AND toDate(partition) < today() - 1`,
+    query_params: { database: BENCH_DATABASE, table },
+    format: 'JSONEachRow',
+  })
+  const days = await result.json<{ id: string }>()
+  await runStatement(client, `SYSTEM START MERGES ${table}`)
+  await runStatements(
+    client,
+    days.map(({ id }) => `OPTIMIZE TABLE ${table} PARTITION ID '${id}' FINAL`),
+  )
+  await runStatement(client, `SYSTEM STOP MERGES ${table}`)
+  return (await storedRows(client, table)).parts
+}
+
 /** State of a table. */
 export interface StoredRows {
   readonly rows: number

@@ -1,4 +1,5 @@
 import { type Filled, fillSpans } from '../data/fill-spans.ts'
+import { mergePastDays, withPatientClient } from '../data/insert-parts.ts'
 import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../data/stored-traces.ts'
 import { settleMerges } from '../measure/clickhouse-work.ts'
 import { type SpanSource, type StoredMore, startSpanSource } from '../measure/measure-storing-more.ts'
@@ -127,8 +128,9 @@ async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
 
 /** Days of the default retention, of which each has as many parts as a day of the other stages. */
 const MANY_DAYS = 30
+const PAST_MERGED = 'trace of 1,000, past days merged'
 
-/** Reads large traces among the same number of spans in parts of a month. */
+/** Reads large traces among the same number of spans in parts of a month, and with a part for each past day. */
 async function measureManyParts(
   { progress }: ScenarioRun,
   { reads }: Size,
@@ -136,22 +138,26 @@ async function measureManyParts(
   { url }: BenchClickHouse,
   deps: ReadDeps,
 ): Promise<Row[]> {
-  const first = daysAgo(MANY_DAYS - 1)
-  const { parts } = await fillSpans(url, millions * MILLION, first, MANY_DAYS)
-  progress(`${millions} million stored in ${parts} parts of ${MANY_DAYS} days`)
-  const limit = reads.rounds * reads.perRound
-  const targets = await pickTraces(deps.client, millions * MILLION, first, true, limit, MANY_DAYS)
-  const measured = await measureReads(deps, targets, true, reads)
+  const merge = () => withPatientClient(url, client => mergePastDays(client, 'spans'))
+  const measure = async (name: string, parts: number, first: string, days: number, to?: string): Promise<Row[]> => {
+    progress(`${millions} million stored in ${parts} parts of ${days} days`)
+    const limit = reads.rounds * reads.perRound
+    const targets = await pickTraces(deps.client, millions * MILLION, first, true, limit, days)
+    const measured = await measureReads(deps, targets, true, reads)
+    const details = { parts: String(parts), 'query alone': `${measured.queryP50Ms.toFixed(1)} ms p50` }
+    return [
+      { name, unit: 'ms, p50', samples: measured.p50Ms, ...(to && { ratios: [{ to }] }), details },
+      { name: `${name}, p99`, unit: 'ms, p99', samples: measured.p99Ms, ratios: [{ to: name }] },
+    ]
+  }
+  const month = daysAgo(MANY_DAYS - 1)
   const name = `trace of 1,000, ${MANY_DAYS} days of parts`
+  const merged = await measure(PAST_MERGED, await merge(), firstDay(), DAYS)
+  const { parts } = await fillSpans(url, millions * MILLION, month, MANY_DAYS)
   return [
-    {
-      name,
-      unit: 'ms, p50',
-      samples: measured.p50Ms,
-      ratios: [{ to: nameOf(true, millions) }],
-      details: { parts: String(parts), 'query alone': `${measured.queryP50Ms.toFixed(1)} ms p50` },
-    },
-    { name: `${name}, p99`, unit: 'ms, p99', samples: measured.p99Ms, ratios: [{ to: name }] },
+    ...merged,
+    ...(await measure(name, parts, month, MANY_DAYS, nameOf(true, millions))),
+    ...(await measure(`${name}, past days merged`, await merge(), month, MANY_DAYS, PAST_MERGED)),
   ]
 }
 
@@ -198,7 +204,7 @@ const methodOf = ({ reads, storeMore, findings, coldReads, ingesting }: Size) =>
 const NOTES = [
   `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the largest number that merges were seen to leave. A trace is in one part, with its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. All data is in the page cache, except in the rows of cold caches: ClickHouse and the kernel forget everything before each of those reads.`,
   'Traces are read in a pseudo-random order (the same in every run), through the API by one client. p50 and p99 are of a round. "Query alone" selects the spans, without the check that the trace belongs to the finding.',
-  `"${MANY_DAYS} days of parts": as many spans in ${MANY_DAYS} days of ${PARTS_PER_DAY} parts. "SELECT 1" is sent from the process of the bench, without the API.`,
+  `"${MANY_DAYS} days of parts": as many spans in ${MANY_DAYS} days of ${PARTS_PER_DAY} parts. "Past days merged": days before yesterday have one part each, to which ClickHouse merges them when their parts are a day old. "SELECT 1" is sent from the process of the bench, without the API.`,
   'More spans are sent to the edge, 200 a payload. They belong to the day after the stored spans, and parts of different days are never merged. CPU time is the sum of edge, worker, Redis and ClickHouse, including merges.',
   'Traces "by size" are added to those of the last stage. A response shows at most 2,000 spans. All findings belong to one workspace, with occurrences over the last 7 days, of which one finding has a tenth. "Rows read" is the sum over all queries of a request as ClickHouse counts it: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is read.',
   '"ClickHouse alone" is one query of what a page shows, in the same rounds and over a connection that is kept. "Completeness, added" is the difference of the medians of reading a trace as columns with and without the verdict, by the functions of the API in the process of the bench, each trace with both.',

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { selectSpanLossHours } from '../../../clickhouse/queries/traces/completeness/select-span-loss-hours.ts'
 import type { TraceArrivals } from '../../../clickhouse/queries/traces/completeness/select-trace-arrivals.ts'
@@ -60,8 +61,8 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
   if (queues === undefined) return async () => undefined
   const [settled, deletionBefore] = queues
   const lossHoursOf = () => selectSpanLossHours(clickhouse, key.workspaceId, signal)
-  // Its failure is that of the second step, which a trace that does not exist has not.
-  const beside = Promise.allSettled([lossHoursOf()])
+  // Sent after the query of the spans, which takes longer. Its failure is that of the second step, which no absent trace has.
+  const beside = Promise.allSettled([setImmediate().then(lossHoursOf)])
   return async arrivals => {
     const period = {
       fromMs: arrivals.firstMs - BEFORE_MS,

@@ -60,7 +60,7 @@ describe('the interface of Jaeger', () => {
   it('shows of a span that was received several times the row that came first, alike in small and in large traces', async () => {
     const receivedAt = Date.now() - 5_000
     const first = { ...span(1), name: 'first', receivedAt }
-    // Rows of the same millisecond are told apart by what they contain.
+    // Rows of the same millisecond are ordered by what they contain.
     const alike = [
       { ...child(3, 1, 2_000), name: 'b' },
       { ...child(3, 1, 2_000), name: 'a' },
