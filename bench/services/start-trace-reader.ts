@@ -6,6 +6,7 @@ import { PERMISSIONS } from '../../schemas/records/directory.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { WORKSPACES, workspaceId } from '../data/stored-traces.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
+import { BodyCounter } from './body-counter.ts'
 import { type ProductSetup, planLaunch } from './product-process.ts'
 import { startProcess } from './start-process.ts'
 
@@ -22,6 +23,8 @@ export interface TraceReader {
   readonly pid: number
   /** Reads a trace (docs/contract.md#trace) and returns the body. Throws unless the status is 200. */
   read(target: TraceTarget): Promise<string>
+  /** Reads a trace and returns the bytes of the body, which cost this process next to nothing (body-counter.ts). */
+  receive(target: TraceTarget): Promise<number>
   /** Reads any path of the API as a member of one of the filled workspaces. */
   get(workspaceId: string, path: string): Promise<string>
 }
@@ -35,12 +38,18 @@ export async function startTraceReader(context: ScenarioContext, setup: ProductS
   const { script, env, port, readyUrl } = await planLaunch('api', setup)
   const child = await startProcess(context, { script, env, readyUrl })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  context.onEnd(() => agent.destroy())
+  const counter = new BodyCounter(port, TIMEOUT_MS)
+  context.onEnd(() => {
+    agent.destroy()
+    counter.close()
+  })
   const getAs = (workspaceId: string, path: string) =>
     get({ agent, port, path, headers: { authorization: `Bearer ${tokens.get(workspaceId)}` } })
+  const pathOf = ({ findingId, traceId }: TraceTarget) => `/v3/findings/${findingId}/traces/${traceId}`
   return {
     pid: child.pid,
-    read: ({ workspaceId, findingId, traceId }) => getAs(workspaceId, `/v3/findings/${findingId}/traces/${traceId}`),
+    read: target => getAs(target.workspaceId, pathOf(target)),
+    receive: target => counter.count(pathOf(target), tokens.get(target.workspaceId) ?? ''),
     get: getAs,
   }
 }

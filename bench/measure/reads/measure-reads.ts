@@ -85,7 +85,7 @@ export async function measureReads(
   for (let round = 0; round < rounds; round++) {
     latencies.push(
       await timeEach(perRound, async i => {
-        answerBytes += (await reader.read(targetOf(round * perRound + i))).length
+        answerBytes += await reader.receive(targetOf(round * perRound + i))
       }),
     )
   }

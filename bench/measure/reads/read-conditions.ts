@@ -69,7 +69,7 @@ export async function measureCold(
     for (let i = 0; i < perRound; i++) {
       await forget()
       const target = targets[(round * perRound + i) % targets.length] as TraceTarget
-      times.push(...(await timeEach(1, async () => void (await reader.read(target)))))
+      times.push(...(await timeEach(1, async () => void (await reader.receive(target)))))
     }
     latencies.push(times)
   }
@@ -103,7 +103,7 @@ export async function measureWhileIngesting(
     const times: number[] = []
     while (!isDone()) {
       const target = targets[next++ % targets.length] as TraceTarget
-      times.push(...(await timeEach(1, async () => void (await reader.read(target)))))
+      times.push(...(await timeEach(1, async () => void (await reader.receive(target)))))
     }
     return times
   }
