@@ -58,10 +58,14 @@ export class BodyCounter {
       this.#onChunk(buffer.subarray(0, size))
       return true
     }
-    this.#socket = connect({ host: '127.0.0.1', port: this.#port, noDelay: true, onread: { buffer, callback } })
-    this.#socket.on('error', error => this.#fail(error))
-    this.#socket.on('close', () => this.#fail(new Error('the API has closed the connection')))
-    return this.#socket
+    const socket = connect({ host: '127.0.0.1', port: this.#port, noDelay: true, onread: { buffer, callback } })
+    this.#socket = socket
+    const failIfUsed = (error: Error) => {
+      if (this.#socket === socket) this.#fail(error)
+    }
+    socket.on('error', failIfUsed)
+    socket.on('close', () => failIfUsed(new Error('the API has closed the connection')))
+    return socket
   }
 
   #fail(error: Error): void {

@@ -1,14 +1,20 @@
-import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import {
+  type CountedDeletion,
+  type DeletionDeps,
+  deleteCountedRows,
+} from '../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { countSessionRows } from '../../clickhouse/queries/sessions/count-session-rows.ts'
-import { deleteSessionRows } from '../../clickhouse/queries/sessions/delete-session-rows.ts'
-import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
-import { SESSION_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
+import {
+  OF_SESSION,
+  SESSION_TABLES,
+  type SessionKey,
+  type SessionTable,
+} from '../../clickhouse/queries/sessions/session-key.ts'
 import { replayPrefixes } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
 /** Dependencies of the deletion of a session. */
-export interface DeleteSessionDeps {
-  readonly clickhouse: ClickHouseClient
+export interface DeleteSessionDeps extends DeletionDeps {
   readonly objects: Pick<ObjectStore, 'list' | 'deleteMany'>
   /** All present and former surfaces in the directory. Rows of the session may name more. */
   readonly surfaceIds: readonly string[]
@@ -49,7 +55,12 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
     }
   }
   for (const { table, rows } of found) {
-    if (rows > 0) await deleteSessionRows(clickhouse, table, key, AbortSignal.timeout(DELETE_TIMEOUT_MS))
+    if (rows > 0) await deleteCountedRows(deps, deletionOf(table, key), AbortSignal.timeout(DELETE_TIMEOUT_MS))
   }
   return { rows: Object.fromEntries(found.map(({ table, rows }) => [table.table, rows])), objects, objectBytes }
+}
+
+function deletionOf({ table, isSource }: SessionTable, key: SessionKey): CountedDeletion {
+  const id = `session ${key.workspaceId} ${key.sessionId}`
+  return { table, where: OF_SESSION, params: { ...key }, isSource, reason: 'erased', id }
 }

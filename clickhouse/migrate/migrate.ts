@@ -3,6 +3,7 @@ import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
+import { fillLossHours } from './fill-loss-hours.ts'
 import { createsView, untilInsertsEnd } from './inserts-in-progress.ts'
 import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
 import { acquireMigrationLock, type MigrationLock } from './migration-lock.ts'
@@ -53,27 +54,37 @@ export async function migrate(client: ClickHouseClient, options: MigrateOptions)
   try {
     if ((await pending(client, options, migrations)).length === 0 && (await isCurrent(client, options))) {
       options.logger.debug('the schema is up to date')
-      return
+    } else {
+      await migrateLocked(client, options, migrations, values)
     }
-    await createJournal(client, options.database)
-    const lock = await acquireMigrationLock(client, {
-      database: options.database,
-      expiryMs: options.lockExpiryMs ?? 15_000,
-      waitMs: options.lockWaitMs ?? 300_000,
-    })
-    try {
-      for (const migration of await pending(client, options, migrations)) {
-        const needsQuiet = migration.needsQuiet || (options.viewsNeedQuiet && migration.statements.some(createsView))
-        if (needsQuiet) await assertQuiet(migration, options)
-        await apply(client, options, migration, values, lock)
-      }
-      await applyRetention(client, options, lock)
-      await applySettings(client, options, lock)
-    } finally {
-      await lock.release()
-    }
+    if (await tableExists(client, options.database, 'span_loss_hours')) await fillLossHours(client, options)
   } catch (error) {
     throw classifyClickHouseError(error)
+  }
+}
+
+async function migrateLocked(
+  client: ClickHouseClient,
+  options: MigrateOptions,
+  migrations: readonly Migration[],
+  values: ReadonlyMap<string, string>,
+): Promise<void> {
+  await createJournal(client, options.database)
+  const lock = await acquireMigrationLock(client, {
+    database: options.database,
+    expiryMs: options.lockExpiryMs ?? 15_000,
+    waitMs: options.lockWaitMs ?? 300_000,
+  })
+  try {
+    for (const migration of await pending(client, options, migrations)) {
+      const needsQuiet = migration.needsQuiet || (options.viewsNeedQuiet && migration.statements.some(createsView))
+      if (needsQuiet) await assertQuiet(migration, options)
+      await apply(client, options, migration, values, lock)
+    }
+    await applyRetention(client, options, lock)
+    await applySettings(client, options, lock)
+  } finally {
+    await lock.release()
   }
 }
 

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 
-/** A text that is another one after each deletion of stored requests. Absent before the first. */
+/** The mark of the latest deletion. Absent before the first. */
 const LATEST_DELETION_KEY = 'penstock:{installation}:latest-deletion'
 
 /**
- * Marks that rows of stored requests are about to be deleted, after they are counted (`deleted_rows`) and before they are gone.
- * Who reads the same text before and after something else has seen all rows that the counts which it reads meanwhile leave out.
+ * Marks that rows of stored requests are about to be deleted: after they are counted in `deleted_rows`, and before they are gone.
+ * If the mark is the same before and after a read, every row that was gone by then had been counted before the read began.
  */
 export async function markDeletion(redis: Redis): Promise<void> {
   await redis.set(LATEST_DELETION_KEY, randomUUID())

@@ -158,7 +158,10 @@ export class BatchStorer {
     if (landed.isWhole) {
       const options = { id: fenced.fencedId, published: formed.refused, refuseAll: reason }
       const again = await formBatch(this.#deps, fenced, NO_ROWS, options)
-      return again.ok && this.#finish(fenced, again.batch, performance.now())
+      if (!again.ok) return false
+      const wanting = again.batch.tables().filter(({ table }) => landed.tables.has(table))
+      await this.#completeViews(fenced, wanting, holders, undefined)
+      return this.#finish(fenced, again.batch, performance.now())
     }
     // The letters of all requests name the same tables. If that is not true, the parts are processed on their own.
     const isMoreStored = landed.tables.size > 0

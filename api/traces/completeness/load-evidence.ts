@@ -46,10 +46,10 @@ export type LoadEvidence = (arrivals: TraceArrivals) => Promise<Evidence | undef
 
 /**
  * Reads what is settled, and returns a function that loads the rest of the evidence. Spans that are read between both steps
- * contain everything that the first step calls settled, and the second step knows of everything that was lost until then. The
- * evidence is undefined if the queues are unavailable.
+ * contain everything that the first step calls settled, unless the second step knows of the loss. The evidence is undefined if the
+ * queues are unavailable.
  *
- * The hours with losses are read beside the spans: requests that are lost later are not settled. Only spans that are deleted
+ * The hours with losses are read beside the spans: whatever is settled and lost was known before. Only spans that are deleted
  * meanwhile could be missing without a loss, so the hours are read again if there was a deletion.
  */
 export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: AbortSignal): Promise<LoadEvidence> {
@@ -60,16 +60,16 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
   ])
   if (queues === undefined) return async () => undefined
   const [settled, deletionBefore] = queues
-  const lossHoursOf = () => selectSpanLossHours(clickhouse, key.workspaceId, signal)
-  // Sent after the query of the spans, which takes longer. Its failure is that of the second step, which no absent trace has.
-  const beside = Promise.allSettled([setImmediate().then(lossHoursOf)])
+  const readLossHours = () => selectSpanLossHours(clickhouse, key.workspaceId, signal)
+  // Sent after the query of the spans, which takes longer. If the trace is absent, no one waits for it.
+  const lossHoursRead = Promise.allSettled([setImmediate().then(readLossHours)])
   return async arrivals => {
     const period = {
       fromMs: arrivals.firstMs - BEFORE_MS,
       toMs: Math.min(arrivals.lastMs + AFTER_MS, settled.readAtMs),
     }
     const [[lossHours], afterwards] = await Promise.all([
-      beside,
+      lossHoursRead,
       unlessUnavailable(logger, () =>
         Promise.all([refusedOf(deps, key, arrivals, period), traceQueues.latestDeletion()]),
       ),
@@ -77,7 +77,7 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
     if (afterwards === undefined) return undefined
     if (lossHours.status === 'rejected') throw lossHours.reason
     const [refused, deletionAfter] = afterwards
-    const hours = deletionAfter === deletionBefore ? lossHours.value : await lossHoursOf()
+    const hours = deletionAfter === deletionBefore ? lossHours.value : await readLossHours()
     const losses = hasLosses(hours, period)
       ? await selectTraceLosses(
           clickhouse,

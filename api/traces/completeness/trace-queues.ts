@@ -4,13 +4,13 @@ import { shareMember } from '../../../shared/queue/queue.ts'
 import { countRefused, type Refusals } from '../../../shared/queue/request-counts.ts'
 import { readOldestWatermarks, type WatermarkSurface } from '../../../shared/queue/watermark.ts'
 
-/** Watermark, refusals and deletions of requests with spans. */
+/** Watermark and refusals of requests with spans, and the mark of the latest deletion. */
 export interface TraceQueues {
   /** Returns a time of Redis, and an earlier one: everything that was accepted before that is settled. Unix ms. */
   settledSpans(): Promise<{ readonly readAtMs: number; readonly settledBeforeMs: number }>
   /** Returns how many requests of the surfaces were refused in these hours, in hours since 1970. */
   refusedSpans(surfaces: readonly WatermarkSurface[], hours: readonly number[]): Promise<Refusals>
-  /** Returns a text that is another one after each deletion of stored requests. */
+  /** Returns the mark of the latest deletion of stored requests of any kind, which changes before the rows are gone. */
   latestDeletion(): Promise<string>
 }
 

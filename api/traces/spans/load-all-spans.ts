@@ -39,7 +39,7 @@ export async function useAllSpans<T>(
   use: (whole: WholeTrace) => T,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const small = await tryLoadSmallTrace(clickhouse, key, signal)
+  const small = await tryLoadSmallTrace(clickhouse, key, BATCH_SPANS, signal)
   if (small !== undefined) return useSmall(key, small, WHOLE_TRACE, use)
   const trace = await findSpans(clickhouse, key, WHOLE_TRACE.spans, signal)
   if (trace === undefined) return undefined
@@ -64,7 +64,7 @@ export async function useFirstSpans<T>(
   use: (whole: WholeTrace) => T,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const small = await tryLoadSmallTrace(clickhouse, key, signal)
+  const small = await tryLoadSmallTrace(clickhouse, key, Math.min(BATCH_SPANS, limits.spans), signal)
   if (small !== undefined) return useSmall(key, small, limits, use)
   const trace = await findSpans(clickhouse, key, limits.spans, signal)
   if (trace === undefined) return undefined
@@ -75,16 +75,18 @@ export async function useFirstSpans<T>(
   return useKept(key, kept, use)
 }
 
-/** Loads a trace in one query, or returns undefined if it has more rows than a batch, or more than `SMALL_BYTES`. */
+/** Loads a trace in one query, or returns undefined if it has more stored rows than `maxRows`, or more than `SMALL_BYTES`. */
 async function tryLoadSmallTrace(
   clickhouse: ClickHouseClient,
   key: TraceKey,
+  maxRows: number,
   signal: AbortSignal,
 ): Promise<readonly SizedSpanRow[] | undefined> {
   try {
-    return await selectSmallTrace(clickhouse, key, { maxRows: BATCH_SPANS, resultBytes: SMALL_BYTES }, signal)
+    return await selectSmallTrace(clickhouse, key, { maxRows, resultBytes: SMALL_BYTES }, signal)
   } catch (error) {
-    if (!isClickHouseCode(error, OVER_LIMIT_CODES.result)) throw error
+    const { result, memory } = OVER_LIMIT_CODES
+    if (![result, memory].some(code => isClickHouseCode(error, code))) throw error
     return undefined
   }
 }
@@ -95,8 +97,9 @@ function useSmall<T>(
   limits: WholeTraceLimits,
   use: (whole: WholeTrace) => T,
 ): T | undefined {
-  const kept = new KeptSpans({ spanIds: [], truncated: spans.length > limits.spans }, limits.bytes)
-  kept.keep(spans.slice(0, limits.spans))
+  // No spans are left to load.
+  const kept = new KeptSpans({ spanIds: [], truncated: false }, limits.bytes)
+  kept.keep(spans)
   return useKept(key, kept, use)
 }
 

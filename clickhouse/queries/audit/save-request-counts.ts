@@ -27,7 +27,12 @@ export async function saveRequestCounts(
       requests,
     }))
     try {
-      const settings = { async_insert: 0, wait_end_of_query: 1 } as const
+      const settings = {
+        async_insert: 0,
+        wait_end_of_query: 1,
+        // A repetition, which the table may ignore, still adds what a view has not.
+        deduplicate_blocks_in_dependent_materialized_views: 1,
+      } as const
       const table = 'request_counts'
       await onFirstShard(clickhouse, shard =>
         shard.insert({ table, values, format: 'JSONEachRow', clickhouse_settings: settings }),

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { classifyClickHouseError, onEachShard } from '../../client.ts'
 import { LOGGED_LETTERS } from '../../count-deletion.ts'
@@ -53,51 +54,68 @@ async function deleteOnShard(
   deletion: CountedDeletion,
   signal: AbortSignal,
 ): Promise<number> {
-  const { table, params, day, isSource, reason, id } = deletion
-  const where = day === undefined ? deletion.where : `_partition_id = {partitionId: String} AND (${deletion.where})`
-  const bound = { ...params, partitionId: day?.replaceAll('-', '') }
+  const { table, day, isSource, reason, id } = deletion
+  const partition = day === undefined ? '' : '_partition_id = {partitionId: String} AND '
+  const params = { ...deletion.params, partitionId: day?.replaceAll('-', '') }
   // A later deletion of as many rows has other rows, so that it is not taken for a repetition.
   const contents = isSource ? 'sum(cityHash64(tuple(*)))' : '0'
-  const [found] = await selectRows<{ total: string; contents: string }>(client, {
-    query: `SELECT count() AS total, toString(${contents}) AS contents FROM ${table} WHERE ${where}`,
-    params: bound,
+  const hours = isSource ? "groupUniqArray(toString(toStartOfHour(received_at, 'UTC')))" : '[]'
+  const [found] = await selectRows<{ total: string; contents: string; hours: readonly string[] }>(client, {
+    query: `SELECT count() AS total, toString(${contents}) AS contents, ${hours} AS hours FROM ${table} WHERE ${partition}(${deletion.where})`,
+    params,
     signal,
   })
   const rows = Number(found?.total ?? 0)
-  if (rows === 0) return 0
+  if (found === undefined || rows === 0) return 0
   await deletion.onCounted?.(rows, shard)
-  const token = hash('sha256', [reason, id, table, day, rows, found?.contents].join(':'))
+  // A row that arrives meanwhile goes only if its hour is counted: else its trace would be called complete without it.
+  const where = isSource
+    ? `(${deletion.where}) AND toString(toStartOfHour(received_at, 'UTC')) IN {hours: Array(String)}`
+    : deletion.where
+  const bound = { ...params, ...(isSource && { hours: found.hours }) }
+  const run = (query: string, settings: ClickHouseSettings) =>
+    runStatement(client, { query, params: bound, settings, signal })
+  if (isSource) {
+    await run(
+      `INSERT INTO deleted_rows (workspace_id, surface_id, received_hour, table_name, reason, rows)
+       SELECT workspace_id, surface_id, toStartOfHour(received_at) AS hour, '${table}', '${reason}', count()
+       FROM ${table} WHERE ${partition}${where} AND ${LOGGED_ROWS[table] ?? '1'}
+       GROUP BY workspace_id, surface_id, hour ORDER BY ALL`,
+      {
+        insert_deduplicate: 1,
+        insert_deduplication_token: hash('sha256', [reason, id, table, day, rows, found.contents].join(':')),
+        deduplicate_insert_select: 'force_enable',
+        // A repetition after a crash, which the table ignores, still adds what a view has not.
+        deduplicate_blocks_in_dependent_materialized_views: 1,
+        max_partitions_per_insert_block: '0',
+      },
+    )
+    await markDeletion()
+  }
+  await run(`DELETE FROM ${table} ${day === undefined ? '' : `IN PARTITION '${day}'`} WHERE ${where}`, {
+    lightweight_deletes_sync: '2',
+    mutations_sync: '2',
+  })
+  return rows
+}
+
+interface Statement {
+  readonly query: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly settings: ClickHouseSettings
+  readonly signal: AbortSignal
+}
+
+async function runStatement(client: ClickHouseClient, { query, params, settings, signal }: Statement): Promise<void> {
   try {
-    if (isSource) {
-      await client.command({
-        query: `
-          INSERT INTO deleted_rows (workspace_id, surface_id, received_hour, table_name, reason, rows)
-          SELECT workspace_id, surface_id, toStartOfHour(received_at) AS hour, '${table}', '${reason}', count()
-          FROM ${table} WHERE ${where} AND ${LOGGED_ROWS[table] ?? '1'} GROUP BY workspace_id, surface_id, hour ORDER BY ALL`,
-        query_params: bound,
-        use_multipart_params: true,
-        clickhouse_settings: {
-          insert_deduplicate: 1,
-          insert_deduplication_token: token,
-          deduplicate_insert_select: 'force_enable',
-          // A repetition after a crash writes what a view has not.
-          deduplicate_blocks_in_dependent_materialized_views: 1,
-          max_partitions_per_insert_block: '0',
-          wait_end_of_query: 1,
-        },
-        abort_signal: signal,
-      })
-      await markDeletion()
-    }
     await client.command({
-      query: `DELETE FROM ${table} ${day === undefined ? '' : `IN PARTITION '${day}'`} WHERE ${deletion.where}`,
+      query,
       query_params: params,
       use_multipart_params: true,
-      clickhouse_settings: { lightweight_deletes_sync: '2', mutations_sync: '2', wait_end_of_query: 1 },
+      clickhouse_settings: { ...settings, wait_end_of_query: 1 },
       abort_signal: signal,
     })
   } catch (error) {
     throw classifyClickHouseError(error)
   }
-  return rows
 }

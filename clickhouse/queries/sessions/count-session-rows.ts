@@ -11,11 +11,11 @@ export interface SessionRows {
 /** Counts the rows of a session in a table. */
 export async function countSessionRows(
   client: ClickHouseClient,
-  { table, hasSurface }: SessionTable,
+  { table, isSource }: SessionTable,
   { workspaceId, sessionId }: SessionKey,
   signal: AbortSignal,
 ): Promise<SessionRows> {
-  const surfaces = hasSurface ? 'groupUniqArray(surface_id)' : 'emptyArrayString()'
+  const surfaces = isSource ? 'groupUniqArray(surface_id)' : 'emptyArrayString()'
   const [found] = await selectRows<{ total: string; surfaceIds: string[] }>(client, {
     query: `SELECT count() AS total, ${surfaces} AS surfaceIds FROM ${table} WHERE ${OF_SESSION}`,
     params: { workspaceId, sessionId },

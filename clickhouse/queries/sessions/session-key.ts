@@ -10,20 +10,22 @@ export interface SessionKey {
  */
 export const OF_SESSION = 'workspace_id = {workspaceId: String} AND session_id = {sessionId: String}'
 
-/** Tables with the id of a session. Tables that views fill come after the tables that the views read. */
+/**
+ * Tables with the id of a session. `isSource`: the rows are stored requests. Tables that views fill come after the tables that the
+ * views read.
+ */
 export const SESSION_TABLES = [
-  { table: 'spans', hasSurface: true },
-  { table: 'logs', hasSurface: true },
-  { table: 'exceptions', hasSurface: true },
-  { table: 'session_traces', hasSurface: false },
-  { table: 'session_findings', hasSurface: false },
-  { table: 'session_identities', hasSurface: true },
-  { table: 'session_heartbeats', hasSurface: true },
-  { table: 'replay_chunks', hasSurface: true },
+  { table: 'spans', isSource: true },
+  { table: 'logs', isSource: true },
+  { table: 'exceptions', isSource: true },
+  { table: 'session_traces', isSource: false },
+  { table: 'session_findings', isSource: false },
+  { table: 'session_identities', isSource: true },
+  { table: 'session_heartbeats', isSource: true },
+  { table: 'replay_chunks', isSource: true },
 ] as const
 /**
- * Tables with rows of a session, in the order in which a person is erased. `isSource`: the rows are
- * stored requests. Identities go last, because they lead to the sessions.
+ * The same in the order in which a person is erased. Identities go last, because they lead to the sessions.
  */
 export const ERASED_TABLES = [
   { table: 'spans', isSource: true },

@@ -94,6 +94,9 @@ export async function selectSpanDetails(
   )
 }
 
+/** Memory of ClickHouse for a small trace. To order rows of the same start it needs all of them, whatever the limit of rows is. */
+const SMALL_TRACE_MEMORY = 64 * 1024 * 1024
+
 /** Limits of a trace that is read in one query. */
 export interface SmallTrace {
   /** Stored rows, of which a span may have several. */
@@ -104,7 +107,7 @@ export interface SmallTrace {
 
 /**
  * Returns the spans of a trace in the order of their starts, of each the row to show first, or undefined if the trace has more than
- * `maxRows`. Fails with ClickHouse's code 396 if the rows have more than `resultBytes`.
+ * `maxRows`. Fails with ClickHouse's code 396 if the rows have more than `resultBytes`, and with 241 if it needs too much memory.
  */
 export async function selectSmallTrace(
   client: ClickHouseClient,
@@ -116,9 +119,8 @@ export async function selectSmallTrace(
     SELECT ${COLUMNS}, ${SPAN_DIGEST} AS digest FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id
     LIMIT {limit: UInt32} FORMAT JSONEachRow`
   const params = { ...key, limit: maxRows + 1 }
-  const rows = sizedRows<DigestedRow>(
-    await selectBytes(client, { query, params, signal, settings: detailsSettings(resultBytes), trace: key }),
-  )
+  const settings = { ...detailsSettings(resultBytes), max_threads: 1, max_memory_usage: String(SMALL_TRACE_MEMORY) }
+  const rows = sizedRows<DigestedRow>(await selectBytes(client, { query, params, signal, settings, trace: key }))
   if (rows.length > maxRows) return undefined
   // Setting a key again keeps its place, which is that of the row that starts first.
   const shown = new Map<string, SizedSpanRow<DigestedRow>>()

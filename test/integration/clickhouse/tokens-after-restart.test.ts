@@ -12,7 +12,7 @@ const COMMON = {
   ...{ workspace_id: 'ws_1', surface_id: 'srf_1', received_at: NOW_MS, service_name: 'shop', session_id: 'session-1' },
   ...{ trace_id: 't'.repeat(16), span_id: 's'.repeat(8) },
 }
-/** A row of each table that has views. */
+/** A row of each table whose views count. */
 const ROWS = {
   spans: { ...COMMON, name: 'GET /', start_time_unix_nano: `${NOW_MS}000000` },
   exceptions: {

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
-import { deleteSessionRows } from '../../../../clickhouse/queries/sessions/delete-session-rows.ts'
-import { SESSION_TABLES } from '../../../../clickhouse/queries/sessions/session-key.ts'
+import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
+import { OF_SESSION, SESSION_TABLES } from '../../../../clickhouse/queries/sessions/session-key.ts'
 import { type Answer, call, putWorkspace, signToken } from '../../../support/services/api.ts'
 import { at, insertRows, type SessionOwner } from '../../../support/workspaces/session-rows.ts'
 
@@ -51,7 +51,10 @@ export async function eraseSession(
   { workspaceId }: Pick<Reader, 'workspaceId'>,
   sessionId: string,
 ): Promise<void> {
-  for (const table of SESSION_TABLES) {
-    await deleteSessionRows(client, table, { workspaceId, sessionId }, AbortSignal.timeout(30_000))
+  const deps = { clickhouse: client, markDeletion: async () => {} }
+  for (const { table, isSource } of SESSION_TABLES) {
+    const params = { workspaceId, sessionId }
+    const deletion = { table, where: OF_SESSION, params, isSource, reason: 'erased', id: sessionId } as const
+    await deleteCountedRows(deps, deletion, AbortSignal.timeout(30_000))
   }
 }

@@ -6,7 +6,7 @@ import { assessCompleteness } from '../../../../api/traces/completeness/assess-c
 import { beginEvidence } from '../../../../api/traces/completeness/load-evidence.ts'
 import { connectTraceQueues } from '../../../../api/traces/completeness/trace-queues.ts'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
-import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
+import { type DeletionDeps, deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { markDeletion } from '../../../../shared/queue/latest-deletion.ts'
 import { onOneServer } from '../../../../shared/queue/partitions/connections.ts'
 import { insertSpans } from '../../../support/services/api.ts'
@@ -101,6 +101,62 @@ describe('losses of a trace', () => {
     expect(assessCompleteness(later, await loadEvidence(later.arrivals)).completeness).toMatchObject(
       isUncertain('erased'),
     )
+  })
+
+  it('are counted, then marked, then deleted, and stay if they cannot be marked', async () => {
+    const { workspaceId, traceId } = await withSpan()
+    const total = async (query: string) => {
+      const result = await client.query({ query, query_params: { workspaceId }, format: 'JSONEachRow' })
+      return Number((await result.json<{ n: string }>())[0]?.n)
+    }
+    const rows = () => total('SELECT count() AS n FROM spans WHERE workspace_id = {workspaceId: String}')
+    const counted = () => total('SELECT sum(rows) AS n FROM deleted_rows WHERE workspace_id = {workspaceId: String}')
+    const seen: number[][] = []
+    const markDeletion = async () => {
+      seen.push([await counted(), await rows()])
+      if (seen.length === 1) throw new Error('Redis is unavailable')
+    }
+    const key = { where: 'workspace_id = {workspaceId: String} AND lower(hex(trace_id)) = {traceId: String}' }
+    const deletion = {
+      ...key,
+      params: { workspaceId, traceId },
+      table: 'spans',
+      isSource: true,
+      reason: 'erased',
+      id: 'a',
+    } as const
+    const run = () => deleteCountedRows({ clickhouse: client, markDeletion }, deletion, AbortSignal.timeout(30_000))
+    await expect(run()).rejects.toThrow('Redis is unavailable')
+    expect(await rows()).toBe(1)
+    expect(await run()).toBe(1)
+    expect(seen).toEqual([
+      [1, 1],
+      [1, 1],
+    ])
+    expect(await rows()).toBe(0)
+  })
+
+  it('are rows that arrive while others are deleted, only in hours that are counted', async () => {
+    const { workspaceId, traceId, stored, receivedAt, completeness } = await withSpan()
+    const other = { ...stored, traceId: 'f'.repeat(32), receivedAt: receivedAt - 5 * HOUR_MS, name: 'leaf' }
+    await insertSpans(client, [{ ...other, spanId: hex(8) }])
+    // Arrives when those of the other hour are counted, in an hour of its own.
+    const late = { ...stored, spanId: hex(9), parentSpanId: hex(1), name: 'leaf' }
+    const markDeletion = () => insertSpans(client, [late])
+    const where = "workspace_id = {workspaceId: String} AND name = 'leaf'"
+    const deletion = {
+      where,
+      params: { workspaceId },
+      table: 'spans',
+      isSource: true,
+      reason: 'erased',
+      id: traceId,
+    } as const
+    const run = (deps: DeletionDeps) => deleteCountedRows(deps, deletion, AbortSignal.timeout(30_000))
+    expect(await run({ clickhouse: client, markDeletion })).toBe(1)
+    expect(await completeness()).toMatchObject({ ...isComplete, spanCount: 2 })
+    expect(await run(deletionDeps)).toBe(1)
+    expect(await completeness()).toMatchObject({ ...isUncertain('erased'), spanCount: 1 })
   })
 
   it('are no spans that were deleted at another time, or of another workspace', async () => {

@@ -20,6 +20,16 @@ async function readTraces(path: string, parameters: Record<string, string> = {})
   return jaegerTracesSchema.parse(body).data
 }
 
+interface SizedTrace {
+  readonly spans: number
+  /** How often each span was received. */
+  readonly copies: number
+  /** Bytes of a text of each span. */
+  readonly bytes: number
+  /** Whether it is larger than a response. */
+  readonly cut?: boolean
+}
+
 describe('the interface of Jaeger', () => {
   it('returns a trace with its spans, references and processes', async () => {
     const traceId = nextTraceId()
@@ -82,6 +92,29 @@ describe('the interface of Jaeger', () => {
     expect(names[0]?.slice(0, 2)).toEqual(['first', `span ${id(2)}`])
     expect(names[1]).toEqual(names[0])
     expect(names[2]).toEqual(names[0])
+  })
+
+  it.each([
+    ['500 rows', { spans: 500, copies: 1, bytes: 10 }],
+    ['501 rows', { spans: 501, copies: 1, bytes: 10 }],
+    ['600 rows of 300 spans', { spans: 300, copies: 2, bytes: 10 }],
+    ['more bytes than one query may return', { spans: 300, copies: 1, bytes: 20_000 }],
+    ['spans of one start that need much memory to be ordered', { spans: 2_000, copies: 1, bytes: 100_000, cut: true }],
+  ])('returns a trace of %s by its id', async (_, { spans, copies, bytes, cut = false }: SizedTrace) => {
+    const traceId = nextTraceId()
+    const message = 'x'.repeat(bytes)
+    const rows = Array.from({ length: spans }, (_, i) => ({
+      traceId,
+      ...child(i + 1, i && 1, 0),
+      statusMessage: message,
+    }))
+    for (let copy = 0; copy < copies; copy++) await insertSpans(client, rows)
+    const [trace] = await readTraces(`/traces/${traceId}`)
+    if (cut) expect(trace?.warnings).toHaveLength(1)
+    else expect(trace).toMatchObject({ warnings: null })
+    const found = new Set(trace?.spans.map(({ spanID }) => spanID))
+    expect(found.size).toBe(trace?.spans.length)
+    if (!cut) expect(found.size).toBe(spans)
   })
 
   it('finds the traces of a service, with their spans', async () => {
