@@ -18,7 +18,7 @@ export interface FillOptions {
 }
 
 /**
- * Fills `span_loss_hours` with the hours of all stored losses. No view sees parts that are attached from a backup of before its views,
+ * Fills `span_loss_hours` with the hours of all stored losses. No view sees parts that are attached from a backup of before them,
  * and a trace of an hour that is missing here would be called complete. May be repeated: rows that are stored twice change nothing.
  */
 export async function fillLossHours(
