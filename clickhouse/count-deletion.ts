@@ -3,14 +3,12 @@ import { ADMITTED_QUEUES } from '../schemas/queues/names.ts'
 import { type ClickHouseClient, classifyClickHouseError } from './client.ts'
 import { selectRows } from './select.ts'
 
-/** Rows that are about to be deleted on purpose. */
+/** Rows that are about to be purged. */
 export interface Deletion {
   readonly table: string
   /** Condition on the rows, which carries the workspace. */
   readonly where: string
   readonly params: Readonly<Record<string, unknown>>
-  /** Why they go: a session or person is erased, or dead letters are purged. */
-  readonly reason: 'erased' | 'purged'
 }
 
 const LOGGED_QUEUES = [...ADMITTED_QUEUES, 'replay-chunks'].map(queue => `'${queue}'`).join(', ')
@@ -25,7 +23,7 @@ export const LOGGED_LETTERS = `attempt = 0 AND queue IN (${LOGGED_QUEUES})`
  */
 export async function countDeletion(
   client: ClickHouseClient,
-  { table, where, params, reason }: Deletion,
+  { table, where, params }: Deletion,
   signal: AbortSignal,
 ): Promise<void> {
   const query = `SELECT count() AS total FROM ${table} WHERE ${where}`
@@ -36,7 +34,7 @@ export async function countDeletion(
     await client.command({
       query: `
         INSERT INTO deleted_rows (workspace_id, surface_id, received_hour, table_name, reason, rows)
-        SELECT workspace_id, surface_id, toStartOfHour(received_at) AS hour, '${table}', '${reason}', count()
+        SELECT workspace_id, surface_id, toStartOfHour(received_at) AS hour, '${table}', 'purged', count()
         FROM ${table} WHERE ${where} GROUP BY workspace_id, surface_id, hour ORDER BY ALL`,
       query_params: params,
       use_multipart_params: true,
@@ -44,7 +42,7 @@ export async function countDeletion(
         // A client that only reads forbids it by this setting.
         readonly: '0',
         insert_deduplicate: 1,
-        insert_deduplication_token: `${reason}:${table}:${id}:${found.total}`,
+        insert_deduplication_token: `purged:${table}:${id}:${found.total}`,
         max_partitions_per_insert_block: '0',
         wait_end_of_query: 1,
       },

@@ -19,7 +19,7 @@ import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
 import type { Batch, BatchSource } from './batch.ts'
 import { BlockInserter, type BlockInserterDeps, partIdOf, RefusedBatchError } from './block-inserter.ts'
 import { formBatch } from './form-batch.ts'
-import { divideBatch, type FenceInsert, findLanded } from './outcome/divide-batch.ts'
+import { divideBatch, type FenceInsert, findLanded, type Landed } from './outcome/divide-batch.ts'
 import { NO_ROWS, type RowBatch, type TableBlock } from './row-batch.ts'
 import type { InsertSlot } from './schedule/insert-slot.ts'
 
@@ -122,8 +122,7 @@ export class BatchStorer {
     rows.reset()
     const again = await formBatch(this.#deps, named, rows, { id: named.fencedId, published: named.formed?.refused })
     if (!again.ok) return false
-    const wanting = again.batch.tables().filter(({ table }) => landed.tables.has(table))
-    await this.#completeViews(named, wanting, holders, slot)
+    await this.#completeViews(named, landedBlocks(again.batch, landed), holders, slot)
     return landed.isWhole ? this.#finish(named, again.batch, startedAt) : divideBatch(this.#deps, named, landed)
   }
 
@@ -159,8 +158,7 @@ export class BatchStorer {
       const options = { id: fenced.fencedId, published: formed.refused, refuseAll: reason }
       const again = await formBatch(this.#deps, fenced, NO_ROWS, options)
       if (!again.ok) return false
-      const wanting = again.batch.tables().filter(({ table }) => landed.tables.has(table))
-      await this.#completeViews(fenced, wanting, holders, undefined)
+      await this.#completeViews(fenced, landedBlocks(again.batch, landed), holders, undefined)
       return this.#finish(fenced, again.batch, performance.now())
     }
     // The letters of all requests name the same tables. If that is not true, the parts are processed on their own.
@@ -248,6 +246,11 @@ export class BatchStorer {
     await this.#inserter.insert(named, formed.batch.tables(), holders, undefined)
     return this.#finish(named, formed.batch, startedAt)
   }
+}
+
+/** Returns the blocks of the tables whose inserts have landed. */
+function landedBlocks(batch: Batch, { tables }: Landed): TableBlock[] {
+  return batch.tables().filter(({ table }) => tables.has(table))
 }
 
 function refusedByClickHouse(error: Error): Reason {

@@ -23,7 +23,7 @@ async function deleteOnShard(
 ): Promise<void> {
   const params = keyParams(workspaceId, keys)
   const where = `${HAS_KEY} AND ${LOGGED_LETTERS}`
-  await countDeletion(client, { table: 'dead_letters', where, params, reason: 'purged' }, signal)
+  await countDeletion(client, { table: 'dead_letters', where, params }, signal)
   try {
     await client.command({
       query: `DELETE FROM dead_letters WHERE ${HAS_KEY}`,

@@ -24,18 +24,14 @@ export const SESSION_TABLES = [
   { table: 'session_heartbeats', isSource: true },
   { table: 'replay_chunks', isSource: true },
 ] as const
-/**
- * The same in the order in which a person is erased. Identities go last, because they lead to the sessions.
- */
-export const ERASED_TABLES = [
-  { table: 'spans', isSource: true },
-  { table: 'logs', isSource: true },
-  { table: 'exceptions', isSource: true },
-  { table: 'session_traces', isSource: false },
-  { table: 'session_findings', isSource: false },
-  { table: 'session_heartbeats', isSource: true },
-  { table: 'replay_chunks', isSource: true },
-  { table: 'session_identities', isSource: true },
-] as const
+
 /** One of SESSION_TABLES. */
 export type SessionTable = (typeof SESSION_TABLES)[number]
+
+const isIdentities = ({ table }: SessionTable) => table === 'session_identities'
+
+/** The same in the order in which a person is erased. Identities go last, because they lead to the sessions. */
+export const ERASED_TABLES: readonly SessionTable[] = [
+  ...SESSION_TABLES.filter(table => !isIdentities(table)),
+  ...SESSION_TABLES.filter(isIdentities),
+]
