@@ -42,7 +42,7 @@ export interface ConnectedApi {
 const REDIS_TIMEOUT_MS = 1_000
 /**
  * Everything that callers share. One workspace alone can hold half of each, because an owner may hold at most as much as is
- * still free. Together with the limits of a read they bound the memory of the process (docs/contract.md#read-shares).
+ * still free. Together with the limits of a read they bound the memory of the process (docs/api/backpressure.md#read-shares).
  */
 const SHARES = {
   /** Requests in progress, with up to six queries each, and requests that wait for one of them to finish. */

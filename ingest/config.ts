@@ -48,7 +48,7 @@ export const ingestConfigSchema = z.object({
   COMMIT_MAX_FRAMES: z.coerce.number().int().min(1).max(MAX_RECEIPTS).default(512),
   /** How long Redis may take to confirm a write. After it, requests get INGEST_INFRA_UNAVAILABLE. */
   COMMIT_TIMEOUT_MS: count(800),
-  /** Display names, separated by commas (docs/contract.md#identify). */
+  /** Display names, separated by commas (docs/api/sessions.md#identify). */
   IDENTITY_PROVIDERS: identityProvidersSchema,
   /** The endpoint in presigned addresses, where clients reach the object store by another name than the service. */
   S3_PUBLIC_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),

@@ -45,7 +45,7 @@ export interface ReplayLettersDeps {
 }
 
 /**
- * Why a letter is not replayed (docs/contract.md#replay-letters).
+ * Why a letter is not replayed (docs/api/dead-letters.md#replay-letters).
  *
  * - replaying: it waits for a worker
  * - replayed: it is stored

@@ -18,7 +18,7 @@ interface Deps {
 }
 
 /**
- * Creates the check of credentials for every operation of the API (docs/contract.md#credentials). Keys, workspaces and
+ * Creates the check of credentials for every operation of the API (docs/api/credentials.md#credentials). Keys, workspaces and
  * members are read from the directory for each request, with two or three GETs of Redis. So a revoked key or a removed
  * permission takes effect with the next request.
  */
@@ -62,7 +62,7 @@ function presentedWorkspaceKey(authorization: string | undefined): string | unde
 
 /**
  * Looks up a workspace key. It grants those of its scopes that its creator has as permissions now
- * (docs/contract.md#credentials).
+ * (docs/api/credentials.md#credentials).
  */
 async function accessByKey({ directory, now }: Deps, key: string): Promise<BearerAccess> {
   if (!isWellFormedKey('workspace', key)) return refuseKey('malformed')

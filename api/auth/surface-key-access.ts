@@ -36,7 +36,10 @@ export function presentedSurfaceKey(head: RequestHead): PresentedSurfaceKey | un
   return text ? { kind: 'public', text } : undefined
 }
 
-/** Checks a key against its current record in the directory (docs/contract.md#credentials). Throws what the directory throws. */
+/**
+ * Checks a key against its current record in the directory (docs/api/credentials.md#credentials). Throws what the directory
+ * throws.
+ */
 export async function surfaceKeyAccess(
   { directory, now }: Deps,
   { kind, text }: PresentedSurfaceKey,

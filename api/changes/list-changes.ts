@@ -22,7 +22,7 @@ const CHANGES: Resource = {
   },
 }
 
-/** Returns the route that lists who has changed what in a workspace, newest first (docs/contract.md#changes). */
+/** Returns the route that lists who has changed what in a workspace, newest first (docs/api/workspaces.md#changes). */
 export function listChangesRoute(deps: Deps): Route {
   return guardedRoute(deps, listChanges, {
     resource: CHANGES,

@@ -23,9 +23,9 @@ export interface ConsoleSettings {
 }
 
 /**
- * Returns the routes of the console (docs/contract.md#console): its document under every path of `/console/`, the document in which
- * recordings are played, and their assets, whose names change with their content. Every file is read here once, so that no path of
- * a request reaches the file system.
+ * Returns the routes of the console (docs/operate/processes.md#console): its document under every path of `/console/`, the
+ * document in which recordings are played, and their assets, whose names change with their content. Every file is read here
+ * once, so that no path of a request reaches the file system.
  */
 export function createConsoleRoutes(
   settings: ConsoleSettings,

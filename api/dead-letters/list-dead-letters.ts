@@ -17,7 +17,7 @@ interface Deps extends GuardedRouteDeps {
   readonly letterClaims: Pick<LetterClaims, 'states'>
 }
 
-/** Returns the route that lists dead letters (docs/contract.md#replay-letters). */
+/** Returns the route that lists dead letters (docs/api/dead-letters.md#replay-letters). */
 export function listDeadLettersRoute(deps: Deps): Route {
   return guardedRoute(deps, listDeadLetters, {
     resource: DEAD_LETTERS,

@@ -22,7 +22,7 @@ interface Deps extends CreationRouteDeps, RunStepDeps {
   readonly letterObjects: Pick<ObjectStore, 'head' | 'get' | 'put' | 'deleteMany'>
 }
 
-/** Returns the route that purges dead letters, one step a call (docs/contract.md#replay-letters). */
+/** Returns the route that purges dead letters, one step a call (docs/api/dead-letters.md#replay-letters). */
 export function purgeDeadLettersRoute(deps: Deps): Route {
   const { clickhouse, letterClaims: claims, now, letterObjects: objects } = deps
   return creationRoute(deps, purgeDeadLetters, {

@@ -27,7 +27,7 @@ interface Body {
   readonly bytes: Readable | Buffer
 }
 
-/** Returns the route that streams the body of a dead letter as it was sent (docs/contract.md#replay-letters). */
+/** Returns the route that streams the body of a dead letter as it was sent (docs/api/dead-letters.md#replay-letters). */
 export function readDeadLetterBodyRoute(deps: Deps): Route {
   const { objects } = deps
   return guardedRoute(deps, readDeadLetterBody, {

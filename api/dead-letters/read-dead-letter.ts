@@ -16,7 +16,7 @@ interface Deps extends GuardedRouteDeps, LoadLetterDeps {
   readonly objects: Pick<ObjectStore, 'getStream'>
 }
 
-/** Returns the route that reads a dead letter without its body (docs/contract.md#replay-letters). */
+/** Returns the route that reads a dead letter without its body (docs/api/dead-letters.md#replay-letters). */
 export function readDeadLetterRoute(deps: Deps): Route {
   return guardedRoute(deps, readDeadLetter, {
     resource: DEAD_LETTERS,

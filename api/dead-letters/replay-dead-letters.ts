@@ -28,7 +28,7 @@ const NO_ROOM: Problem = {
   retryAfterSeconds: 1,
 }
 
-/** Returns the route that replays dead letters, one step a call (docs/contract.md#replay-letters). */
+/** Returns the route that replays dead letters, one step a call (docs/api/dead-letters.md#replay-letters). */
 export function replayDeadLettersRoute(deps: Deps): Route {
   const { clickhouse, letterClaims: claims, now, objects, replayJobs: jobs } = deps
   return creationRoute(deps, replayDeadLetters, {

@@ -9,7 +9,7 @@ import { readCursor, selectionOf } from './selection.ts'
 
 /** Dependencies of every step of a replay or a purge. */
 export interface RunStepDeps {
-  /** Bounds how many steps are in memory at once (docs/contract.md#read-shares). */
+  /** Bounds how many steps are in memory at once (docs/api/backpressure.md#read-shares). */
   readonly letterSteps: Pick<FairSlots, 'acquire'>
   readonly queryTimeoutMs: number
 }

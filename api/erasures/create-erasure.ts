@@ -17,7 +17,7 @@ interface Deps extends CreationRouteDeps {
 
 const TOO_MANY = `the workspace has ${ACTIVE_ERASURES_MAX} erasures in progress, which is the maximum: send it again when one is done`
 
-/** Returns the route that erases a person or a session (docs/contract.md#erasures). */
+/** Returns the route that erases a person or a session (docs/api/retention.md#erasures). */
 export function createErasureRoute(deps: Deps): Route {
   return creationRoute(deps, createErasure, {
     resource: ERASURE,

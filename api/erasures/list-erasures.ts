@@ -13,7 +13,7 @@ interface Deps extends GuardedRouteDeps {
   readonly directory: Pick<Directory, 'erasures'>
 }
 
-/** Returns the route that lists the erasures of a workspace, newest first (docs/contract.md#erasures). */
+/** Returns the route that lists the erasures of a workspace, newest first (docs/api/retention.md#erasures). */
 export function listErasuresRoute(deps: Deps): Route {
   return guardedRoute(deps, listErasures, {
     resource: ERASURE,

@@ -12,7 +12,7 @@ export const ERASURE: Resource = {
   },
 }
 
-/** Presents an erasure without its subject (docs/contract.md#erasures). */
+/** Presents an erasure without its subject (docs/api/retention.md#erasures). */
 export function presentErasure(erasure: Erasure): ShownErasure {
   const { id, kind, subjectHash, state, failure, createdAt, createdBy, completedAt } = erasure
   const { sessions, rows, objects, objectBytes } = erasure

@@ -12,7 +12,7 @@ interface Deps extends GuardedRouteDeps {
   readonly directory: Pick<Directory, 'erasure'>
 }
 
-/** Returns the route that reads an erasure and its receipt (docs/contract.md#erasures). */
+/** Returns the route that reads an erasure and its receipt (docs/api/retention.md#erasures). */
 export function readErasureRoute(deps: Deps): Route {
   return guardedRoute(deps, readErasure, {
     resource: ERASURE,

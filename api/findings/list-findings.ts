@@ -31,7 +31,7 @@ interface Deps extends GuardedRouteDeps, ChooseDeps {
   readonly now: () => number
 }
 
-/** Returns the route that lists the findings of a workspace, by the latest arrival first (docs/contract.md#findings). */
+/** Returns the route that lists the findings of a workspace, by the latest arrival first (docs/api/findings.md#findings). */
 export function listFindingsRoute(deps: Deps): Route {
   return guardedRoute(deps, listFindings, {
     resource: FINDINGS,

@@ -15,7 +15,7 @@ import { loadStandings, type StandingDeps } from './work/load-standings.ts'
 
 interface Deps extends GuardedRouteDeps, StandingDeps {}
 
-/** Returns the route that reads one finding: its stack, and when and where it occurred (docs/contract.md#findings). */
+/** Returns the route that reads one finding: its stack, and when and where it occurred (docs/api/findings.md#findings). */
 export function readFindingRoute(deps: Deps): Route {
   return guardedRoute(deps, readFinding, {
     resource: FINDINGS,

@@ -7,7 +7,7 @@ import { problemReply } from '../../shared/http/route.ts'
 
 /**
  * Resources that all callers of the process share, so that no workspace takes them from the others
- * (docs/contract.md#read-shares).
+ * (docs/api/backpressure.md#read-shares).
  */
 export interface ReadShares {
   /** Requests in progress. */

@@ -3,7 +3,7 @@ import type { Directory } from '../../shared/directory/directory.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import { queryDirectory } from './query-directory.ts'
 
-/** Time until a changed retention applies to reads (docs/contract.md#retention). */
+/** Time until a changed retention applies to reads (docs/api/retention.md#retention). */
 const LIFETIME_MS = 10_000
 const WORKSPACES_MAX = 10_000
 

@@ -9,7 +9,7 @@ import { decodeLogCursor, encodeLogCursor } from './log-cursor.ts'
 import { filterOf, LOGS, type LogSearchDeps, runSearch, searchedTime } from './log-search.ts'
 import { presentLog } from './present-log.ts'
 
-/** Returns the route that lists the log records of a workspace, the newest first (docs/contract.md#logs). */
+/** Returns the route that lists the log records of a workspace, the newest first (docs/api/logs.md#logs). */
 export function listLogsRoute(deps: LogSearchDeps): Route {
   return guardedRoute(deps, listLogs, {
     resource: LOGS,

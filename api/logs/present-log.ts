@@ -5,7 +5,7 @@ import { presentAttributes, presentScope } from '../http/present-attributes.ts'
 
 const ABSENT_ID = /^0+$/
 
-/** Returns a log record as a response shows it (docs/contract.md#logs). */
+/** Returns a log record as a response shows it (docs/api/logs.md#logs). */
 export function presentLog(row: LogRow, isCut: boolean): LogRecord {
   return {
     timestamp: rfc3339FromUnixNano(BigInt(row.nanos)),

@@ -11,7 +11,7 @@ import type { Outcome } from '../http/outcome.ts'
 import { chooseSteps } from './choose-steps.ts'
 import { filterOf, LOGS, type LogSearchDeps, runSearch, searchedTime } from './log-search.ts'
 
-/** Returns the route that counts the log records of a workspace over time (docs/contract.md#logs). */
+/** Returns the route that counts the log records of a workspace over time (docs/api/logs.md#logs). */
 export function readLogHistogramRoute(deps: LogSearchDeps): Route {
   return guardedRoute(deps, readLogHistogram, {
     resource: LOGS,

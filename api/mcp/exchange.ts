@@ -16,8 +16,8 @@ const TOOL_NAME_MAX_CHARACTERS = 64
 const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json'], NO_SNIFF, NO_STORE]
 
 /**
- * Answers one message (docs/contract.md#mcp). Nothing outlives it: the server and its transport are made for the message, so that
- * any process answers the next one. The SDK is loaded with the first message, because it takes 27 MB and 0.3 s.
+ * Answers one message (docs/api/other-tools.md#mcp). Nothing outlives it: the server and its transport are made for the message,
+ * so that any process answers the next one. The SDK is loaded with the first message, because it takes 27 MB and 0.3 s.
  */
 export async function exchangeMessage(
   deps: CallDeps,

@@ -31,8 +31,8 @@ const FROM_A_PAGE: Problem = {
 }
 
 /**
- * Returns the route of the Model Context Protocol (docs/contract.md#mcp). The checks are those of a guarded route with a body,
- * after that of the origin, which the protocol demands. Every refusal has the form of JSON-RPC.
+ * Returns the route of the Model Context Protocol (docs/api/other-tools.md#mcp). The checks are those of a guarded route with a
+ * body, after that of the origin, which the protocol demands. Every refusal has the form of JSON-RPC.
  */
 export function mcpRoute(deps: Deps): Route {
   const { authenticate, logger, queryTimeoutMs, shares } = deps

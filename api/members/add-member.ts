@@ -18,7 +18,7 @@ interface Deps extends CreationRouteDeps {
 
 type Refused = MemberFault | { readonly same: Member }
 
-/** Returns the route that adds a member by identity (docs/contract.md#members). */
+/** Returns the route that adds a member by identity (docs/api/workspaces.md#members). */
 export function addMemberRoute(deps: Deps): Route {
   return creationRoute(deps, addMember, {
     resource: MEMBER,

@@ -15,7 +15,7 @@ interface Deps extends CreationRouteDeps {
   readonly now: () => number
 }
 
-/** Returns the route that replaces the permissions of a member (docs/contract.md#members). */
+/** Returns the route that replaces the permissions of a member (docs/api/workspaces.md#members). */
 export function changeMemberRoute(deps: Deps): Route {
   return creationRoute(deps, changeMember, {
     resource: MEMBER,

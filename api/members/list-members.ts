@@ -18,8 +18,8 @@ interface Deps extends GuardedRouteDeps {
 const cursorSchema = z.tuple([z.string().max(20)])
 
 /**
- * Returns the route that lists members (docs/contract.md#members). They are ordered by a digest of their ids, because a cursor has
- * no room for an id, and must not get lost with the member at which a page ends.
+ * Returns the route that lists members (docs/api/workspaces.md#members). They are ordered by a digest of their ids, because a
+ * cursor has no room for an id, and must not get lost with the member at which a page ends.
  */
 export function listMembersRoute(deps: Deps): Route {
   return guardedRoute(deps, listMembers, {

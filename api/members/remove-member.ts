@@ -14,7 +14,7 @@ interface Deps extends GuardedRouteDeps {
   readonly now: () => number
 }
 
-/** Returns the route that removes a member (docs/contract.md#members). */
+/** Returns the route that removes a member (docs/api/workspaces.md#members). */
 export function removeMemberRoute(deps: Deps): Route {
   return guardedRoute(deps, removeMember, {
     resource: MEMBER,

@@ -35,7 +35,7 @@ const cursorSchema = z
   ])
   .transform(([list, from, to, nameStart, nameHash]) => ({ list, range: { from, to }, last: { nameStart, nameHash } }))
 
-/** Returns the route that lists the metrics of a workspace by name (docs/contract.md#metrics). */
+/** Returns the route that lists the metrics of a workspace by name (docs/api/metrics.md#metrics). */
 export function listMetricsRoute(deps: Deps): Route {
   const { clickhouse } = deps
   return guardedRoute(deps, listMetrics, {

@@ -23,7 +23,7 @@ interface Deps extends GuardedRouteDeps {
   readonly now: () => number
 }
 
-/** Returns the route that reads series of a metric (docs/contract.md#metric-series). */
+/** Returns the route that reads series of a metric (docs/api/metrics.md#metric-series). */
 export function readMetricSeriesRoute(deps: Deps): Route {
   return guardedRoute(deps, readMetricSeries, {
     resource: METRICS,

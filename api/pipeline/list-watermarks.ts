@@ -30,7 +30,7 @@ export const WATERMARKS: Resource = {
   unavailable,
 }
 
-/** Returns the route that lists the watermarks of the surfaces of a workspace (docs/contract.md#watermarks). */
+/** Returns the route that lists the watermarks of the surfaces of a workspace (docs/api/receipts.md#watermarks). */
 export function listWatermarksRoute(deps: Deps): Route {
   return guardedRoute(deps, listWatermarks, {
     resource: WATERMARKS,

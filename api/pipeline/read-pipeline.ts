@@ -59,7 +59,7 @@ const STORE_SHARE = 0.6
 const UNAVAILABLE = 'stored data cannot be read at the moment: read again after some seconds'
 const UNCOUNTABLE = 'too many surfaces have waited for too long: their requests are not counted'
 
-/** Returns the route that reads the pipeline of a workspace (docs/contract.md#pipeline). */
+/** Returns the route that reads the pipeline of a workspace (docs/api/receipts.md#pipeline). */
 export function readPipelineRoute(deps: Deps): Route {
   return guardedRoute(deps, readPipeline, {
     resource: PIPELINE,

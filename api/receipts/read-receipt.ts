@@ -46,7 +46,7 @@ const GUARD: Guard = {
 }
 
 /**
- * Returns the route that reads the result of an accepted request (docs/contract.md#receipts). A key reads the receipts of its
+ * Returns the route that reads the result of an accepted request (docs/api/receipts.md#receipts). A key reads the receipts of its
  * surface, a token those of its workspace. All other receipts look as if they did not exist. CORS is allowed, because a page
  * may read with the public key with which it has sent.
  */

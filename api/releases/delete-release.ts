@@ -16,7 +16,7 @@ interface Deps extends GuardedRouteDeps, DeleteReleaseDeps {
 
 /**
  * Returns the route that deletes a release and its uploads. Its maps stay in the object store as long as anything
- * uses them (docs/contract.md#unused-maps).
+ * uses them (docs/api/releases.md#unused-maps).
  */
 export function deleteReleaseRoute(deps: Deps): Route {
   return guardedRoute(deps, operation, {

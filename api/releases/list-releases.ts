@@ -20,7 +20,7 @@ const cursorSchema = z
   .tuple([z.number().int().min(0), releaseSlugSchema])
   .transform(([createdAtMs, slug]) => ({ createdAtMs, slug }))
 
-/** Returns the route that lists the releases of a workspace, newest first by registration (docs/contract.md#releases). */
+/** Returns the route that lists the releases of a workspace, newest first by registration (docs/api/releases.md#releases). */
 export function listReleasesRoute(deps: Deps): Route {
   return guardedRoute(deps, listReleases, {
     resource: RELEASES,

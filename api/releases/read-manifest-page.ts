@@ -9,8 +9,8 @@ import { ElementCutter } from './element-cutter.ts'
 /** Size at which a page ends before its limit of files, because their paths are long. */
 const PAGE_LIMIT_BYTES = 8 * 1024 * 1024
 /**
- * Limit of one entry. Its texts have at most 3.5 KB (docs/contract.md#source-map-part, docs/contract.md#source-map-complete),
- * and six times as much if JSON escapes every character.
+ * Limit of one entry. Its texts have at most 3.5 KB (docs/api/releases.md#source-map-part,
+ * docs/api/releases.md#source-map-complete), and six times as much if JSON escapes every character.
  */
 const FILE_LIMIT_BYTES = 32 * 1024
 

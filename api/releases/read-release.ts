@@ -22,7 +22,7 @@ interface Deps extends GuardedRouteDeps {
 
 /**
  * Returns the route that reads one release: its counters, the share of its stack frames that could be resolved, its build
- * reports, and a page of its manifest (docs/contract.md#releases).
+ * reports, and a page of its manifest (docs/api/releases.md#releases).
  */
 export function readReleaseRoute(deps: Deps): Route {
   return guardedRoute(deps, readRelease, {

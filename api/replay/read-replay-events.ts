@@ -43,7 +43,7 @@ const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO
 
 /**
  * Returns the route that streams the events of a session's replay, or of a part of it, in the order of time, as JSON lines
- * (docs/contract.md#replay-events). If a store fails after the response has begun, the response is cut short.
+ * (docs/api/sessions.md#replay-events). If a store fails after the response has begun, the response is cut short.
  */
 export function readReplayEventsRoute(deps: Deps): Route {
   const { clickhouse, objects, replayShares } = deps

@@ -19,7 +19,7 @@ interface Deps extends GuardedRouteDeps {
 
 /**
  * Returns the route that lists the chunks of a session's replay in reading order, page by page, with the gaps of the replay
- * (docs/contract.md#sessions).
+ * (docs/api/sessions.md#sessions).
  */
 export function readReplayRoute(deps: Deps): Route {
   const { clickhouse } = deps

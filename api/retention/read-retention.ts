@@ -14,7 +14,7 @@ interface Deps extends GuardedRouteDeps {
   readonly retentionDays: number
 }
 
-/** Returns the route that reads how long data is kept (docs/contract.md#retention). */
+/** Returns the route that reads how long data is kept (docs/api/retention.md#retention). */
 export function readRetentionRoute(deps: Deps): Route {
   return guardedRoute(deps, readRetention, {
     resource: RETENTION,

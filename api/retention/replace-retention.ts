@@ -22,7 +22,7 @@ interface Deps extends CreationRouteDeps {
   readonly retentionDays: number
 }
 
-/** Returns the route that replaces how long data is kept (docs/contract.md#retention). */
+/** Returns the route that replaces how long data is kept (docs/api/retention.md#retention). */
 export function replaceRetentionRoute(deps: Deps): Route {
   const { directory, retentionDays } = deps
   return creationRoute(deps, replaceRetention, {

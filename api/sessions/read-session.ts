@@ -12,7 +12,10 @@ interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
 }
 
-/** Returns the route that reads one session: its identities, devices, traces, findings and replay (docs/contract.md#sessions). */
+/**
+ * Returns the route that reads one session: its identities, devices, traces, findings and replay
+ * (docs/api/sessions.md#sessions).
+ */
 export function readSessionRoute(deps: Deps): Route {
   return guardedRoute(deps, readSession, {
     resource: SESSIONS,

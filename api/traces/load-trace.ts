@@ -33,7 +33,7 @@ const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
 const STATUS_ERROR = 2
 
 /**
- * Loads a trace with at most `limit` spans and returns it as JSON (docs/contract.md#trace). Returns undefined if nothing of the
+ * Loads a trace with at most `limit` spans and returns it as JSON (docs/api/findings.md#trace). Returns undefined if nothing of the
  * trace is retained, or if the finding did not occur in it. Throws a TransientError if ClickHouse does not respond before the
  * signal fires.
  */

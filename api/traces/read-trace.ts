@@ -17,7 +17,7 @@ interface Deps extends GuardedRouteDeps {
   readonly largeTraces: Pick<FairSlots, 'run'>
 }
 
-/** Returns the route that reads every retained span of one trace of a finding (docs/contract.md#trace). */
+/** Returns the route that reads every retained span of one trace of a finding (docs/api/findings.md#trace). */
 export function readTraceRoute(deps: Deps): Route {
   return guardedRoute(deps, readTrace, {
     resource: FINDINGS,

@@ -61,7 +61,7 @@ export function textBytesOf(rows: SpanRows, row: number): number {
   return size
 }
 
-/** Returns the JSON of a trace (docs/contract.md#trace). `spans` is in the order of the response. */
+/** Returns the JSON of a trace (docs/api/findings.md#trace). `spans` is in the order of the response. */
 export function renderTrace(traceId: string, rows: SpanRows, spans: readonly ShownSpan[], totals: TraceTotals): Buffer {
   // Rows have their texts as they are; the writer grows where many characters are escaped.
   const meanRowBytes = Math.ceil(rows.bytes.length / Math.max(rows.rows.length, 1))

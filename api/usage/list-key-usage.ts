@@ -17,7 +17,7 @@ interface Deps extends GuardedRouteDeps {
 
 const cursorSchema = z.tuple([z.string().regex(/^key_[0-9a-z]{1,64}$/)])
 
-/** Returns the route that lists the requests of the public keys of a workspace on a day (docs/contract.md#usage). */
+/** Returns the route that lists the requests of the public keys of a workspace on a day (docs/api/workspaces.md#usage). */
 export function listKeyUsageRoute(deps: Deps): Route {
   return guardedRoute(deps, listKeyUsage, {
     resource: USAGE,

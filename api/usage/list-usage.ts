@@ -23,7 +23,7 @@ const cursorSchema = z
   .tuple([z.iso.date(), z.string().max(200), z.string().max(64)])
   .transform(([day, surfaceId, signal]) => ({ day, surfaceId, signal }))
 
-/** Returns the route that lists what the surfaces of a workspace have sent by day (docs/contract.md#usage). */
+/** Returns the route that lists what the surfaces of a workspace have sent by day (docs/api/workspaces.md#usage). */
 export function listUsageRoute(deps: Deps): Route {
   return guardedRoute(deps, listUsage, {
     resource: USAGE,

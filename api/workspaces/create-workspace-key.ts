@@ -33,7 +33,7 @@ const TOO_MANY_KEYS = invalid(
 
 /**
  * Returns the route that creates an API key of a workspace. Within 24 h the same request gets the same response again
- * (docs/contract.md#create-key).
+ * (docs/api/workspaces.md#create-key).
  */
 export function createWorkspaceKeyRoute(deps: Deps): Route {
   return creationRoute(deps, createWorkspaceKey, {

@@ -14,7 +14,10 @@ interface Deps extends GuardedRouteDeps {
   readonly directory: Pick<Directory, 'workspaceKeys'>
 }
 
-/** Returns the route that lists the API keys of a workspace without their secrets, newest first (docs/contract.md#list-keys). */
+/**
+ * Returns the route that lists the API keys of a workspace without their secrets, newest first
+ * (docs/api/workspaces.md#list-keys).
+ */
 export function listWorkspaceKeysRoute(deps: Deps): Route {
   return guardedRoute(deps, listWorkspaceKeys, {
     resource: WORKSPACE,

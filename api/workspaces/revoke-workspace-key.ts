@@ -15,7 +15,7 @@ interface Deps extends GuardedRouteDeps {
 
 /**
  * Returns the route that revokes an API key of a workspace for good, whichever member created it. Repeated requests return
- * the same (docs/contract.md#revoke-key).
+ * the same (docs/api/workspaces.md#revoke-key).
  */
 export function revokeWorkspaceKeyRoute(deps: Deps): Route {
   return guardedRoute(deps, revokeWorkspaceKey, {

@@ -24,7 +24,7 @@ interface Deps extends CreationRouteDeps {
 
 const NO_ORIGINS = invalid('allowedOrigins must be left out: a secret key has none, because no page may use it')
 
-/** Returns the route that changes the quotas and the allowed origins of a key of a surface (docs/contract.md#quotas). */
+/** Returns the route that changes the quotas and the allowed origins of a key of a surface (docs/api/credentials.md#quotas). */
 export function updateSurfaceKeyRoute(deps: Deps): Route {
   const { directory } = deps
   return creationRoute(deps, updateSurfaceKey, {

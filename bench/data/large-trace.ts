@@ -2,7 +2,7 @@ import type { LocalSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
 import { pollUntil } from '../support/poll-until.ts'
 
-/** A stored trace, and the request that reads it (docs/contract.md#trace). */
+/** A stored trace, and the request that reads it (docs/api/findings.md#trace). */
 export interface LargeTrace {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

@@ -21,7 +21,7 @@ export interface TraceTarget {
 export interface TraceReader {
   /** Pid of the API. */
   readonly pid: number
-  /** Reads a trace (docs/contract.md#trace) and returns the body. Throws unless the status is 200. */
+  /** Reads a trace (docs/api/findings.md#trace) and returns the body. Throws unless the status is 200. */
   read(target: TraceTarget): Promise<string>
   /** Reads a trace and returns the bytes of the body, which cost this process next to nothing (body-counter.ts). */
   receive(target: TraceTarget): Promise<number>

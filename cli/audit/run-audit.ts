@@ -47,7 +47,7 @@ const HOUR_S = 3_600
 const DAY_S = 24 * HOUR_S
 /**
  * An hour is judged when everything accepted until this long after its end is settled: a request is accepted within 17 s of
- * its arrival, and the clocks of edges differ a little (docs/contract.md#watermarks).
+ * its arrival, and the clocks of edges differ a little (docs/api/receipts.md#watermarks).
  */
 const SETTLING_S = 120
 const OBJECTS_PER_READ = 10_000
@@ -56,8 +56,8 @@ const QUERY_TIMEOUT_MS = 600_000
 
 /**
  * Compares what edges, Redis, the log of the batches, tables and objects state about each surface and hour of arrival
- * (docs/contract.md#audit). Works day by day, as tables are partitioned. A difference counts if its hour is settled and a second
- * reading shows it too, so that work in progress is never one. Throws a TransientError if ClickHouse does not answer a query
+ * (docs/api/receipts.md#audit). Works day by day, as tables are partitioned. A difference counts if its hour is settled and a
+ * second reading shows it too, so that work in progress is never one. Throws a TransientError if ClickHouse does not answer a query
  * in time.
  */
 export async function runAudit(

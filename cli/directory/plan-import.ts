@@ -154,7 +154,7 @@ async function planRelease(redis: Redis, release: Release): Promise<Plan> {
 }
 
 /**
- * An earlier completion never replaces a later one (docs/contract.md#source-map-complete): its object is deleted soon
+ * An earlier completion never replaces a later one (docs/api/releases.md#source-map-complete): its object is deleted soon
  * after.
  */
 async function planManifest(redis: Redis, { workspaceId, releaseSlug, ...pointer }: ManifestLine): Promise<Plan> {

@@ -13,7 +13,7 @@ import { BuildFailure } from './build-failure.ts'
 import { type HttpAnswer, type HttpClient, problemCode, type RequestBody } from './http-client.ts'
 
 /**
- * The service's operations for builds (docs/contract.md#register-release, #sign, #source-map-part,
+ * The service's operations for builds (docs/api/releases.md#register-release, #sign, #source-map-part,
  * #source-map-complete, #build-report). Every method throws a BuildFailure if the service refuses the request.
  */
 export interface BuildApi {

@@ -66,7 +66,7 @@ export interface UploadedFile {
 type Phase = 'preflight' | 'discover' | 'createRelease' | 'upload' | 'cleanup'
 
 /**
- * Duration of each phase of an upload and of the whole upload, in whole milliseconds (docs/contract.md#build-report).
+ * Duration of each phase of an upload and of the whole upload, in whole milliseconds (docs/api/releases.md#build-report).
  */
 export type Timings = Readonly<Record<Phase | 'total', number>>
 

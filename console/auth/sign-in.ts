@@ -40,7 +40,7 @@ export function tokenOfPage(): string | undefined {
   return accessToken
 }
 
-/** Returns the workspace that the token names, which is a JWT of the API (docs/contract.md#credentials), if it names one. */
+/** Returns the workspace that the token names, which is a JWT of the API (docs/api/credentials.md#credentials), if it names one. */
 export function workspaceOfPage(): string | undefined {
   try {
     const [, payload = ''] = accessToken?.split('.') ?? []

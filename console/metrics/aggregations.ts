@@ -26,7 +26,7 @@ const QUANTILES: readonly Choice[] = [
   ['p99', 'p99'],
 ]
 
-/** Returns the aggregations that fit a kind of points (docs/contract.md#metric-series), its default first. */
+/** Returns the aggregations that fit a kind of points (docs/api/metrics.md#metric-series), its default first. */
 export function aggregationsOf({ type, temporality, isMonotonic }: MetricKind): readonly Choice[] {
   if (type === 'histogram') return [...OF_OBSERVATIONS, ...QUANTILES]
   if (type === 'exponential_histogram' || type === 'summary') return OF_OBSERVATIONS

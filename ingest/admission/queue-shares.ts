@@ -260,8 +260,8 @@ export class QueueShares {
 
   /**
    * Returns the time until the surface is accepted again at the current rates, with up to half more at random, so that the
-   * clients of a surface do not return together (docs/contract.md#backpressure). The share grows as the queue drains. It is at
-   * most twice as long as the backlog has lasted: rates that were measured for less time state nothing about more. Rounded to
+   * clients of a surface do not return together (docs/api/backpressure.md#backpressure). The share grows as the queue drains. It
+   * is at most twice as long as the backlog has lasted: rates that were measured for less time state nothing about more. Rounded to
    * one of both neighbours at random: always up, a second became two, in which the workers had nothing to do.
    */
   #retryAfterSeconds(share: SurfaceShare): number {

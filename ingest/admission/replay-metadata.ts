@@ -1,6 +1,6 @@
 import { type ReplayMetadata, replayMetadataSchema } from '../../schemas/http/replay/schemas.ts'
 
-/** Why the metadata of an upload is absent or unusable. Such an upload is not kept (docs/contract.md#replay). */
+/** Why the metadata of an upload is absent or unusable. Such an upload is not kept (docs/api/sessions.md#replay). */
 export type MetadataFault = 'absent' | 'not_base64' | 'not_json_object' | 'invalid_fields'
 
 /** The metadata of an upload, or why there is none. */

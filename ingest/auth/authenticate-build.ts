@@ -32,7 +32,7 @@ export type BuildAuthentication =
 /** Checks secret keys. */
 export interface SecretKeyAuthenticator {
   /**
-   * Checks the key in the header `authorization` (docs/contract.md#credentials). Returns the outcome at once when the key
+   * Checks the key in the header `authorization` (docs/api/credentials.md#credentials). Returns the outcome at once when the key
    * is cached or malformed, else a promise.
    */
   authenticate(

@@ -37,7 +37,7 @@ export interface KeyAuthenticatorDeps extends KeyCacheDeps {
 /** Checks public keys. */
 export interface PublicKeyAuthenticator {
   /**
-   * Checks the key that a request presents (docs/contract.md#credentials). Returns the outcome at once when the key is
+   * Checks the key that a request presents (docs/api/credentials.md#credentials). Returns the outcome at once when the key is
    * cached or malformed, else a promise. A failed lookup is 503, never 401.
    */
   authenticate(

@@ -135,7 +135,7 @@ class QuotaLimits implements KeyLimits {
   }
 }
 
-/** The bound of Retry-After (docs/contract.md#backpressure). */
+/** The bound of Retry-After (docs/api/backpressure.md#backpressure). */
 const MAX_RETRY_AFTER_S = 60
 
 const ORIGIN_NOT_ALLOWED: Problem = {

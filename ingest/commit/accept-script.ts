@@ -27,7 +27,7 @@ end
  * frames, bytes, cost, n, then n triples of a surface, its cost and its requests. `source` is the key with the bytes: the
  * payload itself, or the key under which the pieces of a large payload arrived. All frames have arrived in one hour. `now` is
  * the time of the fence, by the clock of Redis. It is the score in `pending`, because watermarks rest on when a request was
- * accepted (docs/contract.md#watermarks).
+ * accepted (docs/api/receipts.md#watermarks).
  */
 const ACCEPT = `
 local now

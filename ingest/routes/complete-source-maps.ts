@@ -22,7 +22,7 @@ interface Deps extends ReleaseRouteDeps {
 /**
  * Gives the completion of a release its number in the order of acceptance, and replies with the verdict of the worker that
  * carries it out. The same request gets the same reply for 24 h, without new work, until another one follows
- * (docs/contract.md#source-map-complete).
+ * (docs/api/releases.md#source-map-complete).
  */
 export function completeSourceMapsRoute(deps: Deps): Route {
   return operationRoute(completeSourceMaps, {

@@ -45,7 +45,7 @@ const SUCCESS: Record<OtlpContentType, Reply> = {
   'application/json': { status: 200, headers: [['content-type', 'application/json']], body: '{}' },
 }
 
-/** Accepts OTLP exports without decoding them, and replies once they are on disk (docs/contract.md#drain). */
+/** Accepts OTLP exports without decoding them, and replies once they are on disk (docs/api/otlp.md#drain). */
 export function drainRoute(deps: Deps): Route {
   const signals = new Map<string, Taker<BodyType>>()
   for (const [signal, queue] of Object.entries(SIGNAL_QUEUES)) {

@@ -8,7 +8,7 @@ const BRACE = 0x7b
 
 /**
  * Returns the fault of an export that its first bytes show, or its framing if it is not compressed. Nothing is decompressed
- * or decoded here: workers find all other faults (docs/contract.md#drain).
+ * or decoded here: workers find all other faults (docs/api/otlp.md#drain).
  */
 export function formFault(isJson: boolean, encoding: ContentEncoding, body: Buffer): string | undefined {
   if (encoding !== 'identity') {

@@ -29,7 +29,7 @@ const TOO_MANY_RELEASES = invalid(
   `version must bring a workspace to at most ${RELEASES_MAX} releases: delete releases that are not used`,
 )
 
-/** Registers a release. The same surface and version get the same slug (docs/contract.md#register-release). */
+/** Registers a release. The same surface and version get the same slug (docs/api/releases.md#register-release). */
 export function registerReleaseRoute(deps: Deps): Route {
   return operationRoute(registerRelease, {
     renderProblem: buildProblem,

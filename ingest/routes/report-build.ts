@@ -19,7 +19,7 @@ interface Deps extends ReleaseRouteDeps {
 
 const SUCCESS = jsonReply({ ok: true })
 
-/** Records how a build's upload went and how long it took (docs/contract.md#build-report). */
+/** Records how a build's upload went and how long it took (docs/api/releases.md#build-report). */
 export function reportBuildRoute(deps: Deps): Route {
   return operationRoute(reportBuild, {
     renderProblem: buildProblem,

@@ -45,12 +45,12 @@ const MEDIA_TYPES = ['application/json', 'text/plain', undefined]
 
 const SUCCESS = jsonReply({ ok: true })
 
-/** Records that a device of a session is alive (docs/contract.md#heartbeat). */
+/** Records that a device of a session is alive (docs/api/sessions.md#heartbeat). */
 export function heartbeatRoute(deps: Deps): Route {
   return sessionRoute(deps, heartbeat, heartbeatSchema, body => ({ ok: true, event: { kind: 'heartbeat', ...body } }))
 }
 
-/** Records who the user of a session is (docs/contract.md#identify). */
+/** Records who the user of a session is (docs/api/sessions.md#identify). */
 export function identifySessionRoute(deps: Deps & { readonly identityProviders: readonly string[] }): Route {
   return sessionRoute(deps, identifySession, identifySessionSchema(deps.identityProviders), identifyEvent)
 }

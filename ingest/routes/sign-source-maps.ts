@@ -35,7 +35,7 @@ interface Deps extends ReleaseRouteDeps {
 
 /**
  * Declares source maps. The reply has an address to upload each map to, or states that its bytes are stored already
- * (docs/contract.md#sign).
+ * (docs/api/releases.md#sign).
  */
 export function signSourceMapsRoute(deps: Deps): Route {
   return operationRoute(signSourceMaps, {

@@ -65,7 +65,7 @@ function decide<F>(
   return withLimits(limits, limited ?? limitedHead(head), renderProblem, () => take(surface, facts))
 }
 
-/** Returns the key of a request. The header wins over the query (docs/contract.md#credentials). */
+/** Returns the key of a request. The header wins over the query (docs/api/credentials.md#credentials). */
 function presentedKey(head: RequestHead): string | undefined {
   return head.header('x-service-public-key') || head.query('public_key')
 }

@@ -40,7 +40,7 @@ interface UploadHead {
 }
 
 /**
- * Accepts a chunk of a session's recording (docs/contract.md#replay). Replies with the key that the chunk will have, once
+ * Accepts a chunk of a session's recording (docs/api/sessions.md#replay). Replies with the key that the chunk will have, once
  * the chunk is on disk in the queue. Does not decompress the chunk: the worker that stores it checks its content.
  */
 export function uploadReplayRoute(deps: Deps): Route {

@@ -49,7 +49,7 @@ interface UploadHead {
 
 /**
  * Accepts a part of a source map. The first bytes of a part stay: sent again they get the same reply, and other bytes are
- * a conflict (docs/contract.md#source-map-part).
+ * a conflict (docs/api/releases.md#source-map-part).
  */
 export function uploadSourceMapPartRoute(deps: Deps): Route {
   return operationRoute(uploadSourceMapPart, {

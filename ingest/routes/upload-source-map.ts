@@ -42,7 +42,7 @@ const ENQUEUED: Reply = { status: 200 }
 
 /**
  * Accepts a whole source map, and replies with the verdict of the worker that validates it
- * (docs/contract.md#source-map-single).
+ * (docs/api/releases.md#source-map-single).
  */
 export function uploadSourceMapRoute(deps: Deps): Route {
   return operationRoute(uploadSourceMap, {

@@ -9,7 +9,7 @@ export function limitedHead(head: RequestHead): LimitedHead {
 
 /**
  * Applies the limits of a key to a request: to its head before `decide` is called, and to its body once it is complete
- * (docs/contract.md#quotas). Only requests with a key that has limits get here.
+ * (docs/api/credentials.md#quotas). Only requests with a key that has limits get here.
  */
 export function withLimits(
   limits: KeyLimits,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Every problem by its code, with its HTTP status and the part of the service it names (docs/contract.md#problems). */
+/** Every problem by its code, with its HTTP status and the part of the service it names (docs/api/requests.md#problems). */
 export const PROBLEMS = {
   AUTH_MISSING: { status: 401, service: 'frontier-auth' },
   AUTH_PK_INVALID: { status: 401, service: 'frontier-auth' },
@@ -25,7 +25,7 @@ export const PROBLEMS = {
 /** Code of a problem. */
 export type ProblemCode = keyof typeof PROBLEMS
 
-/** Parts of the service that a problem may name (docs/contract.md#problems). */
+/** Parts of the service that a problem may name (docs/api/requests.md#problems). */
 export const PROBLEM_SERVICES = [
   'collector',
   'gateway',
@@ -42,7 +42,7 @@ export const PROBLEM_SERVICES = [
 /** Part of the service that a problem names. */
 export type ProblemService = (typeof PROBLEM_SERVICES)[number]
 
-/** Body of every problem, except those of OTLP exports (docs/contract.md#drain). */
+/** Body of every problem, except those of OTLP exports (docs/api/otlp.md#drain). */
 export const problemSchema = z
   .strictObject({
     code: z

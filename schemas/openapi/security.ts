@@ -1,6 +1,6 @@
 import type { Credential } from '../http/credentials.ts'
 
-/** Security schemes of the credentials (docs/contract.md#credentials). */
+/** Security schemes of the credentials (docs/api/credentials.md#credentials). */
 export const SECURITY_SCHEMES = {
   publicKeyHeader: {
     type: 'apiKey',

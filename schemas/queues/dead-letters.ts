@@ -3,7 +3,7 @@ import { queueNameSchema } from './names.ts'
 
 const position = z.number().int().min(0)
 
-/** Records of one request that are left out for the same reason (docs/contract.md#dead-letters). */
+/** Records of one request that are left out for the same reason (docs/api/dead-letters.md#dead-letters). */
 export const rejectedRecordsSchema = z.object({
   reason: z.string(),
   count: z.number().int().min(1),

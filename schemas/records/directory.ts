@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Permissions of a member of a workspace (docs/contract.md#credentials). */
+/** Permissions of a member of a workspace (docs/api/credentials.md#credentials). */
 export const PERMISSIONS = [
   'org:workspace_auth:write',
   'org:members:read',
@@ -56,7 +56,7 @@ export type User = z.infer<typeof userSchema>
 export const RETENTION_MAX_DAYS = 3_650
 const days = z.number().int().min(1).max(RETENTION_MAX_DAYS).optional()
 
-/** How many days each kind of data is kept (docs/contract.md#retention). An absent one has the default of the installation. */
+/** How many days each kind of data is kept (docs/api/retention.md#retention). An absent one has the default of the installation. */
 export const retentionSchema = z.object({
   traces: days,
   logs: days,
@@ -115,7 +115,7 @@ export type Surface = z.infer<typeof surfaceSchema>
 
 const quota = z.number().int().min(1).max(QUOTA_MAX).optional()
 
-/** Quotas of a key of a surface. One that is absent is not limited (docs/contract.md#quotas). */
+/** Quotas of a key of a surface. One that is absent is not limited (docs/api/credentials.md#quotas). */
 export const keyQuotasSchema = z.object({ requestsPerSecond: quota, bytesPerSecond: quota, bytesPerDay: quota })
 /** Quotas of a key of a surface. */
 export type KeyQuotas = z.infer<typeof keyQuotasSchema>
@@ -139,7 +139,7 @@ export const surfaceKeySchema = z.object({
   /** The user who created the key, and the API key that the user's automation used, if any. Absent for operators. */
   createdBy: z.object({ userId: userIdSchema, apiKeyId: keyId.nullable() }).optional(),
   quotas: keyQuotasSchema.optional(),
-  /** Origins whose pages may use a public key. Absent: any origin (docs/contract.md#allowed-origins). */
+  /** Origins whose pages may use a public key. Absent: any origin (docs/api/credentials.md#allowed-origins). */
   allowedOrigins: z.array(z.string()).optional(),
 })
 /** Record of a key of a surface. */
@@ -147,7 +147,7 @@ export type SurfaceKey = z.infer<typeof surfaceKeySchema>
 
 /**
  * Record of a workspace API key. `digest` is the SHA-256 of the key in hex. The key itself is not stored, but the
- * server derives it again from its pepper, `salt`, workspace, user and `idempotencyKey` (docs/contract.md#create-key).
+ * server derives it again from its pepper, `salt`, workspace, user and `idempotencyKey` (docs/api/workspaces.md#create-key).
  */
 export const workspaceKeySchema = z.object({
   version: z.literal(1),

@@ -10,7 +10,7 @@ export const erasureSubjectSchema = z.discriminatedUnion('kind', [
 /** Subject of an erasure. */
 export type ErasureSubject = z.infer<typeof erasureSubjectSchema>
 
-/** Record of an erasure, and of what it has removed (docs/contract.md#erasures). */
+/** Record of an erasure, and of what it has removed (docs/api/retention.md#erasures). */
 export const erasureSchema = z.object({
   version: z.literal(1),
   id: z.string().regex(/^ers_[0-9a-f]{20}$/),

@@ -14,7 +14,7 @@ export const ACTIVE_ERASURES_MAX = 100
 export const ERASURES_KEPT = 10_000
 const SESSIONS_PAGE = 1_000
 
-/** Stores the erasures of a workspace (docs/contract.md#erasures). */
+/** Stores the erasures of a workspace (docs/api/retention.md#erasures). */
 export interface ErasureStore {
   /**
    * Stores an erasure and returns it, or the one in progress for the same subject. Returns `too_many_erasures` when too many

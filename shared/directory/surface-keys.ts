@@ -25,7 +25,7 @@ export type MakerState = (typeof MAKER_STATES)[number]
 
 /**
  * The permission to make keys of surfaces. The scope `release:write` belongs to it: a secret key that was made by an API
- * key works only while the creator of the API key has it (docs/contract.md#makers).
+ * key works only while the creator of the API key has it (docs/api/credentials.md#makers).
  */
 const MAKING_PERMISSION = 'org:surfaces:write'
 
@@ -56,7 +56,7 @@ export interface SurfaceKeyRecords {
   surfaceKeyByDigest(digest: string): Promise<SurfaceKey | undefined>
   /**
    * Finds a key by its digest as it is in force: a secret key ends with the API key that made it, and counts as revoked
-   * while the creator of that API key may not make keys (docs/contract.md#makers). Public keys stay.
+   * while the creator of that API key may not make keys (docs/api/credentials.md#makers). Public keys stay.
    */
   effectiveSurfaceKey(digest: string): Promise<SurfaceKey | undefined>
   surfaceKey(workspaceId: string, surfaceId: string, keyId: string): Promise<SurfaceKey | undefined>

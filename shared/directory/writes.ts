@@ -20,7 +20,7 @@ import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, mapKeys } from './re
 import { releaseKeys } from './release-store.ts'
 import type { Command } from './transaction.ts'
 
-/** How long a repeated request for a workspace key is recognized by its idempotency key (`docs/contract.md#create-key`). */
+/** How long a repeated request for a workspace key is recognized by its idempotency key (`docs/api/workspaces.md#create-key`). */
 export const KEY_REQUEST_LIFETIME_MS = 24 * 60 * 60 * 1_000
 
 /** The Redis key of a record, and the commands that write the record and its indexes in one step. */

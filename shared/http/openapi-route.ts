@@ -15,7 +15,7 @@ export interface OpenApiSettings {
 }
 
 /**
- * Returns the route of `GET /openapi.json` (docs/contract.md#openapi). Every process serves the document of all
+ * Returns the route of `GET /openapi.json` (docs/api/requests.md#openapi). Every process serves the document of all
  * operations, and with the same settings the same bytes under the same ETag. The document is made here, before the
  * process listens, because making it blocks the event loop for up to 0.1 s.
  */

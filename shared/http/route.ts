@@ -52,7 +52,7 @@ export type BodyHandler = (body: Buffer, held: HeldBody) => Reply | Promise<Repl
 /** A request, as the log and its client name it. */
 export interface IdentifiedRequest {
   /**
-   * Id of the request (docs/contract.md#request-ids): the client's if it was read, else one that is made when it is first
+   * Id of the request (docs/api/requests.md#request-ids): the client's if it was read, else one that is made when it is first
    * used. Use it only for what fails, because a request that is accepted needs none.
    */
   readonly requestId: string
@@ -127,7 +127,7 @@ export interface Route {
 }
 
 /**
- * Returns the common reply of a problem (docs/contract.md#problems): `{ code, message, service }`, and its
+ * Returns the common reply of a problem (docs/api/requests.md#problems): `{ code, message, service }`, and its
  * `Retry-After`.
  */
 export function problemReply(problem: Problem): Reply {
@@ -144,7 +144,7 @@ export const NO_SNIFF: Header = ['x-content-type-options', 'nosniff']
 /** Forbids caches to keep a response, because the caller may lose access at any time, and what is refused may exist later. */
 export const NO_STORE: Header = ['cache-control', 'no-store']
 
-/** Returns the headers of a problem, in every form: content type, delay and challenge (docs/contract.md#challenges). */
+/** Returns the headers of a problem, in every form: content type, delay and challenge (docs/api/credentials.md#challenges). */
 export function problemHeaders(problem: Problem): Header[] {
   const headers: Header[] = [['content-type', 'application/json'], NO_SNIFF, NO_STORE]
   if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])

@@ -8,7 +8,7 @@ const PREFIX_LENGTH = 3
 
 /**
  * Length of a key: `pk_`, `sk_` or `wk_`, 32 base62 characters, then the CRC32 of these as 6 base62 characters
- * (`docs/contract.md#credentials`).
+ * (`docs/api/credentials.md#credentials`).
  */
 export const KEY_LENGTH = PREFIX_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH
 

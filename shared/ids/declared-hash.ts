@@ -11,7 +11,7 @@ export interface DeclaredHash {
 }
 
 /**
- * Parses the digest that a client has declared for a source map (`docs/contract.md#source-map-complete`): hex digits, with
+ * Parses the digest that a client has declared for a source map (`docs/api/releases.md#source-map-complete`): hex digits, with
  * or without the name of the algorithm before them (`sha256:…`, `SHA-1-…`). Returns undefined for any other form.
  */
 export function parseDeclaredHash(text: string): DeclaredHash | undefined {

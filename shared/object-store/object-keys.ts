@@ -16,7 +16,7 @@ export function deadLetterKey(letter: {
   return `dead-letters/${parts.map(keyPart).join('/')}`
 }
 
-/** Returns the key of a replay chunk (`docs/contract.md#replay`), which session, window and segment determine. */
+/** Returns the key of a replay chunk (`docs/api/sessions.md#replay`), which session, window and segment determine. */
 export function replayKey(chunk: {
   workspaceId: string
   surfaceId: string
@@ -75,7 +75,7 @@ interface Upload {
   path: string
 }
 
-/** Returns the key of a part of a source map (`docs/contract.md#source-map-part`). */
+/** Returns the key of a part of a source map (`docs/api/releases.md#source-map-part`). */
 export function partKey(upload: Upload, part: number): string {
   return `${uploadPrefix(upload)}/part-${part}`
 }
@@ -106,7 +106,7 @@ export function manifestPrefix(workspaceId: string, slug: string): string {
 
 /**
  * Encodes one part of an object key: percent-encoded, or `~` and its SHA-256 if that is longer than 120 bytes
- * (`docs/contract.md#replay`).
+ * (`docs/api/sessions.md#replay`).
  */
 export function keyPart(text: string): string {
   return shortPart(encodePart(text), text)

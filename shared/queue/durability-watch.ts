@@ -35,7 +35,7 @@ const NOT_DURABLE: Problem = {
 }
 
 /**
- * Follows whether a Redis keeps what it confirms (docs/contract.md#durability). Nothing may be acknowledged while it does
+ * Follows whether a Redis keeps what it confirms (docs/operate/durability.md#durability). Nothing may be acknowledged while it does
  * not, or while that is unknown: each connection may lead to another server than the one before.
  */
 export class DurabilityWatch {

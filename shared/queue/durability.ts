@@ -8,7 +8,7 @@ const MAX_LAG_S = 10
 
 /**
  * Returns why a write that this Redis confirms could be lost, or undefined if it keeps the promise
- * (docs/contract.md#durability). `info` is the reply of INFO.
+ * (docs/operate/durability.md#durability). `info` is the reply of INFO.
  */
 export function durabilityFault(info: string, aof: AofSettings, promise: DurabilitySettings): string | undefined {
   const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]

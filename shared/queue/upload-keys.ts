@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 /**
  * How long uploads wait for the completion of their release, and how long results are kept
- * (`docs/contract.md#source-map-part`, `docs/contract.md#source-map-complete`).
+ * (`docs/api/releases.md#source-map-part`, `docs/api/releases.md#source-map-complete`).
  */
 export const UPLOAD_LIFETIME_S = 24 * 60 * 60
 

@@ -67,7 +67,7 @@ interface QueueBounds {
 }
 
 /**
- * Reads what is settled of each surface (docs/contract.md#watermarks, docs/decisions/022-watermarks.md for the proof). Costs
+ * Reads what is settled of each surface (docs/api/receipts.md#watermarks, docs/decisions/022-watermarks.md for the proof). Costs
  * O(log n) for each queue, partition and surface.
  *
  * The time is read first. A surface without unfinished cost in a queue has nothing there that was accepted before. Any other

@@ -106,7 +106,7 @@ export const redisSettings = {
     }),
 }
 
-/** What a confirmed write of Redis survives (docs/contract.md#durability). */
+/** What a confirmed write of Redis survives (docs/operate/durability.md#durability). */
 export const DURABILITIES = ['fsync', 'replicated', 'unchecked'] as const
 
 /** Settings of the processes that write to Redis what they confirm. */

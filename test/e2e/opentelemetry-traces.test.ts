@@ -280,7 +280,7 @@ function expectedRow(service: string, span: ReadableSpan): SpanRow {
 const KINDS = ['INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER']
 const STATUSES = ['UNSET', 'OK', 'ERROR']
 
-/** Returns a span in the form of docs/contract.md#shapes, without absent fields. */
+/** Returns a span in the form of docs/api/requests.md#shapes, without absent fields. */
 function expectedSpan(service: string, span: ReadableSpan): unknown {
   const start = nanos(span.startTime)
   const end = nanos(span.endTime)

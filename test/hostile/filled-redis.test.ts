@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 const MIB = 1024 * 1024
 /**
  * More than 131,072 declared maps with paths of 1,000 bytes take: 8 GiB of maps that count as 64 KiB each
- * (docs/contract.md#sign). All that the attack sends would take 290 MiB.
+ * (docs/api/releases.md#sign). All that the attack sends would take 290 MiB.
  */
 const DECLARED_BYTES = 230 * MIB
 /** Not run again after a failure: the second run would find the room used up, and pass. */

@@ -55,7 +55,7 @@ it('maps whose sources take long to parse take no other workspace its turn', asy
     await service.during(async () => {
       await release(service.attacker, maps)
       await keepAttacking(4, i => throwFrom(service.attacker, `https://x.test/${i % 20}.js`))
-      // A stack looks for functions for at most five seconds, and workspaces take turns (docs/contract.md#symbolication).
+      // A stack looks for functions for at most five seconds, and workspaces take turns (docs/api/releases.md#symbolication).
       await expectOtherStackResolved(20_000)
     }),
   )

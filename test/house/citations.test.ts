@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ROOT, trackedFiles } from './prose.ts'
 
-const CONTRACT = 'docs/contract.md'
 const ROOMS = new Set([
   'schemas',
   'shared',
@@ -19,26 +19,49 @@ const ROOMS = new Set([
   'docs',
 ])
 
+/** Returns what a link can name in a page: its explicit anchors, and its headings as GitHub derives their ids. */
 function anchorsOf(page: string): Set<string> {
-  return new Set([...readFileSync(ROOT + page, 'utf8').matchAll(/<a id="([a-z-]+)"/g)].map(match => match[1] ?? ''))
+  const text = readFileSync(ROOT + page, 'utf8')
+  const explicit = [...text.matchAll(/<a id="([a-z-]+)"/g)].map(match => match[1] ?? '')
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(match =>
+    (match[1] ?? '')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+  return new Set([...explicit, ...headings])
 }
 
-function citations(): { file: string; anchor: string }[] {
-  return trackedFiles()
-    .filter(file => /\.(ts|mjs|md|sql|example)$/.test(file))
+function namesAnAnchor(page: string, anchor: string): boolean {
+  return existsSync(ROOT + page) && (anchor === '' || anchorsOf(page).has(anchor))
+}
+
+it('every citation of a page in code and comments names an anchor that it has', () => {
+  const cited = trackedFiles()
+    .filter(file => /\.(tsx?|mjs|md|example)$/.test(file))
     .flatMap(file =>
-      [...readFileSync(ROOT + file, 'utf8').matchAll(/contract\.md#(?!anchor)([a-z0-9-]+)/g)].map(match => ({
-        file,
-        anchor: match[1] ?? '',
-      })),
+      [...readFileSync(ROOT + file, 'utf8').matchAll(/\b(docs\/[\w/-]+\.md)#([a-z0-9-]+)/g)].map(
+        ([, page = '', anchor = '']) => ({ file, page, anchor }),
+      ),
     )
-}
-
-it('every citation of the contract names an anchor that it has', () => {
-  const anchors = anchorsOf(CONTRACT)
-  const cited = citations()
   expect(cited.length).toBeGreaterThan(20)
-  expect(cited.filter(({ anchor }) => !anchors.has(anchor))).toEqual([])
+  expect(cited.filter(({ page, anchor }) => !namesAnAnchor(page, anchor))).toEqual([])
+})
+
+it('every link between pages leads to a file and an anchor that exist', () => {
+  const broken = trackedFiles()
+    .filter(file => file.endsWith('.md'))
+    .flatMap(file =>
+      [...readFileSync(ROOT + file, 'utf8').matchAll(/\]\((?!https?:|mailto:)([^)\s#]*)#?([^)\s]*)\)/g)]
+        .map(([link, path = '', anchor = '']) => ({
+          link,
+          page: path === '' ? file : join(dirname(file), path),
+          anchor,
+        }))
+        .filter(({ page, anchor }) => !namesAnAnchor(page, page.endsWith('.md') ? anchor : ''))
+        .map(({ link }) => `${file}: ${link}`),
+    )
+  expect(broken).toEqual([])
 })
 
 it('no comment cites a document that is not in the repository', () => {

@@ -18,7 +18,7 @@ export interface ExceptionIdentity {
 }
 
 /**
- * Returns the id of the finding of an exception (docs/contract.md#fingerprint). It is `fnd_` and 26 base32 characters
+ * Returns the id of the finding of an exception (docs/api/findings.md#fingerprint). It is `fnd_` and 26 base32 characters
  * of SHA-256 over workspace, surface, service, type, and the top five stack frames, or else the message.
  */
 export function findingIdOf(exception: ExceptionIdentity): string {

@@ -8,7 +8,7 @@ import type { Move } from './payloads/payload-store.ts'
 
 /**
  * Bounds of the dead letters of one surface that arrived on one day. A workspace has four times as much
- * (docs/contract.md#dead-letters).
+ * (docs/api/dead-letters.md#dead-letters).
  */
 export interface LetterLimits {
   readonly maxBytes: number

@@ -1,6 +1,6 @@
 import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.ts'
 
-/** Limits of a chunk (docs/contract.md#replay). Recorders send a few thousand events in one. */
+/** Limits of a chunk (docs/api/sessions.md#replay). Recorders send a few thousand events in one. */
 export const CHUNK_LIMITS = {
   events: 100_000,
   /** Lines, with or without an event. */

@@ -8,7 +8,7 @@ import { type PathUploads, readUploads } from './read-uploads.ts'
 
 /** Maps of one completion in progress at the same time. Each takes less than 2 MiB of memory, whatever its size. */
 const CONCURRENT_MAPS = 16
-/** Paths that a refusal names (docs/contract.md#source-map-complete). */
+/** Paths that a refusal names (docs/api/releases.md#source-map-complete). */
 const MAX_FAULTS = 20
 
 /** The files of a manifest, or why it cannot be built. */

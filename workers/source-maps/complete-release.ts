@@ -64,7 +64,7 @@ const LOOKED_UP_FOR_MS = 24 * 60 * 60 * 1_000
 const MAX_ROUNDS = 5
 
 /**
- * Atomically makes the manifest of a completion current, with its counters (docs/contract.md#source-map-complete).
+ * Atomically makes the manifest of a completion current, with its counters (docs/api/releases.md#source-map-complete).
  * Nothing of the release has changed until then. Repeated after a crash, it has the same result. Throws the faults of the
  * stores.
  */

@@ -33,7 +33,7 @@ export type FoundMap =
   | { readonly ok: false; readonly fault: string }
 
 /**
- * Finds and stores the map of one entry (docs/contract.md#source-map-complete). The candidates are, in this order: the
+ * Finds and stores the map of one entry (docs/api/releases.md#source-map-complete). The candidates are, in this order: the
  * object at the signed address, the parts, the last single upload, the map stored before the sign call, and the map that
  * the current manifest names. If the hash is a SHA-256, the last one is the map with it that the workspace has stored. With
  * another hash, a completion that repeats an earlier one, whose uploads are gone, also finds the map that the earlier one has

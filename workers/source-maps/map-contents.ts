@@ -25,7 +25,7 @@ export interface MapContentsDeps {
 const KEEP_BYTES = 1024 * 1024
 /**
  * Bytes of maps that one completion may read to digest them. Each may be read once more while it is stored. What a workspace
- * may have uploaded and not completed is no more (docs/contract.md#sign).
+ * may have uploaded and not completed is no more (docs/api/releases.md#sign).
  */
 export const COMPLETION_READ_BYTES = 8 * 1024 * 1024 * 1024
 const CONTENT_TYPE = 'application/json'

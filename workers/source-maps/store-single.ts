@@ -114,7 +114,7 @@ async function recordSingle(redis: Redis, release: ReleaseKey, path: string, map
 }
 
 /**
- * Returns why these bytes are not a source map, or undefined if they are one (docs/contract.md#source-map-single): a JSON
+ * Returns why these bytes are not a source map, or undefined if they are one (docs/api/releases.md#source-map-single): a JSON
  * object with `version: 3` and `mappings`, or an index map with `sections`, that is not too expensive to parse. Builds no value
  * of the JSON.
  */

@@ -23,7 +23,7 @@ export interface SweepMapsDeps extends UsedMapsDeps {
 }
 
 const DAY_MS = 86_400_000
-/** Maps stay this long after they were first found to be unused (docs/contract.md#unused-maps). */
+/** Maps stay this long after they were first found to be unused (docs/api/releases.md#unused-maps). */
 export const UNUSED_FOR_MS = 7 * DAY_MS
 /** A younger object is left alone: the completion that has stored it may be in progress. */
 const YOUNG_MS = DAY_MS

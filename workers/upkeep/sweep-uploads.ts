@@ -11,7 +11,7 @@ export interface SweepUploadsDeps {
   readonly assertElected: () => Promise<void>
 }
 
-/** An upload that no completion has taken by then is not waited for any more (docs/contract.md#source-map-part). */
+/** An upload that no completion has taken by then is not waited for any more (docs/api/releases.md#source-map-part). */
 const UPLOADS_KEPT_MS = 48 * 3_600_000
 
 /**

@@ -21,7 +21,7 @@ import { versionDigest } from './standing.ts'
 const NOT_A_MEMBER = invalid('assignee must be the id of a member of the workspace, or null')
 const PAST = invalid('ignoreUntil must be in the future')
 
-/** Returns the route that resolves, ignores, reopens and assigns a finding (docs/contract.md#finding-work). */
+/** Returns the route that resolves, ignores, reopens and assigns a finding (docs/api/findings.md#finding-work). */
 export function changeFindingRoute(deps: ChangeDeps): Route {
   const { clickhouse, directory, now } = deps
   async function change(request: ChangeRequest<ChangeFinding>): Promise<Outcome<FindingChanged>> {

@@ -11,7 +11,7 @@ import { FINDINGS, notFound } from '../../http/resource.ts'
 import { type ChangeRequest, changeRoute } from './change-route.ts'
 import { type ChangeDeps, commitChange, loadExisting, untouched } from './commit-change.ts'
 
-/** Returns the route that comments on a finding (docs/contract.md#finding-work). */
+/** Returns the route that comments on a finding (docs/api/findings.md#finding-work). */
 export function commentFindingRoute(deps: ChangeDeps): Route {
   async function comment(request: ChangeRequest<{ text: string }>): Promise<Outcome<CommentCreated>> {
     const { caller, body, param, deadline } = request

@@ -16,7 +16,7 @@ interface Deps extends GuardedRouteDeps {
   readonly directory: Pick<Directory, 'findingActivity'>
 }
 
-/** Returns the route that lists what members have done with a finding, newest first (docs/contract.md#finding-work). */
+/** Returns the route that lists what members have done with a finding, newest first (docs/api/findings.md#finding-work). */
 export function listFindingActivityRoute(deps: Deps): Route {
   const { clickhouse, directory } = deps
   return guardedRoute(deps, listFindingActivity, {

@@ -52,7 +52,7 @@ function occurrencesLeft(
   return Math.max(occurrences - Math.max((since?.occurrenceCount ?? 0) - countedBefore, 0), 0)
 }
 
-/** Decides the status that a finding has at this time (docs/contract.md#finding-work). */
+/** Decides the status that a finding has at this time (docs/api/findings.md#finding-work). */
 export function standingOf(work: FindingWork | undefined, since: Since | undefined, nowMs: number): Standing {
   if (work === undefined) return { status: 'open' }
   const { statusAt, assignee, until } = work

@@ -31,7 +31,7 @@ interface Deps extends PrometheusDeps {
   readonly now: () => number
 }
 
-/** Returns the routes that evaluate queries of PromQL (docs/contract.md#prometheus). */
+/** Returns the routes that evaluate queries of PromQL (docs/api/other-tools.md#prometheus). */
 export function queryRoutes(deps: Deps): readonly Route[] {
   const instant = async (request: PrometheusRequest): Promise<PrometheusAnswer> => {
     const { query, time = deps.now() } = parametersOf(instantQueryParameters, request.parameters)

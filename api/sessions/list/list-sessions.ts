@@ -26,7 +26,7 @@ interface Deps extends GuardedRouteDeps {
   readonly now: () => number
 }
 
-/** Returns the route that lists the sessions of a workspace, the last seen first (docs/contract.md#session-list). */
+/** Returns the route that lists the sessions of a workspace, the last seen first (docs/api/sessions.md#session-list). */
 export function listSessionsRoute(deps: Deps): Route {
   const { clickhouse, sessionReads, now } = deps
   return guardedRoute(deps, listSessions, {

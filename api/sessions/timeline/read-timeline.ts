@@ -19,7 +19,7 @@ interface Deps extends GuardedRouteDeps {
   readonly sessionReads: Pick<FairSlots, 'run'>
 }
 
-/** Returns the route that reads everything of a session on one clock, the oldest first (docs/contract.md#session-timeline). */
+/** Returns the route that reads everything of a session on one clock, the oldest first (docs/api/sessions.md#session-timeline). */
 export function readTimelineRoute(deps: Deps): Route {
   return guardedRoute(deps, readTimeline, {
     resource: SESSIONS,

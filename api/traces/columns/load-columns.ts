@@ -45,7 +45,7 @@ const NAME_BYTES = 4 * 1024 * 1024
 const SERVICE_BYTES = 1024 * 1024
 
 /**
- * Loads the columns of a trace (docs/contract.md#trace-columns), or undefined if nothing of it is retained. At most `maxRows`
+ * Loads the columns of a trace (docs/api/traces.md#trace-columns), or undefined if nothing of it is retained. At most `maxRows`
  * stored rows are examined, the first ones by start. Throws a TransientError if ClickHouse does not respond before the signal
  * fires. A million spans take 90 MB.
  */

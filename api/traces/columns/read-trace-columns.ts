@@ -14,7 +14,7 @@ type Deps = GuardedRouteDeps & EvidenceDeps & ColumnsDeps
 
 const PLAIN_BYTES = 24 * 1024 * 1024
 
-/** Returns the route that reads all spans of a trace as columns (docs/contract.md#trace-columns). */
+/** Returns the route that reads all spans of a trace as columns (docs/api/traces.md#trace-columns). */
 export function readTraceColumnsRoute(deps: Deps): Route {
   return guardedRoute(deps, readTraceColumns, {
     resource: TRACES,

@@ -11,7 +11,7 @@ const VALUE_BYTES = 32
 const COMMA = Buffer.from(',')
 
 /**
- * Returns the JSON of the columns of a trace (docs/contract.md#trace-columns) piece by piece, because a million spans have
+ * Returns the JSON of the columns of a trace (docs/api/traces.md#trace-columns) piece by piece, because a million spans have
  * 50 MB of it. A piece is valid until the next one is requested. Values are written as bytes: their strings were garbage of
  * 100 MB, which V8 keeps beside the columns until it collects the whole heap.
  */

@@ -4,7 +4,7 @@ import type { TraceColumns } from '../columns/load-columns.ts'
 import { findMissingParents, type MissingParent } from './find-missing-parents.ts'
 import type { Evidence } from './load-evidence.ts'
 
-/** What is missing of a trace, and why (docs/contract.md#completeness). */
+/** What is missing of a trace, and why (docs/api/traces.md#completeness). */
 export interface AssessedTrace {
   readonly completeness: Completeness
   /** The first 1,000. */

@@ -11,7 +11,7 @@ import { beginEvidence, type EvidenceDeps } from './load-evidence.ts'
 
 type Deps = GuardedRouteDeps & EvidenceDeps & ColumnsDeps
 
-/** Returns the route that states how complete a trace is (docs/contract.md#completeness). */
+/** Returns the route that states how complete a trace is (docs/api/traces.md#completeness). */
 export function readCompletenessRoute(deps: Deps): Route {
   return guardedRoute(deps, readCompleteness, {
     resource: TRACES,

@@ -38,7 +38,7 @@ const TIMES = ['start', 'end'] as const
 /** Most names of a list. */
 const NAMES_MAX = 1_000
 
-/** Returns the routes of the interface of Jaeger (docs/contract.md#jaeger). */
+/** Returns the routes of the interface of Jaeger (docs/api/other-tools.md#jaeger). */
 export function jaegerRoutes(deps: Deps): readonly Route[] {
   const { clickhouse, traceSearches, now } = deps
 

@@ -22,7 +22,7 @@ interface Deps extends GuardedRouteDeps {
   readonly now: () => number
 }
 
-/** Returns the route that lists the traces of a workspace, the newest first (docs/contract.md#traces). */
+/** Returns the route that lists the traces of a workspace, the newest first (docs/api/traces.md#traces). */
 export function listTracesRoute(deps: Deps): Route {
   return guardedRoute(deps, listTraces, {
     resource: TRACES,

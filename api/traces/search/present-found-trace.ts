@@ -3,7 +3,7 @@ import type { FoundTrace } from '../../../schemas/http/traces/search.ts'
 import { millisecondsBetween } from '../../http/format-time.ts'
 import { NO_SPAN } from '../spans/present-span.ts'
 
-/** Returns a trace as a list shows it (docs/contract.md#traces). */
+/** Returns a trace as a list shows it (docs/api/traces.md#traces). */
 export function presentFoundTrace(row: TraceTotalsRow): FoundTrace {
   const [spanId, parentSpanId, name, serviceName] = row.first
   return {

@@ -9,7 +9,7 @@ const FINDING_ID = /.{30}/g
 /** The id of the parent of a root span. */
 export const NO_SPAN = '0000000000000000'
 
-/** Returns a span as a response shows it (docs/contract.md#span-details). */
+/** Returns a span as a response shows it (docs/api/traces.md#span-details). */
 export function presentSpan({ row, occurrenceCount }: LoadedSpan): SpanDetails {
   const [start, end] = [BigInt(row.startTimeUnixNano), BigInt(row.endTimeUnixNano)]
   const httpStatusCode = shownHttpStatus(row.httpStatusCode)

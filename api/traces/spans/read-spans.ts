@@ -11,7 +11,7 @@ import { presentSpan } from './present-span.ts'
 
 type Deps = GuardedRouteDeps & SpansDeps
 
-/** Returns the route that reads the details of some spans of a trace (docs/contract.md#span-details). */
+/** Returns the route that reads the details of some spans of a trace (docs/api/traces.md#span-details). */
 export function readSpansRoute(deps: Deps): Route {
   return queryRoute(deps, readSpans, {
     resource: TRACES,

@@ -44,7 +44,7 @@ const VALUES_MAX = 1_000
 const INTRINSICS = ['duration', 'name', 'status']
 const TIMES = ['start', 'end'] as const
 
-/** Returns the routes of the interface of Tempo (docs/contract.md#tempo). */
+/** Returns the routes of the interface of Tempo (docs/api/other-tools.md#tempo). */
 export function tempoRoutes(deps: Deps): readonly Route[] {
   const { clickhouse, now, traceSearches } = deps
 

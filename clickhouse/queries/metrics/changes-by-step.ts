@@ -71,7 +71,7 @@ function aggregateOf(type: MetricKind['type'], aggregation: Aggregation): string
 
 /**
  * Returns the query of the values by labels and step of points that count something since a start (cumulative) or since the point
- * before (delta), docs/contract.md#metric-series. From the inside out:
+ * before (delta), docs/api/metrics.md#metric-series. From the inside out:
  *
  * 1. The points, of a quantile only those that {@link endsOfSteps} leaves.
  * 2. Each point with the one before it of the same series and bounds.

@@ -13,7 +13,7 @@ const change = {
   subject: EXAMPLE.surfaceKeyId,
 }
 
-/** Lists the changes of a workspace (docs/contract.md#changes). */
+/** Lists the changes of a workspace (docs/api/workspaces.md#changes). */
 export const listChanges: PermittedOperation = {
   operationId: 'listChanges',
   method: 'GET',

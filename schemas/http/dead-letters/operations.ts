@@ -20,7 +20,7 @@ const letterPath = z.object({
   letterId: letterIdSchema.meta({ description: 'The dead letter.', example: EXAMPLE.deadLetterId }),
 })
 
-/** Lists dead letters (docs/contract.md#replay-letters). */
+/** Lists dead letters (docs/api/dead-letters.md#replay-letters). */
 export const listDeadLetters: PermittedOperation = {
   operationId: 'listDeadLetters',
   method: 'GET',
@@ -39,7 +39,7 @@ export const listDeadLetters: PermittedOperation = {
   problems: lettersProblems,
 }
 
-/** Reads a dead letter (docs/contract.md#replay-letters). */
+/** Reads a dead letter (docs/api/dead-letters.md#replay-letters). */
 export const readDeadLetter: PermittedOperation = {
   operationId: 'readDeadLetter',
   method: 'GET',
@@ -58,7 +58,7 @@ export const readDeadLetter: PermittedOperation = {
   problems: lettersProblems,
 }
 
-/** Reads the body of a dead letter (docs/contract.md#replay-letters). */
+/** Reads the body of a dead letter (docs/api/dead-letters.md#replay-letters). */
 export const readDeadLetterBody: PermittedOperation = {
   operationId: 'readDeadLetterBody',
   method: 'GET',
@@ -80,7 +80,7 @@ export const readDeadLetterBody: PermittedOperation = {
   problems: lettersProblems,
 }
 
-/** Replays dead letters (docs/contract.md#replay-letters). */
+/** Replays dead letters (docs/api/dead-letters.md#replay-letters). */
 export const replayDeadLetters: PermittedOperation = {
   operationId: 'replayDeadLetters',
   method: 'POST',
@@ -105,7 +105,7 @@ export const replayDeadLetters: PermittedOperation = {
   problems: letterChangeProblems,
 }
 
-/** Purges dead letters (docs/contract.md#replay-letters). */
+/** Purges dead letters (docs/api/dead-letters.md#replay-letters). */
 export const purgeDeadLetters: PermittedOperation = {
   operationId: 'purgeDeadLetters',
   method: 'POST',

@@ -8,7 +8,7 @@ import { cursorSchema, nextCursorSchema, pageQuerySchema } from '../page.ts'
 export const letterIdSchema = z.string().regex(/^dlt_[A-Za-z0-9_-]{15,296}$/, 'must be the id of a dead letter')
 
 /**
- * States of a dead letter (docs/contract.md#replay-letters).
+ * States of a dead letter (docs/api/dead-letters.md#replay-letters).
  *
  * - dead: its request is not stored, or not with all its records
  * - replaying: it waits for a worker

@@ -12,7 +12,7 @@ const erasurePath = z.object({
   erasureId: erasureIdSchema.meta({ description: 'The erasure.', example: EXAMPLE.erasureId }),
 })
 
-/** Erases a person or a session (docs/contract.md#erasures). */
+/** Erases a person or a session (docs/api/retention.md#erasures). */
 export const createErasure: PermittedOperation = {
   operationId: 'createErasure',
   method: 'POST',
@@ -35,7 +35,7 @@ export const createErasure: PermittedOperation = {
   problems: workspaceCreationProblems,
 }
 
-/** Lists erasures (docs/contract.md#erasures). */
+/** Lists erasures (docs/api/retention.md#erasures). */
 export const listErasures: PermittedOperation = {
   operationId: 'listErasures',
   method: 'GET',
@@ -54,7 +54,7 @@ export const listErasures: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
-/** Reads an erasure (docs/contract.md#erasures). */
+/** Reads an erasure (docs/api/retention.md#erasures). */
 export const readErasure: PermittedOperation = {
   operationId: 'readErasure',
   method: 'GET',

@@ -38,7 +38,7 @@ const activityQuery = z.object({
   to: findingActivityQuerySchema.shape.to.meta({ example: EXAMPLE.to }),
 })
 
-/** Lists findings (docs/contract.md#findings). */
+/** Lists findings (docs/api/findings.md#findings). */
 export const listFindings: PermittedOperation = {
   operationId: 'listFindings',
   method: 'GET',
@@ -58,7 +58,7 @@ export const listFindings: PermittedOperation = {
   problems: findingsProblems,
 }
 
-/** Reads a finding (docs/contract.md#findings). */
+/** Reads a finding (docs/api/findings.md#findings). */
 export const readFinding: PermittedOperation = {
   operationId: 'readFinding',
   method: 'GET',
@@ -77,7 +77,7 @@ export const readFinding: PermittedOperation = {
   problems: findingsProblems,
 }
 
-/** Lists the traces of a finding (docs/contract.md#findings). */
+/** Lists the traces of a finding (docs/api/findings.md#findings). */
 export const listFindingTraces: PermittedOperation = {
   operationId: 'listFindingTraces',
   method: 'GET',
@@ -96,7 +96,7 @@ export const listFindingTraces: PermittedOperation = {
   problems: findingsProblems,
 }
 
-/** Changes status and assignee of a finding (docs/contract.md#finding-work). */
+/** Changes status and assignee of a finding (docs/api/findings.md#finding-work). */
 export const changeFinding: PermittedOperation = {
   operationId: 'changeFinding',
   method: 'PATCH',
@@ -126,7 +126,7 @@ export const changeFinding: PermittedOperation = {
   problems: findingChangeProblems,
 }
 
-/** Comments on a finding (docs/contract.md#finding-work). */
+/** Comments on a finding (docs/api/findings.md#finding-work). */
 export const commentFinding: PermittedOperation = {
   operationId: 'commentFinding',
   method: 'POST',
@@ -151,7 +151,7 @@ export const commentFinding: PermittedOperation = {
   problems: findingChangeProblems,
 }
 
-/** Lists what was done with a finding (docs/contract.md#finding-work). */
+/** Lists what was done with a finding (docs/api/findings.md#finding-work). */
 export const listFindingActivity: PermittedOperation = {
   operationId: 'listFindingActivity',
   method: 'GET',

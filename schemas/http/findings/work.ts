@@ -8,7 +8,7 @@ import { nextCursorSchema } from '../page.ts'
 /** Statuses of findings. */
 export const FINDING_STATUSES = ['open', 'resolved', 'ignored', 'regressed'] as const
 
-/** Status of a finding (docs/contract.md#finding-work). */
+/** Status of a finding (docs/api/findings.md#finding-work). */
 export const findingStatusSchema = z
   .enum(FINDING_STATUSES, { error: `must be one of ${FINDING_STATUSES.join(', ')}` })
   .meta({

@@ -38,7 +38,7 @@ const trace: JaegerTrace = {
   warnings: null,
 }
 
-/** Reads a trace (docs/contract.md#jaeger). */
+/** Reads a trace (docs/api/other-tools.md#jaeger). */
 export const jaegerTrace = get({
   operationId: 'readJaegerTrace',
   path: '/jaeger/api/traces/:traceId',

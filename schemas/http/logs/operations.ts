@@ -30,7 +30,7 @@ const ofLogs = {
   problems: logsProblems,
 } as const
 
-/** Lists log records (docs/contract.md#logs). */
+/** Lists log records (docs/api/logs.md#logs). */
 export const listLogs: PermittedOperation = {
   ...ofLogs,
   operationId: 'listLogs',
@@ -45,7 +45,7 @@ export const listLogs: PermittedOperation = {
   },
 }
 
-/** Counts log records over time (docs/contract.md#logs). */
+/** Counts log records over time (docs/api/logs.md#logs). */
 export const readLogHistogram: PermittedOperation = {
   ...ofLogs,
   operationId: 'readLogHistogram',

@@ -5,7 +5,7 @@ import { mcpProblems } from '../problem-sets.ts'
 import { mcpProblem } from './problem-form.ts'
 import { mcpAnswerSchema, mcpMessageSchema, mcpProblemSchema } from './schemas.ts'
 
-/** Exchanges a message with an agent (docs/contract.md#mcp). */
+/** Exchanges a message with an agent (docs/api/other-tools.md#mcp). */
 export const exchangeMcp: PermittedOperation = {
   operationId: 'exchangeMcp',
   method: 'POST',

@@ -21,7 +21,7 @@ const member = {
 }
 const changed = { id: EXAMPLE.memberId, permissions: ['org:findings:read'] }
 
-/** Lists members (docs/contract.md#members). */
+/** Lists members (docs/api/workspaces.md#members). */
 export const listMembers: PermittedOperation = {
   operationId: 'listMembers',
   method: 'GET',
@@ -42,7 +42,7 @@ export const listMembers: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
-/** Adds a member (docs/contract.md#members). */
+/** Adds a member (docs/api/workspaces.md#members). */
 export const addMember: PermittedOperation = {
   operationId: 'addMember',
   method: 'POST',
@@ -66,7 +66,7 @@ export const addMember: PermittedOperation = {
   problems: workspaceCreationProblems,
 }
 
-/** Changes the permissions of a member (docs/contract.md#members). */
+/** Changes the permissions of a member (docs/api/workspaces.md#members). */
 export const changeMember: PermittedOperation = {
   operationId: 'changeMember',
   method: 'PATCH',
@@ -92,7 +92,7 @@ export const changeMember: PermittedOperation = {
   problems: workspaceCreationProblems,
 }
 
-/** Removes a member (docs/contract.md#members). */
+/** Removes a member (docs/api/workspaces.md#members). */
 export const removeMember: PermittedOperation = {
   operationId: 'removeMember',
   method: 'DELETE',

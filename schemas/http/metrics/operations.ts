@@ -6,7 +6,7 @@ import { metricsProblems } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import { listMetricsQuerySchema, metricSeriesQuerySchema, metricSeriesSchema, metricsPageSchema } from './schemas.ts'
 
-/** Lists the metrics of a workspace (docs/contract.md#metrics). */
+/** Lists the metrics of a workspace (docs/api/metrics.md#metrics). */
 export const listMetrics: PermittedOperation = {
   operationId: 'listMetrics',
   method: 'GET',
@@ -28,7 +28,7 @@ export const listMetrics: PermittedOperation = {
 
 const metricName = z.string().meta({ description: 'The name, percent-encoded.', example: EXAMPLE.metricName })
 
-/** Reads series of a metric (docs/contract.md#metric-series). */
+/** Reads series of a metric (docs/api/metrics.md#metric-series). */
 export const readMetricSeries: PermittedOperation = {
   operationId: 'readMetricSeries',
   method: 'GET',

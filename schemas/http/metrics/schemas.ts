@@ -19,7 +19,7 @@ export const DESCRIPTION_CHARACTERS = 500
 
 /** Types of metrics by their names in OTLP. */
 export const METRIC_TYPES = ['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'] as const
-/** Aggregations of points (docs/contract.md#metric-series). */
+/** Aggregations of points (docs/api/metrics.md#metric-series). */
 export const AGGREGATIONS = ['average', 'last', 'max', 'min', 'quantile', 'rate', 'sum'] as const
 /** Aggregation of points. */
 export type Aggregation = (typeof AGGREGATIONS)[number]

@@ -4,7 +4,7 @@ import { pipelineProblems } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import { pipelineQuerySchema, pipelineSchema } from './schemas.ts'
 
-/** Reads what waits of the requests of a workspace, and what became of the others (docs/contract.md#pipeline). */
+/** Reads what waits of the requests of a workspace, and what became of the others (docs/api/receipts.md#pipeline). */
 export const readPipeline: PermittedOperation = {
   operationId: 'readPipeline',
   method: 'GET',

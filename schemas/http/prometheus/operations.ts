@@ -49,7 +49,7 @@ function byForm(operation: PermittedOperation, example: string): PermittedOperat
   }
 }
 
-/** Evaluates an expression at one time (docs/contract.md#prometheus). */
+/** Evaluates an expression at one time (docs/api/other-tools.md#prometheus). */
 export const queryInstant = get({
   operationId: 'queryPrometheus',
   path: '/prometheus/api/v1/query',

@@ -6,7 +6,7 @@ import { receiptsProblems } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import { receiptAnswerSchema, receiptIdSchema } from './schemas.ts'
 
-/** Reads a receipt (docs/contract.md#receipts). */
+/** Reads a receipt (docs/api/receipts.md#receipts). */
 export const readReceipt: Operation = {
   operationId: 'readReceipt',
   method: 'GET',

@@ -8,7 +8,7 @@ export const RECEIPT_HEADER = 'x-receipt-id'
 export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[\w.!~*'()%-]{1,765}$/)
 
 /**
- * Outcomes of an accepted request (docs/contract.md#receipts).
+ * Outcomes of an accepted request (docs/api/receipts.md#receipts).
  *
  * - queued: on disk, not processed yet
  * - stored: all records are stored, except those that `rejected` counts; also a repeated replay chunk

@@ -25,7 +25,7 @@ export const builtReleasePath = z.object({
   }),
 })
 
-/** Registers a release (docs/contract.md#register-release). */
+/** Registers a release (docs/api/releases.md#register-release). */
 export const registerRelease: Operation = {
   operationId: 'registerRelease',
   method: 'POST',
@@ -51,7 +51,7 @@ export const registerRelease: Operation = {
   problems: secretKeyProblems,
 }
 
-/** Accepts the report of a build (docs/contract.md#build-report). */
+/** Accepts the report of a build (docs/api/releases.md#build-report). */
 export const reportBuild: Operation = {
   operationId: 'reportBuild',
   method: 'POST',
@@ -83,7 +83,7 @@ const slugPath = z.object({
   releaseSlug: releaseSlugSchema.meta({ description: 'The slug of the release.', example: EXAMPLE.releaseSlug }),
 })
 
-/** Lists releases (docs/contract.md#releases). */
+/** Lists releases (docs/api/releases.md#releases). */
 export const listReleases: PermittedOperation = {
   operationId: 'listReleases',
   method: 'GET',
@@ -102,7 +102,7 @@ export const listReleases: PermittedOperation = {
   problems: releasesProblems,
 }
 
-/** Reads a release (docs/contract.md#releases). */
+/** Reads a release (docs/api/releases.md#releases). */
 export const readRelease: PermittedOperation = {
   operationId: 'readRelease',
   method: 'GET',
@@ -122,7 +122,7 @@ export const readRelease: PermittedOperation = {
   problems: releasesProblems,
 }
 
-/** Deletes a release (docs/contract.md#delete-release). */
+/** Deletes a release (docs/api/releases.md#delete-release). */
 export const deleteRelease: PermittedOperation = {
   operationId: 'deleteRelease',
   method: 'DELETE',

@@ -31,7 +31,7 @@ const metadataSchema = z
   })
 
 /**
- * Body of POST /v3/releases (docs/contract.md#register-release). Unknown fields are refused, because a misspelled
+ * Body of POST /v3/releases (docs/api/releases.md#register-release). Unknown fields are refused, because a misspelled
  * `commit` would be ignored silently.
  */
 export const registerReleaseSchema = exactObject({
@@ -47,7 +47,7 @@ export const registeredReleaseSchema = z
   .strictObject({ releaseSlug: releaseSlugSchema })
   .meta({ id: 'RegisteredRelease' })
 
-/** Results of the upload of a build (docs/contract.md#build-report). */
+/** Results of the upload of a build (docs/api/releases.md#build-report). */
 export const RELEASE_BUILD_RESULTS = [
   'ok',
   'api_key_wrong_prefix',
@@ -67,7 +67,7 @@ export type ReleaseBuildResult = z.infer<typeof releaseBuildResultSchema>
 
 const amount = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
-/** Body of POST /v3/releases/{releaseSlug}/telemetry (docs/contract.md#build-report). Durations are in ms. */
+/** Body of POST /v3/releases/{releaseSlug}/telemetry (docs/api/releases.md#build-report). Durations are in ms. */
 export const buildReportSchema = z
   .object({
     discover: amount.meta({ description: 'ms to find the maps.' }),
@@ -122,7 +122,7 @@ export const releasesPageSchema = z
 /** Response of GET /v3/releases. */
 export type ReleasesPage = z.infer<typeof releasesPageSchema>
 
-/** A build report as it was sent (docs/contract.md#build-report). Fields that were not sent are left out. */
+/** A build report as it was sent (docs/api/releases.md#build-report). Fields that were not sent are left out. */
 export const storedBuildReportSchema = z
   .strictObject({
     receivedAt: z.iso.datetime({ precision: 3 }),

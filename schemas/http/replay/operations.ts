@@ -22,7 +22,7 @@ const contentEncoding = z
   .optional()
   .meta({ description: 'Present if the body is gzipped. A body that begins as gzip is gzipped without it too.' })
 
-/** Accepts a chunk of a recording (docs/contract.md#replay). */
+/** Accepts a chunk of a recording (docs/api/sessions.md#replay). */
 export const uploadReplay: Operation = {
   operationId: 'uploadReplayChunk',
   method: 'POST',
@@ -67,7 +67,7 @@ export const uploadReplay: Operation = {
   ],
 }
 
-/** Lists the chunks of a recording (docs/contract.md#sessions). */
+/** Lists the chunks of a recording (docs/api/sessions.md#sessions). */
 export const readReplay: PermittedOperation = {
   operationId: 'readReplay',
   method: 'GET',
@@ -86,7 +86,7 @@ export const readReplay: PermittedOperation = {
   problems: sessionsProblems,
 }
 
-/** Reads the events of a recording (docs/contract.md#replay-events). */
+/** Reads the events of a recording (docs/api/sessions.md#replay-events). */
 export const readReplayEvents: PermittedOperation = {
   operationId: 'readReplayEvents',
   method: 'GET',

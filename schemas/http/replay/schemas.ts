@@ -11,7 +11,7 @@ const id = z.string().transform(value => value.toWellFormed())
 /** An optional count. An invalid one is treated as absent. */
 const countHint = z.number().int().min(0).optional().catch(undefined)
 
-/** Usable metadata of a chunk (docs/contract.md#replay). A segment id may be a number or the same digits as text. */
+/** Usable metadata of a chunk (docs/api/sessions.md#replay). A segment id may be a number or the same digits as text. */
 export const replayMetadataSchema = z
   .object({
     windowId: id,
@@ -26,7 +26,7 @@ export const replayMetadataSchema = z
 /** Usable metadata of a chunk. */
 export type ReplayMetadata = z.infer<typeof replayMetadataSchema>
 
-/** Response to an upload (docs/contract.md#replay). */
+/** Response to an upload (docs/api/sessions.md#replay). */
 export const replayUploadAnswerSchema = z
   .strictObject({
     objectKey: z.string().meta({

@@ -5,7 +5,7 @@ import { workspaceCreationProblems, workspaceProblems } from '../problem-sets.ts
 import { ANSWERS } from './examples.ts'
 import { replaceRetentionSchema, retentionAnswerSchema } from './schemas.ts'
 
-/** Reads how long data is kept (docs/contract.md#retention). */
+/** Reads how long data is kept (docs/api/retention.md#retention). */
 export const readRetention: PermittedOperation = {
   operationId: 'readRetention',
   method: 'GET',
@@ -23,7 +23,7 @@ export const readRetention: PermittedOperation = {
   problems: workspaceProblems,
 }
 
-/** Replaces how long data is kept (docs/contract.md#retention). */
+/** Replaces how long data is kept (docs/api/retention.md#retention). */
 export const replaceRetention: PermittedOperation = {
   operationId: 'replaceRetention',
   method: 'PUT',

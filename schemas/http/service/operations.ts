@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Operation } from '../operation.ts'
 import { INTERNAL } from '../problem-sets.ts'
 
-/** Reads the OpenAPI document (docs/contract.md#openapi). */
+/** Reads the OpenAPI document (docs/api/requests.md#openapi). */
 export const readOpenApi: Operation = {
   operationId: 'readOpenApi',
   method: 'GET',

@@ -8,7 +8,7 @@ const EMAIL =
 
 /**
  * Setting of the accepted identity providers: display names, separated by commas. The `type` of a source is the name in
- * lower case (docs/contract.md#identify).
+ * lower case (docs/api/sessions.md#identify).
  */
 export const identityProvidersSchema = z
   .string()
@@ -21,7 +21,7 @@ export const identityProvidersSchema = z
   }, 'must name each provider once, and must not name custom')
 
 /**
- * Returns the schema of the body of POST /v3/session/identify (docs/contract.md#identify). Unknown fields are ignored.
+ * Returns the schema of the body of POST /v3/session/identify (docs/api/sessions.md#identify). Unknown fields are ignored.
  * `traits` is checked but not parsed: the client chooses its keys, and it is stored as text.
  */
 export function identifySessionSchema(providerNames: readonly string[]) {

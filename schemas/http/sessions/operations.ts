@@ -29,7 +29,7 @@ function jsonContents(schema: z.ZodType, example: unknown) {
   return { 'application/json': { schema, example }, 'text/plain': { schema, example } }
 }
 
-/** The part of identifySession that does not depend on the installation (docs/contract.md#identify). */
+/** The part of identifySession that does not depend on the installation (docs/api/sessions.md#identify). */
 export const identifySession = {
   method: 'POST',
   path: '/v3/session/identify',
@@ -61,7 +61,7 @@ export function identifySessionWith(identityProviders: readonly string[]): Opera
   }
 }
 
-/** Records a heartbeat (docs/contract.md#heartbeat). */
+/** Records a heartbeat (docs/api/sessions.md#heartbeat). */
 export const heartbeat: Operation = {
   operationId: 'recordHeartbeat',
   method: 'POST',
@@ -85,7 +85,7 @@ export const heartbeat: Operation = {
 
 const { user, surface, hasFinding, hasReplay, from, to, ...page } = listSessionsQuerySchema.shape
 
-/** Lists sessions (docs/contract.md#session-list). */
+/** Lists sessions (docs/api/sessions.md#session-list). */
 export const listSessions: PermittedOperation = {
   operationId: 'listSessions',
   method: 'GET',
@@ -116,7 +116,7 @@ export const listSessions: PermittedOperation = {
   problems: sessionsProblems,
 }
 
-/** Reads a session (docs/contract.md#sessions). */
+/** Reads a session (docs/api/sessions.md#sessions). */
 export const readSession: PermittedOperation = {
   operationId: 'readSession',
   method: 'GET',
@@ -137,7 +137,7 @@ export const readSession: PermittedOperation = {
 
 const timelineQuery = readTimelineQuerySchema.shape
 
-/** Reads the timeline of a session (docs/contract.md#session-timeline). */
+/** Reads the timeline of a session (docs/api/sessions.md#session-timeline). */
 export const readTimeline: PermittedOperation = {
   operationId: 'readSessionTimeline',
   method: 'GET',

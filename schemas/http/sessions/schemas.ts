@@ -11,7 +11,7 @@ export const sessionIdSchema = textOf(1, SESSION_ID_MAX_CHARACTERS)
 /** Response to identify and heartbeat requests. */
 export const sessionResponseSchema = z.strictObject({ ok: z.boolean() }).meta({ id: 'SessionResponse' })
 
-/** Body of POST /v3/session (docs/contract.md#heartbeat). Unknown fields are ignored. Null is not accepted. */
+/** Body of POST /v3/session (docs/api/sessions.md#heartbeat). Unknown fields are ignored. Null is not accepted. */
 export const heartbeatSchema = z
   .object(
     {
@@ -37,7 +37,7 @@ const device = {
   fpHash: z.string().optional(),
 }
 
-/** Content of one identify request (docs/contract.md#identify). */
+/** Content of one identify request (docs/api/sessions.md#identify). */
 export const sessionIdentitySchema = z
   .strictObject({
     identifier: z.string(),

@@ -36,7 +36,7 @@ const releaseNotFound: DocumentedProblem = {
   when: 'the workspace has no release with this slug',
 }
 
-/** Declares source maps and signs their upload addresses (docs/contract.md#sign). */
+/** Declares source maps and signs their upload addresses (docs/api/releases.md#sign). */
 export const signSourceMaps: Operation = {
   operationId: 'signSourceMaps',
   method: 'POST',
@@ -78,7 +78,7 @@ export const signSourceMaps: Operation = {
   ],
 }
 
-/** Accepts a part of a source map (docs/contract.md#source-map-part). */
+/** Accepts a part of a source map (docs/api/releases.md#source-map-part). */
 export const uploadSourceMapPart: Operation = {
   operationId: 'uploadSourceMapPart',
   method: 'PUT',
@@ -110,7 +110,7 @@ export const uploadSourceMapPart: Operation = {
   ],
 }
 
-/** Accepts a whole source map (docs/contract.md#source-map-single). */
+/** Accepts a whole source map (docs/api/releases.md#source-map-single). */
 export const uploadSourceMap: Operation = {
   operationId: 'uploadSourceMap',
   method: 'PUT',
@@ -141,7 +141,7 @@ export const uploadSourceMap: Operation = {
   problems: secretKeyProblems,
 }
 
-/** Completes a release (docs/contract.md#source-map-complete). */
+/** Completes a release (docs/api/releases.md#source-map-complete). */
 export const completeSourceMaps: Operation = {
   operationId: 'completeSourceMaps',
   method: 'POST',

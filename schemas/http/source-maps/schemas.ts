@@ -5,7 +5,7 @@ import { formatBytes, SOURCE_MAP_MAX_BYTES } from '../limits.ts'
 
 const MAX_PATH_BYTES = 1_024
 
-/** Path of a source map, relative to its build (docs/contract.md#source-map-part). */
+/** Path of a source map, relative to its build (docs/api/releases.md#source-map-part). */
 export const sourceMapPathSchema = z
   .string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
   .superRefine((path, context) => {
@@ -30,13 +30,13 @@ function pathFault(path: string): string | undefined {
   return undefined
 }
 
-/** Most parts of one map (docs/contract.md#source-map-part). */
+/** Most parts of one map (docs/api/releases.md#source-map-part). */
 const MAX_PARTS = 4_096
 
-/** Query of PUT /v3/releases/{releaseSlug}/source-maps/upload (docs/contract.md#source-map-single). */
+/** Query of PUT /v3/releases/{releaseSlug}/source-maps/upload (docs/api/releases.md#source-map-single). */
 export const sourceMapQuerySchema = z.object({ path: sourceMapPathSchema })
 
-/** Query of PUT /v3/releases/{releaseSlug}/source-maps (docs/contract.md#source-map-part). */
+/** Query of PUT /v3/releases/{releaseSlug}/source-maps (docs/api/releases.md#source-map-part). */
 export const sourceMapPartQuerySchema = z.object({
   part: wholeNumber(0, MAX_PARTS - 1).meta({ description: 'Index of the part. Parts are joined in this order.' }),
   path: sourceMapPathSchema,
@@ -47,7 +47,7 @@ export const uploadedSourceMapSchema = z
   .strictObject({ objectKey: z.string().meta({ description: 'The key in the object store, now or later.' }) })
   .meta({ id: 'UploadedSourceMap' })
 
-/** Description of the hash of a map (docs/contract.md#source-map-complete). */
+/** Description of the hash of a map (docs/api/releases.md#source-map-complete). */
 export const MAP_HASH =
   'Hash of the bytes in hex: SHA-256, SHA-1 or MD5. A hash of another form is stored without being compared.'
 
@@ -66,7 +66,7 @@ export const manifestEntrySchema = z
 /** A map, as a completion names it. */
 export type ManifestEntry = z.infer<typeof manifestEntrySchema>
 
-/** Body of POST /v3/releases/{releaseSlug}/source-maps/complete (docs/contract.md#source-map-complete). */
+/** Body of POST /v3/releases/{releaseSlug}/source-maps/complete (docs/api/releases.md#source-map-complete). */
 export const completeSourceMapsSchema = z
   .object({
     files: z.array(manifestEntrySchema),
@@ -95,7 +95,7 @@ export const declaredFileSchema = z
   })
   .meta({ id: 'DeclaredSourceMap' })
 
-/** Body of POST /v3/releases/{releaseSlug}/source-maps/sign: the maps to upload (docs/contract.md#sign). */
+/** Body of POST /v3/releases/{releaseSlug}/source-maps/sign: the maps to upload (docs/api/releases.md#sign). */
 export const signSourceMapsSchema = z
   .object({ files: z.array(declaredFileSchema).min(1) })
   .meta({ id: 'SignSourceMapsRequest' })

@@ -19,7 +19,7 @@ const contentEncoding = z
 /** Codes of problems that a retry may solve. */
 const RETRIED: readonly ProblemCode[] = ['INGEST_BACKPRESSURE', 'INGEST_INFRA_UNAVAILABLE']
 
-/** Body of a problem of OTLP exports (docs/contract.md#drain): no service, and a code only where a retry may help. */
+/** Body of a problem of OTLP exports (docs/api/otlp.md#drain): no service, and a code only where a retry may help. */
 const drainProblem = z
   .strictObject({
     code: z.enum(RETRIED).optional(),
@@ -37,7 +37,7 @@ const otlpSuccess = z.strictObject({}).meta({
   description: 'Export…ServiceResponse of OTLP: empty, because the whole export was accepted.',
 })
 
-/** Accepts an OTLP export (docs/contract.md#drain). */
+/** Accepts an OTLP export (docs/api/otlp.md#drain). */
 export const drain: Operation = {
   operationId: 'exportTelemetry',
   method: 'POST',

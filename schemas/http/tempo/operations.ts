@@ -29,7 +29,7 @@ const ofTrace = z.object({
 })
 const ofTag = z.object({ tag: z.string().meta({ description: 'Such as `span.http.route`.', example: 'service.name' }) })
 
-/** Reads a trace (docs/contract.md#tempo). */
+/** Reads a trace (docs/api/other-tools.md#tempo). */
 export const tempoTrace = get({
   operationId: 'readTempoTrace',
   path: '/tempo/api/traces/:traceId',

@@ -16,7 +16,7 @@ const traceId = traceIdSchema.meta({
   example: EXAMPLE.traceId,
 })
 
-/** Reads a trace (docs/contract.md#trace). */
+/** Reads a trace (docs/api/findings.md#trace). */
 export const readTrace: PermittedOperation = {
   operationId: 'readFindingTrace',
   method: 'GET',
@@ -51,7 +51,7 @@ const listQuery = z.object({
   to: to.meta({ example: EXAMPLE.to }),
 })
 
-/** Lists traces (docs/contract.md#traces). */
+/** Lists traces (docs/api/traces.md#traces). */
 export const listTraces: PermittedOperation = {
   operationId: 'listTraces',
   method: 'GET',
@@ -74,7 +74,7 @@ export const listTraces: PermittedOperation = {
 
 const ofTrace = z.object({ traceId })
 
-/** Reads all spans of a trace as columns (docs/contract.md#trace-columns). */
+/** Reads all spans of a trace as columns (docs/api/traces.md#trace-columns). */
 export const readTraceColumns: PermittedOperation = {
   operationId: 'readTrace',
   method: 'GET',
@@ -96,7 +96,7 @@ export const readTraceColumns: PermittedOperation = {
   problems: tracesProblems,
 }
 
-/** Reads how complete a trace is (docs/contract.md#completeness). */
+/** Reads how complete a trace is (docs/api/traces.md#completeness). */
 export const readCompleteness: PermittedOperation = {
   operationId: 'readTraceCompleteness',
   method: 'GET',
@@ -115,7 +115,7 @@ export const readCompleteness: PermittedOperation = {
   problems: tracesProblems,
 }
 
-/** Reads the details of some spans of a trace (docs/contract.md#span-details). */
+/** Reads the details of some spans of a trace (docs/api/traces.md#span-details). */
 export const readSpans: PermittedOperation = {
   operationId: 'readSpans',
   method: 'POST',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { exactObject, jsonObjectSchema, listOf, text } from '../fields.ts'
 import { pageLimit } from '../page.ts'
 
-/** Most spans that GET /v3/findings/{findingId}/traces/{traceId} returns (docs/contract.md#trace). */
+/** Most spans that GET /v3/findings/{findingId}/traces/{traceId} returns (docs/api/findings.md#trace). */
 export const TRACE_LIMIT_MAX = 2000
 
 /** Query of GET /v3/findings/{findingId}/traces/{traceId}. */
@@ -26,7 +26,7 @@ export const SPAN_KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODU
 /** Names of OTLP's StatusCode in the same way. */
 export const SPAN_STATUSES = ['UNSET', 'OK', 'ERROR'] as const
 
-/** A span; there is one per span id (docs/contract.md#trace). Absent fields are left out, never null. */
+/** A span; there is one per span id (docs/api/findings.md#trace). Absent fields are left out, never null. */
 export const traceSpanSchema = z
   .strictObject({
     spanId: spanIdSchema,

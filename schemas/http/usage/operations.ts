@@ -12,7 +12,7 @@ const usage = {
   ...{ kind: 'traces', requests: 1_204, bytes: 8_812_044, records: 60_131 },
 }
 
-/** Lists what the surfaces of a workspace have sent (docs/contract.md#usage). */
+/** Lists what the surfaces of a workspace have sent (docs/api/workspaces.md#usage). */
 export const listUsage: PermittedOperation = {
   operationId: 'listUsage',
   method: 'GET',
@@ -31,7 +31,7 @@ export const listUsage: PermittedOperation = {
   problems: usageProblems,
 }
 
-/** Lists the requests of the public keys of a workspace on a day (docs/contract.md#usage). */
+/** Lists the requests of the public keys of a workspace on a day (docs/api/workspaces.md#usage). */
 export const listKeyUsage: PermittedOperation = {
   operationId: 'listKeyUsage',
   method: 'GET',

@@ -5,7 +5,7 @@ import { watermarksProblems } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import { watermarksPageSchema } from './schemas.ts'
 
-/** Lists the watermarks of the surfaces (docs/contract.md#watermarks). */
+/** Lists the watermarks of the surfaces (docs/api/receipts.md#watermarks). */
 export const listWatermarks: PermittedOperation = {
   operationId: 'listWatermarks',
   method: 'GET',

@@ -7,7 +7,7 @@ function membersOf<K extends string, S extends z.ZodType>(names: readonly K[], s
   return z.strictObject(Object.fromEntries(names.map(name => [name, schema])) as Record<K, S>)
 }
 
-/** The watermarks of one surface (docs/contract.md#watermarks). */
+/** The watermarks of one surface (docs/api/receipts.md#watermarks). */
 export const watermarkSchema = z
   .strictObject({
     surfaceId: z.string(),

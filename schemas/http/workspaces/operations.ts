@@ -45,7 +45,7 @@ const done = {
   contents: { 'application/json': { schema: okSchema, example: { ok: true } } },
 } as const
 
-/** Lists surfaces (docs/contract.md#surfaces). */
+/** Lists surfaces (docs/api/workspaces.md#surfaces). */
 export const listSurfaces: PermittedOperation = {
   operationId: 'listSurfaces',
   method: 'GET',
@@ -64,7 +64,7 @@ export const listSurfaces: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
-/** Creates a surface (docs/contract.md#surfaces). */
+/** Creates a surface (docs/api/workspaces.md#surfaces). */
 export const createSurface: PermittedOperation = {
   operationId: 'createSurface',
   method: 'POST',
@@ -86,7 +86,7 @@ export const createSurface: PermittedOperation = {
   problems: workspaceCreationProblems,
 }
 
-/** Deletes a surface (docs/contract.md#surfaces). */
+/** Deletes a surface (docs/api/workspaces.md#surfaces). */
 export const deleteSurface: PermittedOperation = {
   operationId: 'deleteSurface',
   method: 'DELETE',
@@ -102,7 +102,7 @@ export const deleteSurface: PermittedOperation = {
   problems: workspaceProblems,
 }
 
-/** Lists the keys of a surface (docs/contract.md#surfaces). */
+/** Lists the keys of a surface (docs/api/workspaces.md#surfaces). */
 export const listSurfaceKeys: PermittedOperation = {
   operationId: 'listSurfaceKeys',
   method: 'GET',
@@ -121,7 +121,7 @@ export const listSurfaceKeys: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
-/** Creates a key of a surface (docs/contract.md#surfaces). */
+/** Creates a key of a surface (docs/api/workspaces.md#surfaces). */
 export const createSurfaceKey: PermittedOperation = {
   operationId: 'createSurfaceKey',
   method: 'POST',
@@ -150,7 +150,7 @@ export const createSurfaceKey: PermittedOperation = {
   problems: workspaceCreationProblems,
 }
 
-/** Changes the quotas and the allowed origins of a key of a surface (docs/contract.md#quotas). */
+/** Changes the quotas and the allowed origins of a key of a surface (docs/api/credentials.md#quotas). */
 export const updateSurfaceKey: PermittedOperation = {
   operationId: 'updateSurfaceKey',
   method: 'PATCH',
@@ -183,7 +183,7 @@ export const updateSurfaceKey: PermittedOperation = {
   problems: workspaceCreationProblems,
 }
 
-/** Revokes a key of a surface (docs/contract.md#surfaces). */
+/** Revokes a key of a surface (docs/api/workspaces.md#surfaces). */
 export const revokeSurfaceKey: PermittedOperation = {
   operationId: 'revokeSurfaceKey',
   method: 'DELETE',
@@ -199,7 +199,7 @@ export const revokeSurfaceKey: PermittedOperation = {
   problems: workspaceProblems,
 }
 
-/** Lists workspace API keys (docs/contract.md#list-keys). */
+/** Lists workspace API keys (docs/api/workspaces.md#list-keys). */
 export const listWorkspaceKeys: PermittedOperation = {
   operationId: 'listWorkspaceKeys',
   method: 'GET',
@@ -218,7 +218,7 @@ export const listWorkspaceKeys: PermittedOperation = {
   problems: workspaceListProblems,
 }
 
-/** Creates a workspace API key (docs/contract.md#create-key). */
+/** Creates a workspace API key (docs/api/workspaces.md#create-key). */
 export const createWorkspaceKey: PermittedOperation = {
   operationId: 'createWorkspaceKey',
   method: 'POST',
@@ -259,7 +259,7 @@ export const createWorkspaceKey: PermittedOperation = {
   ],
 }
 
-/** Revokes a workspace API key (docs/contract.md#revoke-key). */
+/** Revokes a workspace API key (docs/api/workspaces.md#revoke-key). */
 export const revokeWorkspaceKey: PermittedOperation = {
   operationId: 'revokeWorkspaceKey',
   method: 'DELETE',

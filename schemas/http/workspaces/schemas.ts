@@ -43,7 +43,7 @@ export const surfacesPageSchema = z
 /** Response of GET /v3/surfaces. */
 export type SurfacesPage = z.infer<typeof surfacesPageSchema>
 
-/** Scopes of secret keys (docs/contract.md#credentials). */
+/** Scopes of secret keys (docs/api/credentials.md#credentials). */
 export const SECRET_KEY_SCOPES = ['release:write'] as const
 const SURFACE_KEY_SCOPES_MAX = 10
 const SCOPE_SHOWN_MAX_CHARACTERS = 64
@@ -59,7 +59,7 @@ const secondsUntilExpiration = keyLifetimeSchema.optional()
 const QUOTA_RULE = `must be a whole number from 1 to ${QUOTA_MAX}`
 const quota = z.int(QUOTA_RULE).min(1, QUOTA_RULE).max(QUOTA_MAX, QUOTA_RULE)
 
-/** Quotas of a key of a surface (docs/contract.md#quotas). */
+/** Quotas of a key of a surface (docs/api/credentials.md#quotas). */
 export const quotasSchema = exactObject({
   requestsPerSecond: quota.optional(),
   bytesPerSecond: quota.optional(),
@@ -79,7 +79,7 @@ export const ORIGIN_RULE =
   'must be an origin such as https://shop.example, or https://*.shop.example for every host below'
 const originPatternSchema = textOf(1, ORIGIN_MAX_CHARACTERS).refine(isOriginPattern, ORIGIN_RULE)
 
-/** Origins whose pages may use a public key (docs/contract.md#allowed-origins). */
+/** Origins whose pages may use a public key (docs/api/credentials.md#allowed-origins). */
 export const allowedOriginsSchema = listOf(originPatternSchema, ALLOWED_ORIGINS_MAX, 'must be an array of origins')
   .refine(origins => origins.length > 0, 'must have at least one origin: null removes the rule')
   .meta({ minItems: 1, description: 'Requests with another Origin are refused. Requests without one pass.' })
@@ -142,7 +142,7 @@ export const surfaceKeyCreatedSchema = z.strictObject({
 /** Response of POST /v3/surfaces/{surfaceId}/keys. */
 export type SurfaceKeyCreated = z.infer<typeof surfaceKeyCreatedSchema>
 
-/** States of the API key that made a key of a surface (docs/contract.md#makers). */
+/** States of the API key that made a key of a surface (docs/api/credentials.md#makers). */
 export const MAKER_STATES = ['active', 'revoked', 'expired', 'suspended', 'removed'] as const
 const makerSchema = z
   .strictObject({
@@ -187,7 +187,7 @@ export type SurfaceKeysPage = z.infer<typeof surfaceKeysPageSchema>
 const WORKSPACE_KEY_SCOPES_MAX = 100
 
 /**
- * Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/contract.md#create-key). Accepts scopes that do not exist:
+ * Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/api/workspaces.md#create-key). Accepts scopes that do not exist:
  * the route refuses them with PERMISSION_DENIED, like those that the caller lacks.
  */
 export const createWorkspaceKeySchema = exactObject({

@@ -1,4 +1,4 @@
-/** Average speed at which a client must read its response. Both numbers are stated in docs/contract.md#slow-readers. */
+/** Average speed at which a client must read its response. Both numbers are stated in docs/api/requests.md#slow-readers. */
 export const READ_BYTES_PER_SECOND = 64 * 1024
 /** Time over which the speed is averaged, in ms. */
 export const READ_ALLOWANCE_MS = 60_000

@@ -229,7 +229,7 @@ const asFor = (row: MatrixRow, kind: CredentialKind | 'none', answer: Answer) =>
   ...answer,
 })
 
-/** Problem of a credential that is not accepted; docs/contract.md#drain has codes only for internal errors. */
+/** Problem of a credential that is not accepted; docs/api/otlp.md#drain has codes only for internal errors. */
 function refusalCode({ operation, takes }: MatrixRow, kind: CredentialKind): string {
   if (operation.includes('/drain/')) return '{"message":'
   return kind === 'publicKey' && takes.includes(kind) ? '"AUTH_PK_INVALID"' : '"AUTH_MISSING"'

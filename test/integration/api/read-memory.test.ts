@@ -44,7 +44,7 @@ describe('the memory of the API', () => {
       script: 'api/main.ts',
       env: {
         PATH: process.env.PATH,
-        // As README.md advises for a container of 384 MiB.
+        // As docs/operate/running.md advises for a container of 384 MiB.
         NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
         ...IMAGE_MALLOC,
         REDIS_URL: services.redisUrl,

@@ -70,7 +70,7 @@ it('a workspace key grants the permissions that both its scopes and its creator 
       })
       const key = workspaceKeyCreatedSchema.parse(answer.body).apiKey
 
-      // The rule of docs/contract.md#credentials, computed only from the actions of this test.
+      // The rule of docs/api/credentials.md#credentials, computed only from the actions of this test.
       let present: readonly Permission[] = PERMISSIONS
       let isRevoked = false
       const endsAtMs = seconds === null ? Number.POSITIVE_INFINITY : nowMs + seconds * 1_000

@@ -120,7 +120,7 @@ function outcomeAfter({ answer, outcome }: LedgerEntry, last: Outcome): Outcome 
   return answer === 'none' || last !== 'refused' ? last : outcome
 }
 
-/** Returns what an answer states about the payload (docs/contract.md#backpressure). */
+/** Returns what an answer states about the payload (docs/api/backpressure.md#backpressure). */
 export function outcomeOf(status: number): Outcome {
   if (status === 200) return 'acknowledged'
   return status < 500 ? 'refused' : 'unknown'

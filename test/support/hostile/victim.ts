@@ -87,7 +87,7 @@ export class Victim {
     }
   }
 
-  /** Returns how many requests may be stored though they were not accepted (docs/contract.md#problems). */
+  /** Returns how many requests may be stored though they were not accepted (docs/api/requests.md#problems). */
   #uncertain(kind: string): number {
     const outcomes = Object.entries(this.#refused).filter(([outcome]) => outcome.startsWith(`${kind} `))
     return outcomes.reduce((sum, [outcome, count]) => (/ 4\d\d$/.test(outcome) ? sum : sum + count), 0)

@@ -1,6 +1,6 @@
 /**
  * Lengths in bytes to which texts are cut where they enter keys, sort orders and aggregate states
- * (docs/contract.md#text-lengths). Attributes keep the whole text.
+ * (docs/api/otlp.md#text-lengths). Attributes keep the whole text.
  */
 export const TEXT_LIMITS = {
   serviceName: 1_024,

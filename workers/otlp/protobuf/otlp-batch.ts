@@ -136,7 +136,7 @@ export abstract class OtlpBatch implements RowBatch {
 
   /**
    * Reports whether a record is left out because its request is replayed and the record is stored already
-   * (docs/contract.md#replay-letters). `row` is the number of the row that it would have.
+   * (docs/api/dead-letters.md#replay-letters). `row` is the number of the row that it would have.
    */
   protected isStored(row: number): boolean {
     if (this.#only === undefined || this.#only.has(row - this.#firstRow + this.#leftOutRows)) return false

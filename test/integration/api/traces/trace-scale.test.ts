@@ -60,7 +60,7 @@ describe('traces of any shape and size', () => {
         // This test measures memory, so a busy machine may take longer.
         API_QUERY_TIMEOUT_MS: '30000',
         LOG_LEVEL: 'warn',
-        // As README recommends for 256 MiB.
+        // As docs/operate/running.md advises for 256 MiB.
         NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
         ...IMAGE_MALLOC,
       },
