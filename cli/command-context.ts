@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { Backups } from '../shared/backup/backups.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
-import type { QueueConnections } from '../shared/queue/partitions/connections.ts'
+import type { QueueConnections } from '../shared/queue/queues.ts'
 import type { ExitCode } from './exit-codes.ts'
 
 /** The directory and the Redis that stores it. */

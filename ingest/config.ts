@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
 import { MAX_RECEIPTS } from '../shared/ids/receipt.ts'
-import { MAX_PARTITIONS } from '../shared/queue/partitions/queue-tag.ts'
+import { MAX_PARTITIONS } from '../shared/queue/registry/queue-tag.ts'
 import {
   count,
   durabilitySettings,

@@ -13,10 +13,10 @@ import { type ConditionalSink, createConditionalSink } from './commit/conditiona
 import { ExpressTraffic } from './commit/express-traffic.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
 import { GroupCommit } from './commit/group-commit.ts'
+import type { LaneTargets } from './commit/lane-targets.ts'
 import { LargeCommit } from './commit/large-commit.ts'
-import type { LaneTargets } from './commit/partitions/lane-targets.ts'
 import type { ReceiptIssuer } from './commit/receipt-issuer.ts'
-import type { PartitionsWiring } from './connect-partitions.ts'
+import type { PartitionsWiring } from './connect-queues.ts'
 import type { IngestMetrics } from './metrics.ts'
 
 /** Collaborators that every part of the wiring uses. */

@@ -1,9 +1,9 @@
 import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { PIECE_BYTES, writeInPieces } from '../shared/queue/large-values.ts'
-import type { QueueConnections } from '../shared/queue/partitions/connections.ts'
-import { isDivided } from '../shared/queue/partitions/queue-tag.ts'
 import { type QueueKeys, queueKeys } from '../shared/queue/queue.ts'
+import type { QueueConnections } from '../shared/queue/queues.ts'
+import { isDivided } from '../shared/queue/registry/queue-tag.ts'
 import { settledBeforeMs } from '../shared/queue/watermark.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 

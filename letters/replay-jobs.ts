@@ -1,8 +1,8 @@
 import type { Queue } from 'bullmq'
 import type { CommitJob } from '../schemas/queues/jobs.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
-import type { QueueConnections } from '../shared/queue/partitions/connections.ts'
 import { JOB_OPTIONS, lanesOf, openQueue } from '../shared/queue/queue.ts'
+import type { QueueConnections } from '../shared/queue/queues.ts'
 
 /** BullMQ's priorities begin with 1, and the greatest is 2^21. */
 const PRIORITIES = 2_097_150

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { runAudit } from '../../cli/audit/run-audit.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { onOneServer } from '../../shared/queue/partitions/connections.ts'
+import { onOneServer } from '../../shared/queue/queues.ts'
 import { fillSpans } from '../data/fill-spans.ts'
 import { DAYS } from '../data/stored-traces.ts'
 import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'

@@ -11,7 +11,7 @@ import {
 import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/audit/select-row-balance.ts'
 import type { ReceiptKind } from '../../schemas/queues/names.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
+import type { QueueConnections } from '../../shared/queue/queues.ts'
 import { OTHER_SURFACES } from '../../shared/queue/request-counts.ts'
 import { readWatermarks } from '../../shared/queue/watermark.ts'
 import { findMissingObjects } from './find-missing-objects.ts'

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { QueueServers } from '../../shared/queue/partitions/queue-servers.ts'
+import { QueueServers } from '../../shared/queue/registry/queue-servers.ts'
 import { runningWorkers } from '../../shared/queue/watch/worker-heartbeats.ts'
 import { parseConfig, tableSettingsOf } from '../../shared/runtime/config.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'

@@ -10,13 +10,8 @@ import { CommitRest } from './commit-rest.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
 import { Group, MAX_JOINED_BYTES, type WaitingRequest } from './group.ts'
+import { type PartitionTargets, type PartitionTurn, PartitionTurns, type PartitionWriter } from './lane-writers.ts'
 import type { CommitSize } from './open-job.ts'
-import {
-  type PartitionTargets,
-  type PartitionTurn,
-  PartitionTurns,
-  type PartitionWriter,
-} from './partitions/partition-writer.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** The collaborators of a group commit. */

@@ -17,7 +17,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import { NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import type { WaitingRequest } from './group.ts'
-import { type PartitionTargets, PartitionTurns, type PartitionWriter } from './partitions/partition-writer.ts'
+import { type PartitionTargets, PartitionTurns, type PartitionWriter } from './lane-writers.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** Time for each piece beyond that of the commit. A piece takes about 10 ms on a quiet machine. */

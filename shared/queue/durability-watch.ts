@@ -6,7 +6,7 @@ import { type Lifecycle, withDeadline } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import { type AofSettings, durabilityFault, isReplica } from './durability.ts'
-import type { QueueLinks } from './partitions/queue-links.ts'
+import type { QueueLinks } from './registry/queue-links.ts'
 
 /** The collaborators of a watch. */
 export interface DurabilityWatchDeps {

@@ -3,7 +3,7 @@ import { type JobsOptions, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import { queueTag } from './partitions/queue-tag.ts'
+import { queueTag } from './registry/queue-tag.ts'
 
 /**
  * The lanes of a queue, each of which is a BullMQ queue. Requests of a surface with little unfinished work take the

@@ -5,7 +5,7 @@ import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readRedisAddress } from '../runtime/redis/redis-address.ts'
 import { parseRedisTarget, type RedisTarget } from '../runtime/redis/redis-group.ts'
-import { accessOf, type ClusterMap } from './partitions/cluster-map.ts'
+import { accessOf, type ClusterMap } from './registry/cluster-map.ts'
 
 /** Options without the one that changes the types of replies. */
 type RedisOptions = Omit<AllOptions, 'replyMapping'>

@@ -4,9 +4,9 @@ import {
   RECEIPT_KIND_OF_QUEUE,
   type ReceiptKind,
 } from '../../schemas/queues/names.ts'
-import type { QueueConnections } from './partitions/connections.ts'
-import { partitionsOf } from './partitions/queue-tag.ts'
 import { queueKeys } from './queue.ts'
+import type { QueueConnections } from './queues.ts'
+import { partitionsOf } from './registry/queue-tag.ts'
 
 /**
  * Counts of requests.

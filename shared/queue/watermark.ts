@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, QUEUES, type QueueName, RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
-import type { QueueConnections } from './partitions/connections.ts'
-import { partitionsOf } from './partitions/queue-tag.ts'
 import { queueKeys, shareMember } from './queue.ts'
+import type { QueueConnections } from './queues.ts'
+import { partitionsOf } from './registry/queue-tag.ts'
 
 /**
  * Queues in the order in which a request passes through them. A request is in one of them from its acceptance until it is

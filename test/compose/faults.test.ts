@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { onOneServer } from '../../shared/queue/partitions/connections.ts'
+import { onOneServer } from '../../shared/queue/queues.ts'
 import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import type { Fault } from '../support/chaos/faults.ts'

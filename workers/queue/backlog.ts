@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ADMITTED_QUEUES, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import type { QueueConnections } from '../../shared/queue/partitions/connections.ts'
-import { partitionsOf } from '../../shared/queue/partitions/queue-tag.ts'
 import { lanesOf, queueKeys } from '../../shared/queue/queue.ts'
+import type { QueueConnections } from '../../shared/queue/queues.ts'
+import { partitionsOf } from '../../shared/queue/registry/queue-tag.ts'
 
 /** Requests and bytes of a queue that are not finished. */
 export interface QueueBacklog {

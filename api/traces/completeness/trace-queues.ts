@@ -1,6 +1,6 @@
 import { latestDeletion } from '../../../shared/queue/latest-deletion.ts'
-import type { QueueConnections } from '../../../shared/queue/partitions/connections.ts'
 import { shareMember } from '../../../shared/queue/queue.ts'
+import type { QueueConnections } from '../../../shared/queue/queues.ts'
 import { countRefused, type Refusals } from '../../../shared/queue/request-counts.ts'
 import { readOldestWatermarks, type WatermarkSurface } from '../../../shared/queue/watermark.ts'
 

@@ -1,4 +1,4 @@
-import type { QueueConnections } from '../../../shared/queue/partitions/connections.ts'
+import type { QueueConnections } from '../../../shared/queue/queues.ts'
 import { takeRequestCounts } from '../../../shared/queue/request-counts.ts'
 import { type ClickHouseClient, classifyClickHouseError, onFirstShard } from '../../client.ts'
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
-import type { QueueConnections } from '../partitions/connections.ts'
-import { partitionsOf } from '../partitions/queue-tag.ts'
 import { queueKeys } from '../queue.ts'
+import type { QueueConnections } from '../queues.ts'
+import { partitionsOf } from '../registry/queue-tag.ts'
 import { redisTimeMs } from '../watermark.ts'
 
 /** A report of metrics must not wait for Redis. */

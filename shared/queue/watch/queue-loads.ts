@@ -1,7 +1,7 @@
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
-import type { QueueConnections } from '../partitions/connections.ts'
-import { partitionsOf } from '../partitions/queue-tag.ts'
 import { queueKeys } from '../queue.ts'
+import type { QueueConnections } from '../queues.ts'
+import { partitionsOf } from '../registry/queue-tag.ts'
 import { oldestBy, readQueueAges } from './queue-ages.ts'
 import { runningLoads, type WorkerLoad } from './worker-heartbeats.ts'
 

@@ -5,7 +5,7 @@ import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-reques
 import { type Pipeline, pipelineSchema } from '../../../schemas/http/pipeline/schemas.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
-import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
+import { onOneServer } from '../../../shared/queue/queues.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
 import { call, createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { RedisClock } from '../../../ingest/admission/redis-clock.ts'
-import { type PartitionTarget, PartitionTurns } from '../../../ingest/commit/partitions/partition-writer.ts'
+import { type PartitionTarget, PartitionTurns } from '../../../ingest/commit/lane-writers.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'

@@ -3,7 +3,7 @@
  * begins with "killer". Its inserts go to a Redis hash by their tokens. Usage: mortal-worker.ts REDIS_URL
  */
 import { Redis } from 'ioredis'
-import { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
+import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
 import { BatchPool } from '../../../workers/batch/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/batch/column-memory.ts'

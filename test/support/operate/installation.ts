@@ -10,7 +10,7 @@ import { startNodeProcess } from '../../../deploy/local/processes/node-process.t
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
-import { onOneServer } from '../../../shared/queue/partitions/connections.ts'
+import { onOneServer } from '../../../shared/queue/queues.ts'
 import { type Clients, startClients } from '../chaos/clients.ts'
 import { compareLedger, untilSettled } from '../chaos/compare-ledger.ts'
 import { type Relay, startRelay } from '../redis-pair.ts'

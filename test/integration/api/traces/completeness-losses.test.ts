@@ -8,7 +8,7 @@ import { connectTraceQueues } from '../../../../api/traces/completeness/trace-qu
 import { onFirstShard } from '../../../../clickhouse/client.ts'
 import { type DeletionDeps, deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { markDeletion } from '../../../../shared/queue/latest-deletion.ts'
-import { onOneServer } from '../../../../shared/queue/partitions/connections.ts'
+import { onOneServer } from '../../../../shared/queue/queues.ts'
 import { insertSpans } from '../../../support/services/api.ts'
 import { until } from '../../../support/until.ts'
 import { client, hex, letters, newWorkspace, QUEUES, restartPools, stopPools } from './completeness-fixture.ts'

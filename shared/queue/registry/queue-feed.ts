@@ -1,6 +1,6 @@
 import { errorFields } from '../../runtime/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { QueueConnections } from './connections.ts'
+import type { QueueConnections } from '../queues.ts'
 
 /** Time between two reads of the registry. Payloads in a new partition wait for a worker this much longer at most. */
 const READ_EVERY_MS = 1_000

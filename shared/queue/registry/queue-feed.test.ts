@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { FollowedPartitions } from './partition-feed.ts'
+import { FollowedPartitions } from './queue-feed.ts'
 
 it('has partitions of its own process at once, also after a read that began before their registration', async () => {
   const began = Promise.withResolvers<{ readAtMs: number; numbers: readonly number[] }>()

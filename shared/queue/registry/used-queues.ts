@@ -1,6 +1,6 @@
 import { errorFields } from '../../runtime/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { QueueConnections } from './connections.ts'
+import type { QueueConnections } from '../queues.ts'
 import { REGISTERED_FOR_MS, type RegisteredPartition, registerPartitions } from './registry.ts'
 
 /** Time between two registrations. */

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
-import type { QueueServers } from '../../../shared/queue/partitions/queue-servers.ts'
-import type { RegisteredPartition } from '../../../shared/queue/partitions/registry.ts'
-import type { RedisClock } from '../../admission/redis-clock.ts'
-import type { PartitionTarget, PartitionTargets } from './partition-writer.ts'
+import type { QueueServers } from '../../shared/queue/registry/queue-servers.ts'
+import type { RegisteredPartition } from '../../shared/queue/registry/registry.ts'
+import type { RedisClock } from '../admission/redis-clock.ts'
+import type { PartitionTarget, PartitionTargets } from './lane-writers.ts'
 
 /** The collaborators of `LaneTargets`. */
 export interface LaneTargetsDeps {

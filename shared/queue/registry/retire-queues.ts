@@ -1,6 +1,6 @@
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { queueKeys } from '../queue.ts'
-import type { QueueConnections } from './connections.ts'
+import type { QueueConnections } from '../queues.ts'
 import { isDivided } from './queue-tag.ts'
 import { forgetPartition, readRegistry } from './registry.ts'
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { QueueName } from '../../../schemas/queues/names.ts'
-import { type Registry, readRegistry } from './registry.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
+import { type Registry, readRegistry } from './registry/registry.ts'
 
 /** Connections of one process to the servers of the queues, all of the same kind. */
 export interface QueueConnections {

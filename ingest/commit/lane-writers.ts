@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
-import type { RedisClock } from '../../admission/redis-clock.ts'
-import { FencedCommit, type FencedCommitDeps } from '../fenced-commit.ts'
-import { OpenJob, type OpenJobLimits } from '../open-job.ts'
+import type { RedisClock } from '../admission/redis-clock.ts'
+import { FencedCommit, type FencedCommitDeps } from './fenced-commit.ts'
+import { OpenJob, type OpenJobLimits } from './open-job.ts'
 
 /** A partition that this process may write to. */
 export interface PartitionTarget {

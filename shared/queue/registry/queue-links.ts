@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { withDeadline } from '../../runtime/lifecycle.ts'
+import { type PartitionsRead, type QueueConnections, readWith } from '../queues.ts'
 import type { ConnectTo } from '../redis.ts'
-import { type PartitionsRead, type QueueConnections, readWith } from './connections.ts'
 import type { QueueServers } from './queue-servers.ts'
 import { readRegistry } from './registry.ts'
 
