@@ -78,15 +78,19 @@ export function withBackups<T>(
   run: (connection: BackupConnection) => Promise<T>,
 ): Promise<T> {
   return withDirectory(config, logger, async directory => {
-    const [{ connectBackups }, { connectObjectStore }] = await Promise.all([
-      import('../shared/backup/connect.ts'),
+    const [{ Backups }, { connectObjectStore }] = await Promise.all([
+      import('../shared/backup/backups.ts'),
       import('../shared/object-store/connect.ts'),
     ])
     const objects = connectObjectStore(config)
     const withTransaction: BackupConnection['withTransaction'] = work =>
       withRedis(connectForTransaction(config.CONTROL_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
     try {
-      return await run({ ...directory, backups: connectBackups(objects, config), withTransaction })
+      return await run({
+        ...directory,
+        backups: new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now }),
+        withTransaction,
+      })
     } finally {
       objects.close()
     }

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { backUpDirectory } from '../shared/backup/back-up-directory.ts'
-import { type Backups, CLOCK_AHEAD_MS, createdAtMsOf } from '../shared/backup/backups.ts'
+import { type Backups, CLOCK_AHEAD_MS } from '../shared/backup/backups.ts'
 import type { DirectoryAdoption } from '../shared/directory/adopt.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { directoryKeys } from '../shared/directory/record.ts'
@@ -31,7 +31,7 @@ const CHECK_EVERY_MS = 60_000
 
 /** Regular backups that are being made. */
 export interface RegularBackups {
-  /** Makes no more backups. Resolves when none is in progress; one that is interrupted instead has no name. */
+  /** Makes no more backups. Resolves when none is in progress; one that is interrupted instead is not stored. */
   stop(): Promise<void>
 }
 
@@ -47,8 +47,8 @@ export function backUpRegularly(deps: RegularBackupsDeps, schedule: BackupSchedu
   metrics.watchBackups(() => newestAtMs)
 
   async function readNewest(): Promise<number> {
-    const [newest] = await backups.names()
-    newestAtMs = newest === undefined ? Number.NEGATIVE_INFINITY : createdAtMsOf(newest)
+    const [newest] = await backups.list()
+    newestAtMs = newest === undefined ? Number.NEGATIVE_INFINITY : Date.parse(newest.createdAt)
     return newestAtMs
   }
   async function isDue(): Promise<boolean> {

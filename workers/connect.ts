@@ -1,6 +1,6 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
-import { connectBackups } from '../shared/backup/connect.ts'
+import { Backups } from '../shared/backup/backups.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
@@ -108,7 +108,7 @@ export function connectWorkers(
   const isReady = () =>
     redis.status === 'ready' ? (durability.fault ?? access.fault ?? true) : 'redis is not connected'
   const store = createDirectory(directoryRedis)
-  const backups = connectBackups(objects, config)
+  const backups = new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now })
   const upkeep: UpkeepDeps = {
     queues: links,
     directoryRedis,

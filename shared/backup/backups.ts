@@ -1,48 +1,47 @@
-import { hash, randomBytes } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
-import { type Backup, backupSchema } from '../../schemas/records/backup.ts'
-import { forEachConcurrently } from '../concurrency/for-each.ts'
 import type { Line } from '../directory/export/lines.ts'
-import { parseJson } from '../json/parse-json.ts'
 import type { ObjectStore } from '../object-store/types.ts'
-import { BackupError } from './backup-error.ts'
-import type { Seal } from './seal.ts'
+import { BackupError, decrypt, encrypt } from './seal.ts'
 
-/** Bytes of a part before it is encrypted. Two parts are in memory at a time. */
-const PART_BYTES = 8 * 1024 * 1024
-/** Bytes of the description of a backup: 10,000 parts, 80 GB. */
-const DESCRIPTION_MAX_BYTES = 2 * 1024 * 1024
-/** Parts without a description are those of a backup that was interrupted, or of one that is being written. */
-const ABANDONED_AFTER_MS = 24 * 60 * 60 * 1_000
-const CONCURRENT_READS = 8
+/** Bytes of a stored backup, all of which are in memory while it is made or restored. 100,000 records take about 15 MB. */
+const MAX_BYTES = 1024 * 1024 * 1024
 /** A backup that is this much newer than the present was named by a clock that was ahead. */
 export const CLOCK_AHEAD_MS = 60 * 60 * 1_000
 
-const ROOT = 'directory-backups'
-const NAMED = `${ROOT}/named/`
-const PARTS = `${ROOT}/parts/`
-const namedKey = (name: string) => `${NAMED}${name}.json`
-const partPrefix = (name: string) => `${PARTS}${name}/`
-const partKey = (name: string, index: number) => `${partPrefix(name)}${String(index).padStart(6, '0')}`
+const ROOT = 'directory-backups/'
+const [PLAIN, ENCRYPTED] = ['.jsonl.gz', '.jsonl.gz.aes']
+/** The name of a backup is its time, and the beginning of the SHA-256 of the stored bytes. */
+const KEY = /^directory-backups\/((\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{16}))\.jsonl\.gz(\.aes)?$/
 
 /** Dependencies of {@link Backups}. */
 export interface BackupsDeps {
-  readonly objects: Pick<ObjectStore, 'put' | 'get' | 'list' | 'deleteMany'>
+  readonly objects: Pick<ObjectStore, 'put' | 'get' | 'head' | 'list' | 'deleteMany'>
   /** Encrypts backups. Without it, they are readable, and an encrypted one cannot be restored. */
-  readonly seal: Seal | undefined
+  readonly key: string | undefined
   readonly now: () => number
 }
 
-/** The result of reading the lines of a backup while they are written. */
-interface Counted {
-  records: number
-  workspaces: number
+/** A backup, as its key in the object store describes it. */
+export interface Backup {
+  readonly key: string
+  readonly name: string
+  readonly createdAt: string
+  /** Stored bytes. */
+  readonly bytes: number
+  readonly isEncrypted: boolean
+}
+
+/** How much a backup contains. It is stored beside the object, and a copy may not have it: NaN. */
+export interface BackupContents {
+  readonly workspaces: number
+  readonly records: number
 }
 
 /**
- * The backups of the directory in the object store. A backup is the lines of an export, gzipped, in parts of 8 MiB that may be
- * encrypted. Its description is stored last: until then it has no name, so the newest backup is never a partial one.
+ * The backups of the directory in the object store. A backup is an export, gzipped, in one object that may be encrypted. The
+ * store has all of an object or nothing of it, so the newest backup is never a partial one.
  */
 export class Backups {
   readonly #deps: BackupsDeps
@@ -51,128 +50,90 @@ export class Backups {
     this.#deps = deps
   }
 
-  /** Returns the names of all backups, the newest first. Those of clocks that were ahead come last, and are removed first. */
-  async names(): Promise<string[]> {
-    const names: string[] = []
-    for await (const page of this.#deps.objects.list(NAMED)) {
-      for (const { key } of page) if (key.endsWith('.json')) names.push(key.slice(NAMED.length, -'.json'.length))
+  /** Returns all backups, the newest first. Those of clocks that were ahead come last, and are removed first. */
+  async list(): Promise<Backup[]> {
+    const found: Backup[] = []
+    for await (const page of this.#deps.objects.list(ROOT)) {
+      for (const { key, size } of page) {
+        const backup = parseKey(key, size)
+        if (backup) found.push(backup)
+      }
     }
     const latestMs = this.#deps.now() + CLOCK_AHEAD_MS
-    const isAhead = (name: string) => createdAtMsOf(name) > latestMs
-    names.reverse()
-    return [...names.filter(name => !isAhead(name)), ...names.filter(isAhead)]
+    const isAhead = ({ createdAt }: Backup) => Date.parse(createdAt) > latestMs
+    found.reverse()
+    return [...found.filter(backup => !isAhead(backup)), ...found.filter(isAhead)]
   }
 
-  /** Returns the descriptions of all backups, the newest first. Those that are removed meanwhile are left out. */
-  async list(): Promise<Backup[]> {
-    const names = await this.names()
-    const found: (Backup | undefined)[] = new Array(names.length)
-    await forEachConcurrently(names, { concurrency: CONCURRENT_READS }, async (name, i) => {
-      found[i] = await this.find(name)
-    })
-    return found.filter(backup => backup !== undefined)
-  }
-
-  /** Returns the description of a backup. Throws a BackupError if it is invalid. */
-  async find(name: string): Promise<Backup | undefined> {
-    const object = await this.#deps.objects.get(namedKey(name), DESCRIPTION_MAX_BYTES)
-    if (object === undefined) return undefined
-    const parsed = backupSchema.safeParse(parseJson(object.body.toString()))
-    if (parsed.success && parsed.data.name === name) return parsed.data
-    throw new BackupError(`the description of ${name} is invalid`)
+  /** Returns what a backup contains. */
+  async contents({ key }: Backup): Promise<BackupContents> {
+    const metadata = (await this.#deps.objects.head(key))?.metadata
+    return { workspaces: Number(metadata?.workspaces), records: Number(metadata?.records) }
   }
 
   /**
-   * Stores these lines of an export as a backup. `check` runs after each part, and before the backup gets its name; if it
-   * throws, there is no backup. Throws a BackupError if the lines have no workspace, because restoring them would restore nothing.
+   * Stores the lines of an export as a backup. `check` runs while they are read and once all are read; if it throws, there is
+   * no backup. Throws a BackupError if the lines have no workspace, because restoring them would restore nothing.
    */
-  async write(lines: AsyncIterable<Line>, check: (counted: Counted) => Promise<void>): Promise<Backup> {
-    const { objects, seal, now } = this.#deps
-    const createdAt = new Date(now()).toISOString()
-    const name = `${createdAt.replace(/[-:.]/g, '')}-${randomBytes(4).toString('hex')}`
-    const counted: Counted = { records: 0, workspaces: 0 }
-    const parts: Backup['parts'] = []
-    try {
-      const text = Readable.from(textOf(lines, counted)).compose(createGzip()) as AsyncIterable<Buffer>
-      for await (const { bytes, isLast } of partsOf(text)) {
-        const index = parts.length
-        const stored = seal ? seal.seal({ backup: name, index, isLast }, bytes) : bytes
-        await objects.put(partKey(name, index), stored, { contentType: 'application/octet-stream' })
-        parts.push({ bytes: stored.length, sha256: hash('sha256', stored) })
-        await check(counted)
-      }
-      if (counted.workspaces === 0)
-        throw new BackupError('the directory has no workspace, so there is nothing to back up')
-    } catch (error) {
-      // Parts that cannot be deleted now are deleted by `prune` a day later.
-      await objects.deleteMany(parts.map((_, index) => partKey(name, index))).catch(() => {})
-      throw error
+  async write(lines: AsyncIterable<Line>, check: () => Promise<void>): Promise<Backup & BackupContents> {
+    const createdAt = new Date(this.#deps.now()).toISOString()
+    const contents = { workspaces: 0, records: 0 }
+    const pieces: Buffer[] = []
+    let size = 0
+    for await (const piece of Readable.from(textOf(lines, contents)).compose(createGzip()) as AsyncIterable<Buffer>) {
+      await check()
+      pieces.push(piece)
+      size += piece.length
+      if (size > MAX_BYTES - 1024) throw new BackupError(`the backup would have more than ${MAX_BYTES} bytes`)
     }
-    const backup: Backup = { version: 1, name, createdAt, ...counted, isEncrypted: seal !== undefined, parts }
-    await objects.put(namedKey(name), Buffer.from(JSON.stringify(backup)), { contentType: 'application/json' })
-    return backup
+    if (contents.workspaces === 0) {
+      throw new BackupError('the directory has no workspace, so there is nothing to back up')
+    }
+    const { key: secret } = this.#deps
+    const text = Buffer.concat(pieces)
+    const body = secret === undefined ? text : encrypt(secret, createdAt, text)
+    const name = `${createdAt.replace(/[-:.]/g, '')}-${digestOf(body)}`
+    const key = ROOT + name + (secret === undefined ? PLAIN : ENCRYPTED)
+    const metadata = { workspaces: `${contents.workspaces}`, records: `${contents.records}` }
+    await this.#deps.objects.put(key, body, { contentType: 'application/octet-stream', metadata })
+    return { key, name, createdAt, bytes: body.length, isEncrypted: secret !== undefined, ...contents }
   }
 
-  /** Yields the gzipped lines of a backup. Throws a BackupError if a part is missing, changed or cannot be decrypted. */
-  async *read({ name, isEncrypted, parts }: Backup): AsyncGenerator<Buffer> {
-    const { objects, seal } = this.#deps
-    if (isEncrypted && !seal) throw new BackupError(`${name} is encrypted: set DIRECTORY_BACKUP_KEY to its key`)
+  /** Returns the gzipped lines of a backup. Throws a BackupError if any byte is missing or changed, or it has another key. */
+  async read({ key, name, createdAt, isEncrypted }: Backup): Promise<Buffer> {
+    const { objects, key: secret } = this.#deps
+    if (isEncrypted && secret === undefined) {
+      throw new BackupError(`${name} is encrypted: set DIRECTORY_BACKUP_KEY to its key`)
+    }
     // Else a backup that was put into the bucket by others would be restored.
-    if (!isEncrypted && seal)
+    if (!isEncrypted && secret !== undefined) {
       throw new BackupError(`${name} is not encrypted: unset DIRECTORY_BACKUP_KEY to restore it`)
-    for (const [index, { bytes, sha256 }] of parts.entries()) {
-      const object = await objects.get(partKey(name, index), bytes)
-      if (object === undefined) throw new BackupError(`part ${index} of ${name} is missing`)
-      if (hash('sha256', object.body) !== sha256) throw new BackupError(`part ${index} of ${name} was changed`)
-      const place = { backup: name, index, isLast: index === parts.length - 1 }
-      yield seal ? seal.open(place, object.body) : object.body
     }
+    const object = await objects.get(key, MAX_BYTES)
+    if (object === undefined) throw new BackupError(`${name} was removed`)
+    if (!name.endsWith(digestOf(object.body))) throw new BackupError(`${name} was changed, or a part of it is missing`)
+    return secret === undefined ? object.body : decrypt(secret, createdAt, object.body)
   }
 
-  /** Removes all backups but the newest ones, and parts of backups that were interrupted. */
+  /** Removes all backups but the newest ones. */
   async prune(keep: number): Promise<void> {
-    const { objects, now } = this.#deps
-    const names = await this.names()
-    const old = names.slice(keep)
-    // The name goes first, so that no backup without its parts is listed.
-    await objects.deleteMany(old.map(namedKey))
-    const kept = new Set(names.slice(0, keep))
-    const started = new Date(now() - ABANDONED_AFTER_MS).toISOString().replace(/[-:.]/g, '')
-    for await (const page of objects.list(PARTS)) {
-      const gone = page.filter(({ key }) => {
-        const name = key.slice(PARTS.length).split('/')[0] ?? ''
-        return !kept.has(name) && (old.includes(name) || name < started)
-      })
-      await objects.deleteMany(gone.map(({ key }) => key))
-    }
+    await this.#deps.objects.deleteMany((await this.list()).slice(keep).map(({ key }) => key))
   }
 }
 
-/** Returns the time of creation that the name of a backup states, in Unix ms. */
-export function createdAtMsOf(name: string): number {
-  return Date.parse(name.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z.*$/, '$1-$2-$3T$4:$5:$6.$7Z'))
+const digestOf = (body: Buffer) => hash('sha256', body).slice(0, 16)
+
+function parseKey(key: string, bytes: number): Backup | undefined {
+  const [, name, year, month, day, hour, minute, second, ms, , encrypted] = KEY.exec(key) ?? []
+  if (name === undefined) return undefined
+  const createdAt = `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`
+  return { key, name, createdAt, bytes, isEncrypted: encrypted !== undefined }
 }
 
-async function* textOf(lines: AsyncIterable<Line>, counted: Counted): AsyncGenerator<string> {
+async function* textOf(lines: AsyncIterable<Line>, contents: { workspaces: number; records: number }) {
   for await (const line of lines) {
-    if (line.kind === 'workspace') counted.workspaces++
-    if (line.kind !== 'end') counted.records++
+    if (line.kind === 'workspace') contents.workspaces++
+    if (line.kind !== 'end') contents.records++
     yield `${JSON.stringify(line)}\n`
   }
-}
-
-/** Yields the bytes in parts of PART_BYTES; the last one has the rest. */
-async function* partsOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<{ bytes: Buffer; isLast: boolean }> {
-  let held: Buffer[] = []
-  let size = 0
-  for await (const piece of pieces) {
-    if (size >= PART_BYTES) {
-      yield { bytes: Buffer.concat(held), isLast: false }
-      held = []
-      size = 0
-    }
-    held.push(piece)
-    size += piece.length
-  }
-  yield { bytes: Buffer.concat(held), isLast: true }
 }

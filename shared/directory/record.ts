@@ -14,9 +14,6 @@ export const DIRECTORY_ROOT = 'penstock:{directory}'
 /** Channel on which changes of credentials are published. The message is the digests of the keys, separated by spaces. */
 export const CREDENTIAL_CHANGES_CHANNEL = `${DIRECTORY_ROOT}:credential-changes`
 
-/** Key of the lease of the process that backs the directory up. */
-export const BACKUP_LEASE = `${DIRECTORY_ROOT}:backup-lease`
-
 /** The first words of the names of all records and indexes, after DIRECTORY_ROOT. */
 const FAMILIES = new Set([
   ...['user', 'users', 'workspace', 'workspaces', 'workspace-slug'],

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { Lease } from '../../shared/directory/lease.ts'
 import { upkeepKeys } from '../../shared/directory/record.ts'
 import { redisTimeMs } from '../../shared/queue/watermark.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { Lease } from './lease.ts'
 
 /** A task that one process of the workers does at a time. */
 export interface ElectedTask {

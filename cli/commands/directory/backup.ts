@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Backup } from '../../../schemas/records/backup.ts'
 import { backUpDirectory } from '../../../shared/backup/back-up-directory.ts'
+import type { Backup, BackupContents } from '../../../shared/backup/backups.ts'
 import type { BackupCommandContext } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 
 const HELP = `
 Stores everything that "directory export" prints as a backup in the object store, as the workers do regularly
-(DIRECTORY_BACKUP_INTERVAL_S). The backup is listed once all of it is stored. It is encrypted if DIRECTORY_BACKUP_KEY is
+(DIRECTORY_BACKUP_INTERVAL_S). The backup is one object: all of it is stored, or nothing. It is encrypted if DIRECTORY_BACKUP_KEY is
 set. Backups that are too many are removed by the workers (DIRECTORY_BACKUP_KEEP).
 
 ${exitCodesHelp({
@@ -41,15 +41,10 @@ export function addDirectoryBackup(
 }
 
 /** Returns what the commands print of a backup as JSON. */
-export function summaryOf({ name, createdAt, workspaces, records, isEncrypted, parts }: Backup) {
-  return { name, createdAt, workspaces, records, bytes: bytesOf(parts), isEncrypted }
+export function summaryOf({ name, createdAt, workspaces, records, bytes, isEncrypted }: Backup & BackupContents) {
+  return { name, createdAt, workspaces, records, bytes, isEncrypted }
 }
 
-/** Returns the stored bytes of a backup. */
-export function bytesOf(parts: Backup['parts']): number {
-  return parts.reduce((sum, { bytes }) => sum + bytes, 0)
-}
-
-function describeContents({ workspaces, records, isEncrypted, parts }: Backup): string {
-  return `${workspaces} workspaces, ${records} records, ${bytesOf(parts)} bytes${isEncrypted ? ', encrypted' : ''}`
+function describeContents({ workspaces, records, bytes, isEncrypted }: Backup & BackupContents): string {
+  return `${workspaces} workspaces, ${records} records, ${bytes} bytes${isEncrypted ? ', encrypted' : ''}`
 }

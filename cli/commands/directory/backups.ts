@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { BackupCommandContext } from '../../command-context.ts'
 import { exitCodesHelp } from '../../exit-codes.ts'
 import { rowOf } from '../../terminal.ts'
-import { bytesOf, summaryOf } from './backup.ts'
+import { summaryOf } from './backup.ts'
 
 const HELP = `
 ${exitCodesHelp()}
@@ -10,7 +10,7 @@ ${exitCodesHelp()}
 Example:
   $ npm run cli -- directory backups`
 
-const WIDTHS = [28, 10, 10, 12]
+const WIDTHS = [36, 10, 10, 12]
 
 /** Adds `directory backups`. */
 export function addDirectoryBackups(parent: Command, { withBackups, print }: BackupCommandContext): void {
@@ -21,13 +21,15 @@ export function addDirectoryBackups(parent: Command, { withBackups, print }: Bac
     .addHelpText('after', HELP)
     .action(({ json = false }: { json?: boolean }) =>
       withBackups(async ({ backups }) => {
-        const all = await backups.list()
         if (!json) print(rowOf(['NAME', 'WORKSPACES', 'RECORDS', 'BYTES', 'ENCRYPTED'], WIDTHS))
-        for (const backup of all) {
-          const { name, workspaces, records, parts, isEncrypted } = backup
-          const cells = [name, `${workspaces}`, `${records}`, `${bytesOf(parts)}`, isEncrypted ? 'yes' : 'no']
-          print(json ? JSON.stringify(summaryOf(backup)) : rowOf(cells, WIDTHS))
+        for (const backup of await backups.list()) {
+          const summary = summaryOf({ ...backup, ...(await backups.contents(backup)) })
+          const { name, workspaces, records, bytes, isEncrypted } = summary
+          const cells = [name, textOf(workspaces), textOf(records), `${bytes}`, isEncrypted ? 'yes' : 'no']
+          print(json ? JSON.stringify(summary) : rowOf(cells, WIDTHS))
         }
       }),
     )
 }
+
+const textOf = (count: number) => (Number.isNaN(count) ? '-' : `${count}`)

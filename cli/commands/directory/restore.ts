@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Backup } from '../../../schemas/records/backup.ts'
+import type { Backup } from '../../../shared/backup/backups.ts'
 import { restoreDirectory } from '../../../shared/backup/restore-directory.ts'
 import type { BackupCommandContext, BackupConnection } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 
 const HELP = `
-Makes the directory what it was at the time of a backup: all of it in one transaction of Redis, or nothing. The digest of
-every part is verified first. Edge, API and workers may run: edges accept the keys at once, and receipts of before can be
+Makes the directory what it was at the time of a backup: all of it in one transaction of Redis, or nothing. Every
+byte is verified first. Edge, API and workers may run: edges accept the keys at once, and receipts of before can be
 read again. Changes after the backup are lost, so a key that was revoked since becomes valid again.
 
 A directory with users or workspaces is refused, unless --replace removes all its records in the same transaction. Stop API,
@@ -24,7 +24,7 @@ ${exitCodesHelp({
 
 Examples:
   $ npm run cli -- directory restore
-  $ npm run cli -- directory restore --backup 20261122T170841123Z-1f9c04ab --replace`
+  $ npm run cli -- directory restore --backup 20261122T170841123Z-1f9c04ab7d3e2860 --replace`
 
 interface RestoreOptions {
   readonly backup: string
@@ -49,8 +49,7 @@ async function restore(
   { backup: wanted, replace = false, json = false }: RestoreOptions,
   { print, printError, exit, now }: BackupCommandContext,
 ): Promise<void> {
-  const name = wanted === 'latest' ? (await backups.names())[0] : wanted
-  const backup = name === undefined ? undefined : await backups.find(name)
+  const backup = (await backups.list()).find(({ name }) => wanted === 'latest' || name === wanted)
   if (backup === undefined) {
     printError(wanted === 'latest' ? 'there is no backup' : `there is no backup ${JSON.stringify(wanted)}`)
     return exit(EXIT.notFound)

@@ -4,14 +4,16 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { backUpDirectory } from '../../../shared/backup/back-up-directory.ts'
 import { Backups } from '../../../shared/backup/backups.ts'
-import { connectBackups } from '../../../shared/backup/connect.ts'
-import { createDirectory } from '../../../shared/directory/directory.ts'
+import { restoreDirectory } from '../../../shared/backup/restore-directory.ts'
+import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { exportDirectory } from '../../../shared/directory/export/export-directory.ts'
-import { BACKUP_LEASE, directoryKeys, isRecordKey } from '../../../shared/directory/record.ts'
+import { directoryKeys, isRecordKey, upkeepKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
+import { connectForTransaction } from '../../../shared/queue/redis.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { backUpRegularly } from '../../../workers/back-up-regularly.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
@@ -33,7 +35,7 @@ const KEY = 'a key of the operator, with over 32 bytes'
 const redis = new Redis(directoryUrl)
 const store = createDirectory(redis)
 const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
-const backups = connectBackups(objects, {})
+const backups = new Backups({ objects, key: undefined, now: Date.now })
 const logger = pino({ level: 'silent' })
 const opened: (() => unknown)[] = []
 
@@ -97,6 +99,8 @@ async function succeed(words: readonly string[], env: Record<string, string> = {
   return stdout
 }
 
+const names = async () => (await backups.list()).map(({ name }) => name)
+
 async function backUp(env: Record<string, string> = {}): Promise<string> {
   return JSON.parse(await succeed(['backup', '--json'], env)).name
 }
@@ -119,20 +123,18 @@ describe('a backup of the directory', () => {
     expect(await records()).toEqual(before)
   })
 
-  it('is listed with what it contains, the newest first, and the oldest are removed with their parts', async () => {
+  it('is listed with what it contains, the newest first, and the oldest are removed', async () => {
     await fill()
-    const names = [await backUp(), await backUp(), await backUp()].reverse()
+    const made = [await backUp(), await backUp(), await backUp()].reverse()
     const listed = (await succeed(['backups', '--json']))
       .trim()
       .split('\n')
       .map(line => JSON.parse(line))
-    expect(listed.map(({ name }) => name)).toEqual(names)
+    expect(listed.map(({ name }) => name)).toEqual(made)
     expect(listed[0]).toMatchObject({ workspaces: 1, records: 11, isEncrypted: false })
     expect(await succeed(['backups'])).toMatch(/^NAME +WORKSPACES +RECORDS +BYTES +ENCRYPTED\n/)
     await backups.prune(2)
-    expect(await backups.names()).toEqual(names.slice(0, 2))
-    const parts = await keysOf('directory-backups/parts/')
-    expect(parts.map(key => key.split('/')[2]).sort()).toEqual(names.slice(0, 2).sort())
+    expect(await names()).toEqual(made.slice(0, 2))
   })
 
   it('restores nothing into a directory that is not empty, unless its records may be replaced', async () => {
@@ -153,19 +155,24 @@ describe('a backup of the directory', () => {
 
   it.each([
     [
-      'whose part was changed',
-      async (key: string) => objects.put(key, Buffer.from('x'), { contentType: 'a/b' }),
-      /was changed/,
+      'of which a byte was changed',
+      (body: Buffer) => body.with(body.length >> 1, 0x100 - (body.at(body.length >> 1) ?? 0)),
     ],
-    ['whose part is missing', async (key: string) => objects.deleteMany([key]), /part 0 of .* is missing/],
-  ])('%s restores nothing', async (_, damage, message) => {
+    ['that was cut off', (body: Buffer) => body.subarray(0, -1)],
+    ['that was emptied', () => Buffer.alloc(0)],
+  ])('%s restores nothing, with or without a key', async (_, damage) => {
     await fill()
     await backUp()
-    const [part] = await keysOf('directory-backups/parts/')
-    await damage(part as string)
+    await backUp({ DIRECTORY_BACKUP_KEY: KEY })
     await redis.flushdb()
-    expect(await run(['restore'])).toMatchObject({ code: 1, stderr: expect.stringMatching(message) })
-    expect(await redis.dbsize()).toBe(0)
+    for (const { key, name, isEncrypted } of await backups.list()) {
+      const { body } = (await objects.get(key, 1024 * 1024)) ?? {}
+      await objects.put(key, Buffer.from(damage(body ?? Buffer.alloc(0))), { contentType: 'a/b' })
+      const env: Record<string, string> = isEncrypted ? { DIRECTORY_BACKUP_KEY: KEY } : {}
+      const ended = await run(['restore', '--backup', name], env)
+      expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(`${name} was changed`) })
+      expect(await redis.dbsize()).toBe(0)
+    }
   })
 
   it('restores nothing if it ends within its lines or the directory changes meanwhile', async () => {
@@ -184,7 +191,7 @@ describe('a backup of the directory', () => {
     expect(await redis.dbsize()).toBe(0)
 
     // A user is created between the first look and the transaction.
-    const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/parts\//)
+    const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/2/)
     const restoring = run(['restore', '--backup', name], { S3_ENDPOINT: proxied.url })
     await proxied.held
     await store.putUser(userOf('user_2'))
@@ -205,7 +212,7 @@ describe('a backup of the directory', () => {
       () => store.putSurface(aSurface({ id: 'srf_2' })),
     ]
     for (const add of additions) {
-      const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/parts\//)
+      const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/2/)
       const restoring = run(['restore', '--replace'], { S3_ENDPOINT: proxied.url })
       await proxied.held
       await add()
@@ -223,22 +230,23 @@ describe('a backup of the directory', () => {
     await backUp()
     await redis.del(directoryKeys.surface('ws_1', 'srf_1'))
     const changed = await records()
-    const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/parts\//)
-    const restoring = run(['restore', '--replace'], { S3_ENDPOINT: proxied.url })
-    await proxied.held
-    const clients = String(await redis.client('LIST')).split('\n')
-    const [restorer, ...others] = clients.filter(client => client.includes(' db=6 ') && !client.includes(' multi=-1 '))
-    expect(others).toEqual([])
-    await redis.client('KILL', 'ID', restorer?.match(/^id=(\d+)/)?.[1] ?? '')
-    // This connection is made again after the same time as any other that is made again.
-    const isBack = once(redis, 'ready')
-    redis.disconnect(true)
-    await isBack
-    proxied.release()
-    expect(await restoring).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('the connection to Redis was lost: nothing was restored'),
+    const [backup] = await backups.list()
+    if (backup === undefined) throw new Error('there is no backup')
+    const own = connectForTransaction(directoryUrl, 10_000, logger)
+    opened.push(() => own.disconnect())
+    await once(own, 'ready')
+    const [id, hasEnded] = [await own.client('ID'), once(own, 'end')]
+    const call = own.call.bind(own)
+    // The first command within the transaction.
+    const kill = vi.spyOn(own, 'call').mockImplementationOnce(async (name, ...words) => {
+      await redis.client('KILL', 'ID', id)
+      await hasEnded
+      return call(name, ...(words as string[]))
     })
+    await expect(restoreDirectory({ redis: own, backups, now: Date.now }, backup, { replace: true })).rejects.toThrow(
+      'the connection to Redis was lost: nothing was restored',
+    )
+    expect(kill).toHaveBeenCalled()
     expect(await records()).toEqual(changed)
   })
 
@@ -246,20 +254,22 @@ describe('a backup of the directory', () => {
     expect(await run(['backup'])).toMatchObject({ code: 1, stderr: expect.stringContaining('no workspace') })
     await fill()
     const name = await backUp()
-    const proxied = await startHoldingProxy(s3.endpoint, /PUT \S+\/directory-backups\/parts\//)
-    const running = run(['backup'], { S3_ENDPOINT: proxied.url })
-    await proxied.held
-    await redis.flushdb()
-    proxied.release()
-    expect(await running).toMatchObject({ code: 1, stderr: expect.stringContaining('the lease was lost') })
-    expect(await backups.names()).toEqual([name])
+    const emptied: Directory = {
+      ...store,
+      async *workspaces() {
+        yield* store.workspaces()
+        await redis.flushdb()
+      },
+    }
+    await expect(backUpDirectory({ redis, store: emptied, backups })).rejects.toThrow('the lease was lost')
+    expect(await names()).toEqual([name])
   })
 
-  it('that is killed before it has its name leaves the former one the newest', async () => {
+  it('that is killed while it is stored leaves the former one the newest, and nothing else', async () => {
     await fill()
     const name = await backUp()
     await store.putWorkspace(aWorkspace({ id: 'ws_2', slug: 'later' }))
-    const proxied = await startHoldingProxy(s3.endpoint, /PUT \S+\/directory-backups\/named\//)
+    const proxied = await startHoldingProxy(s3.endpoint, /PUT \S+\/directory-backups\/2/)
     const cli = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
     const child = spawn(process.execPath, [cli, 'directory', 'backup'], {
       env: { ...process.env, ...ENV, S3_ENDPOINT: proxied.url },
@@ -268,28 +278,40 @@ describe('a backup of the directory', () => {
     await proxied.held
     child.kill('SIGKILL')
     await once(child, 'exit')
-    expect(await keysOf('directory-backups/parts/')).toHaveLength(2)
-    expect(await backups.names()).toEqual([name])
+    expect(await keysOf('directory-backups/')).toHaveLength(1)
     await redis.flushdb()
-    await succeed(['restore'])
+    await succeed(['restore', '--backup', name])
     expect(await store.workspaceById('ws_2')).toBeUndefined()
     expect(await store.workspaceById('ws_1')).toBeDefined()
-    // The parts of the one that was killed are deleted a day later.
-    const later = new Backups({ objects, seal: undefined, now: () => Date.now() + 25 * 60 * 60_000 })
-    await later.prune(10)
-    expect(await keysOf('directory-backups/parts/')).toHaveLength(1)
+  })
+
+  it('that was copied without what is stored beside its bytes is listed and restored', async () => {
+    await fill()
+    const [name, before] = [await backUp(), await records()]
+    const [{ key } = { key: '' }] = await backups.list()
+    await objects.copy(key, key, { contentType: 'application/gzip' })
+    expect(await succeed(['backups'])).toMatch(new RegExp(`\n${name} +- +- +\\d+ +no\n`))
+    await redis.flushdb()
+    await succeed(['restore'])
+    expect(await records()).toEqual(before)
   })
 
   it('is encrypted with the key of the operator, and only one with this key is restored', async () => {
     await fill()
     const plain = await backUp()
     const name = await backUp({ DIRECTORY_BACKUP_KEY: KEY })
-    const part = await objects.get(`directory-backups/parts/${name}/000000`, 1024 * 1024)
-    expect(part?.body.subarray(0, 2)).not.toEqual(Buffer.from([0x1f, 0x8b]))
+    const [{ key: encrypted } = { key: '' }] = await backups.list()
+    const sealed = (await objects.get(encrypted, 1024 * 1024))?.body ?? Buffer.alloc(0)
+    expect(sealed.subarray(0, 2)).not.toEqual(Buffer.from([0x1f, 0x8b]))
+    // A backup of before, given the time of a later one.
+    const later = encrypted.replace(/directory-backups\/\d{4}/, 'directory-backups/2020')
+    await objects.put(later, sealed, { contentType: 'a/b' })
+    const renamed = name.replace(/^\d{4}/, '2020')
     await redis.flushdb()
     for (const [backup, key, message] of [
       [name, '', /set DIRECTORY_BACKUP_KEY/],
       [name, 'another key of an operator, with over 32 bytes', /cannot be decrypted/],
+      [renamed, KEY, /cannot be decrypted/],
       // Who can write to the bucket could else have keys of their own restored.
       [plain, KEY, /is not encrypted/],
     ] as const) {
@@ -357,7 +379,7 @@ describe('regular backups', () => {
     const running = backUpRegularly(
       {
         ...{ redis, store, logger, adoption: { done: Promise.resolve() }, metrics: createWorkerMetrics(metrics) },
-        backups: connectBackups(own, {}),
+        backups: new Backups({ objects: own, key: undefined, now: Date.now }),
       },
       { ...settings, checkEveryMs: 50 },
     )
@@ -383,29 +405,30 @@ describe('regular backups', () => {
     // A directory without a workspace is not backed up, and this does not count as a failure.
     expect(await age('penstock_directory_backup_failures_total')).toBe(0)
     await fill()
-    await until('there is a backup', async () => (await backups.names()).length > 0)
+    await until('there is a backup', async () => (await names()).length > 0)
     await until('all workers have seen it', async () => {
       const ages = await Promise.all(readers.map(read => read('penstock_directory_backup_age_seconds')))
       return ages.every(seconds => seconds !== undefined && seconds < 60)
     })
-    await until('the lease is free', async () => (await redis.exists(BACKUP_LEASE)) === 0)
-    expect(await backups.names()).toHaveLength(1)
+    await until('the lease is free', async () => (await redis.exists(upkeepKeys.lease('backup'))) === 0)
+    const [first, ...more] = await names()
+    expect(more).toEqual([])
     start({ intervalMs: 1, keep: 2 })
     await until('the first one was removed', async () => {
-      const names = await backups.names()
-      return names.length === 2
+      const [, , ...others] = await names()
+      return others.length === 0 && !(await names()).includes(first ?? '')
     })
   })
 
   it('are made although there is one from a clock that was ahead, which is removed first', async () => {
     await fill()
     const now = () => Date.now() + 24 * 60 * 60_000
-    const ofTomorrow = new Backups({ objects, seal: undefined, now })
+    const ofTomorrow = new Backups({ objects, key: undefined, now })
     const { name } = await ofTomorrow.write(exportDirectory({ redis, store }), async () => {})
-    expect(await backups.names()).toEqual([name])
+    expect(await names()).toEqual([name])
     start({ intervalMs: 600_000, keep: 1 })
     await until('it was replaced', async () => {
-      const [newest, ...others] = await backups.names()
+      const [newest, ...others] = await names()
       return newest !== undefined && newest !== name && others.length === 0
     })
   })
@@ -416,17 +439,17 @@ describe('regular backups', () => {
     await redis.flushdb()
     const read = start({ intervalMs: 1, keep: 2 })
     await until('it has failed', async () => ((await read('penstock_directory_backup_failures_total')) ?? 0) >= 2)
-    expect(await backups.names()).toEqual([name])
+    expect(await names()).toEqual([name])
   })
 
   it('fail while the object store is unavailable, and are made when it is back', async () => {
     await fill()
-    const proxied = await startHoldingProxy(s3.endpoint, /PUT \S+\/directory-backups\/parts\//)
+    const proxied = await startHoldingProxy(s3.endpoint, /PUT \S+\/directory-backups\/2/)
     const read = start({ intervalMs: 600_000, keep: 2 }, proxied.url)
     await proxied.held
     await until('it has failed', async () => ((await read('penstock_directory_backup_failures_total')) ?? 0) >= 1)
     proxied.release()
-    await until('there is a backup', async () => (await backups.names()).length === 1)
+    await until('there is a backup', async () => (await names()).length === 1)
   })
 })
 

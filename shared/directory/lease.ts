@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { upkeepKeys } from '../../shared/directory/record.ts'
+import { upkeepKeys } from './record.ts'
 
 /** KEYS: lease. ARGV: holder, lifetime in ms. Returns whether the holder has the lease now. */
 const TAKE = `
@@ -8,6 +8,12 @@ local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
+`
+
+/** KEYS: lease. ARGV: holder, lifetime in ms. Returns whether the holder still has the lease. */
+const RENEW = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `
 
 /** KEYS: lease. ARGV: holder. */
@@ -32,6 +38,11 @@ export class Lease {
   /** Takes the lease, or renews it. Returns whether this process has it. */
   async take(): Promise<boolean> {
     return (await this.#redis.eval(TAKE, 1, this.#key, this.#holder, this.#lifetimeMs)) === 1
+  }
+
+  /** Renews the lease unless it was lost: it has expired, or the directory was emptied. Returns whether this process has it. */
+  async renew(): Promise<boolean> {
+    return (await this.#redis.eval(RENEW, 1, this.#key, this.#holder, this.#lifetimeMs)) === 1
   }
 
   /** Leaves the lease to another process. */
