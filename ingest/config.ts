@@ -22,23 +22,19 @@ export const ingestConfigSchema = z.object({
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
   /**
-   * The most cost per queue of requests that are accepted and not yet stored: estimated work in decoded bytes. A surface
-   * may have as much as is left. Above it, its requests get INGEST_BACKPRESSURE.
+   * The most cost per queue of requests that are accepted and not yet stored: estimated work in decoded bytes, and at least its
+   * size and 8 KiB. A surface may have as much as is left. Above it, its requests get INGEST_BACKPRESSURE.
    */
   QUEUE_MAX_COST: count(4 * 1024 * 1024 * 1024),
-  /** The most requests per queue that are accepted and not yet stored: each costs at least this part of QUEUE_MAX_COST. */
-  QUEUE_MAX_PAYLOADS: count(500_000),
-  /**
-   * The most bytes per queue that Redis holds of these requests, as estimated from recent commits: each costs at least this part of
-   * QUEUE_MAX_COST.
-   */
-  QUEUE_MAX_BYTES: count(1024 * 1024 * 1024),
   /**
    * Partitions that this process spreads its commits over, each of which is in one slot of a Redis Cluster. One is enough for
    * one Redis. Edges may have different numbers for as long as all workers know partitions, which those of 0.1.0 do not.
    */
   QUEUE_PARTITIONS: z.coerce.number().int().min(1).max(MAX_PARTITIONS).default(1),
-  /** The share of Redis' maxmemory above which no request is accepted, because a full Redis stops the workers too. */
+  /**
+   * The share of Redis' maxmemory above which no request is accepted, because a full Redis stops the workers too. What is left
+   * of it bounds the cost of all queues in proportion.
+   */
   REDIS_MAX_MEMORY_SHARE: z.coerce.number().gt(0).max(1).default(0.7),
   /** The most bytes of bodies in the memory of the process. One surface gets at most two thirds of them. */
   HELD_BODY_BYTES: count(96 * 1024 * 1024),

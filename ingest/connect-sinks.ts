@@ -73,7 +73,7 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const traffic = new ExpressTraffic()
   const sinks = INGEST_QUEUES.map(queue => {
     const shares = admission.sharesOf(queue)
-    const priorityOf = (held: number) => shares.bulkPriority(held)
+    const priorityOf = (backlog: number) => shares.bulkPriority(backlog)
     const onCommit = (frames: number, bytes: number, durationMs: number) =>
       metrics.observeCommit(queue, frames, bytes, durationMs)
     const common = { queue, receipts, traffic, clients, memory, logger, minReplicas: replicasToConfirm(config) }
@@ -85,10 +85,7 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
           maxCommitFrames: config.COMMIT_MAX_FRAMES,
           timeoutMs: config.COMMIT_TIMEOUT_MS,
           ...(lane === 'bulk' && { priorityOf }),
-          onCommit(frames, bytes, durationMs, heldBytes) {
-            onCommit(frames, bytes, durationMs)
-            shares.learnHeld(bytes, heldBytes)
-          },
+          onCommit,
         },
       )
       lifecycle.onStop(`${lane} commits of ${queue}`, () => commit.drain())
@@ -121,7 +118,7 @@ export function connectConditionalSink(
     { redis, queue, receipts, clock: clockOf(server), memory, logger, minReplicas: replicasToConfirm(config) },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
-      priorityOf: held => shares.bulkPriority(held),
+      priorityOf: backlog => shares.bulkPriority(backlog),
       onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
     },
   )

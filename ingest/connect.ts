@@ -181,11 +181,7 @@ function connectAdmission(
   const admission = new Admission(
     { links, partitions, queues: ADMITTED_QUEUES, logger, clockOf, onRefused: metrics.countRefusal },
     {
-      limits: {
-        maxCost: config.QUEUE_MAX_COST,
-        maxPayloads: config.QUEUE_MAX_PAYLOADS,
-        maxBytes: config.QUEUE_MAX_BYTES,
-      },
+      maxCost: config.QUEUE_MAX_COST,
       maxMemoryShare: config.REDIS_MAX_MEMORY_SHARE,
       pollMs: 250,
     },

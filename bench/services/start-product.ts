@@ -15,17 +15,12 @@ const STOP_DEADLINE_MS = 10_000
 
 const MIB = 1024 * 1024
 
-/**
- * Limits of a queue, in the proportion of their defaults: some seconds of work, so that workers never wait for clients that
- * retry after a second. A surface may have half.
- */
-export const QUEUE_LIMITS = { QUEUE_MAX_COST: String(2048 * MIB), QUEUE_MAX_BYTES: String(512 * MIB) }
+/** The limit of a queue: some seconds of work, so that workers never wait for clients that retry after a second. */
+export const QUEUE_LIMITS = { QUEUE_MAX_COST: String(2048 * MIB) }
 
 /** Settings of an edge that is measured without workers: it must refuse nothing. */
 export const QUEUES_UNBOUNDED = {
   QUEUE_MAX_COST: '4000000000000',
-  QUEUE_MAX_PAYLOADS: '1000000000',
-  QUEUE_MAX_BYTES: '1000000000000',
   REDIS_MAX_MEMORY_SHARE: '1',
 }
 

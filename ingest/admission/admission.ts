@@ -10,7 +10,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import { RedisMemory } from '../../shared/runtime/redis-memory.ts'
 import { type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
 import type { RedisClock } from './redis-clock.ts'
-import { costRules, decodedLimit, type QueueLimits } from './request-cost.ts'
+import { decodedLimit } from './request-cost.ts'
 
 /** The collaborators of `Admission`. */
 export interface AdmissionDeps {
@@ -29,8 +29,8 @@ export interface AdmissionDeps {
 
 /** The bounds above which requests are refused. */
 export interface AdmissionOptions {
-  /** The limits of each queue. */
-  readonly limits: QueueLimits
+  /** The most cost of the requests of a queue that are accepted and not finished. */
+  readonly maxCost: number
   /** The largest share of Redis' maxmemory that may be used. */
   readonly maxMemoryShare: number
   /** The time between two reads of the counters. */
@@ -78,17 +78,16 @@ export class Admission {
     this.#random = random
     const deadLetters = new QueueShares({
       queue: 'dead-letters',
-      rules: costRules({ ...options.limits, maxCost: MAX_DEAD_LETTER_COST }),
+      maxCost: MAX_DEAD_LETTER_COST,
       decodedLimit: 0,
       now,
       random,
       onRefused: () => {},
     })
-    const rules = costRules(options.limits)
     const sharesOf = (queue: AdmittedQueue) =>
       new QueueShares({
         queue,
-        rules,
+        maxCost: options.maxCost,
         decodedLimit: decodedLimit(queue),
         now,
         random,

@@ -1,5 +1,4 @@
 import { setBounded } from '../../shared/memory/bounded-map.ts'
-import type { CostRules } from './request-cost.ts'
 import { EXPRESS_COST, type RequestSurface, SurfaceShare, WorkspaceShare } from './surface-share.ts'
 
 /** Surfaces and workspaces that are known at once. The one that was seen first is forgotten, with its history. */
@@ -21,7 +20,7 @@ const UNLISTED_PART = 1 / 16
 
 /** The surfaces that have sent requests to one queue, with their workspaces and prices. */
 export class KnownSurfaces {
-  readonly #rules: CostRules
+  readonly #maxCost: number
   readonly #now: () => number
   readonly #surfaces = new Map<string, SurfaceShare>()
   readonly #workspaces = new Map<string, WorkspaceShare>()
@@ -33,21 +32,21 @@ export class KnownSurfaces {
   /** Cost of the surfaces beyond the first `LISTED_SURFACES` as of the last poll. */
   #unlistedCost = 0
 
-  constructor(rules: CostRules, now: () => number) {
-    this.#rules = rules
+  constructor(maxCost: number, now: () => number) {
+    this.#maxCost = maxCost
     this.#now = now
   }
 
   /** The number of surfaces, those with the highest cost, that the next poll must list. */
   get listed(): number {
-    return this.#unlistedCost > UNLISTED_PART * this.#rules.maxCost ? MOST_LISTED_SURFACES : LISTED_SURFACES
+    return this.#unlistedCost > UNLISTED_PART * this.#maxCost ? MOST_LISTED_SURFACES : LISTED_SURFACES
   }
 
   /** Returns the share of a surface. */
   shareOf(surface: RequestSurface): SurfaceShare {
     const known = this.#surfaces.get(surface.surfaceId)
     if (known !== undefined && known.workspaceId === surface.workspaceId) return known
-    const share = new SurfaceShare(surface, this.#workspace(surface.workspaceId), this.#rules.perByte, this.#now())
+    const share = new SurfaceShare(surface, this.#workspace(surface.workspaceId), this.#now())
     share.price = this.#prices.get(share.member) ?? 1
     setBounded(this.#surfaces, MAX_SURFACES, surface.surfaceId, share)
     return share

@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Placement, type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
-import { costRules } from './request-cost.ts'
 import { EXPRESS_COST, type PricedRequest, type RequestSurface } from './surface-share.ts'
 
 const MIB = 1024 * 1024
-/** A byte of an uncompressed body costs one, and a request at least 1,000. */
-const LIMITS = { maxCost: 100 * MIB, maxPayloads: 104_858, maxBytes: 100 * MIB }
+/** A byte of an uncompressed body costs one. */
+const MAX_COST = 100 * MIB
 
 const surface = (id: string): RequestSurface => ({ workspaceId: `ws_${id}`, surfaceId: `srf_${id}` })
 const bodyOf = (bytes: number): PricedRequest => ({
@@ -15,18 +14,17 @@ const bodyOf = (bytes: number): PricedRequest => ({
   body: Buffer.alloc(bytes),
 })
 
-function given(random = 0, limits = LIMITS) {
+function given(random = 0, maxCost = MAX_COST) {
   const world = { now: 1_000_000, refusals: [] as RefusalReason[] }
   const common = { now: () => world.now, random: () => random, decodedLimit: 64 * MIB }
   const deadLetters = new QueueShares({
     ...common,
     queue: 'dead-letters',
-    rules: costRules({ ...limits, maxCost: 10 * MIB }),
+    maxCost: 10 * MIB,
     onRefused: () => {},
   })
-  const rules = costRules(limits)
   const onRefused = (reason: RefusalReason) => void world.refusals.push(reason)
-  const queue = new QueueShares({ ...common, queue: 'spans', rules, onRefused, deadLetters })
+  const queue = new QueueShares({ ...common, queue: 'spans', maxCost, onRefused, deadLetters })
   return { world, queue, deadLetters }
 }
 
@@ -316,26 +314,6 @@ describe('Retry-After', () => {
   })
 })
 
-describe('packed commits', () => {
-  const acceptedOf = (queue: QueueShares, requests: number) =>
-    Array.from({ length: requests }, () => accept(queue, 'a', MIB)).filter(Boolean).length
-
-  it('let a queue hold more requests for its bytes, until commits are larger again', () => {
-    const limits = { ...LIMITS, maxBytes: 25 * MIB }
-    const { queue } = given(0, limits)
-    expect(acceptedOf(queue, 200)).toBe(13)
-    poll(queue, counters({ a: 0 }))
-    for (let i = 0; i < 64; i++) queue.learnHeld(4 * MIB, 0.4 * MIB)
-    expect(acceptedOf(queue, 200)).toBe(50)
-    poll(queue, counters({ a: 0 }))
-    expect((queue.place(surface('a'), bodyOf(5 * MIB)) as Placement).cost).toBe(20 * MIB)
-    poll(queue, counters({ a: 0 }))
-    // A surface that sends other data is held to the limit again after about as many bytes as the estimate looks back.
-    for (let i = 0; i < 64; i++) queue.learnHeld(4 * MIB, 4 * MIB)
-    expect(acceptedOf(queue, 200)).toBe(13)
-  })
-})
-
 describe('a request takes the bulk lane', () => {
   const laneOf = (queue: QueueShares, id: string, request: PricedRequest) =>
     (queue.place(surface(id), request) as Placement).lane
@@ -416,7 +394,7 @@ it('puts a workspace that spreads its work over many surfaces behind one with le
   poll(queue, { flow: { acceptedCost: String(60 * MIB), doneCost: '0' }, shares, prices: [] })
   world.now += 1_000
   poll(queue, { flow: { acceptedCost: String(61 * MIB), doneCost: String(MIB) }, shares, prices: [] })
-  const priorityOf = (owner: RequestSurface) => queue.bulkPriority(queue.shareOf(owner).held)
+  const priorityOf = (owner: RequestSurface) => queue.bulkPriority(queue.shareOf(owner).backlog)
   const other = priorityOf(surface('b'))
   for (const own of surfaces) expect(priorityOf(own)).toBeGreaterThan(other)
 })

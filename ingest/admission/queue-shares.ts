@@ -2,9 +2,8 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
-import { HeldShare } from './held-share.ts'
 import { KnownSurfaces } from './known-surfaces.ts'
-import { type CostRules, requestCost } from './request-cost.ts'
+import { MIN_REQUEST_COST, requestCost } from './request-cost.ts'
 import { DrainRate, EXPRESS_COST, type PricedRequest, type RequestSurface, type SurfaceShare } from './surface-share.ts'
 
 /** Reasons for which a request is refused: its surface or its workspace holds too much, or nothing is left for any surface. */
@@ -56,7 +55,8 @@ export interface Placement {
 /** The collaborators of `QueueShares`. */
 export interface QueueSharesDeps {
   readonly queue: QueueName
-  readonly rules: CostRules
+  /** The most cost of the requests that are accepted and not finished. */
+  readonly maxCost: number
   /** The most bytes that workers decode of one request. */
   readonly decodedLimit: number
   readonly now: () => number
@@ -76,7 +76,6 @@ export class QueueShares {
   readonly #deps: QueueSharesDeps
   readonly #surfaces: KnownSurfaces
   readonly #messages: Readonly<Record<RefusalReason, string>>
-  readonly #heldShare = new HeldShare()
   #polledCost = 0
   #addedCost = 0
   #addedAtPoll = 0
@@ -91,7 +90,7 @@ export class QueueShares {
 
   constructor(deps: QueueSharesDeps) {
     this.#deps = deps
-    this.#surfaces = new KnownSurfaces(deps.rules, deps.now)
+    this.#surfaces = new KnownSurfaces(deps.maxCost, deps.now)
     this.#messages = {
       share: `the surface is over its share of the ${deps.queue} queue; retry after the delay`,
       workspace_share: `the workspace is over its share of the ${deps.queue} queue; retry after the delay`,
@@ -133,12 +132,12 @@ export class QueueShares {
 
   /** Decides on a whole request. Returns its share, cost and lane, or INGEST_BACKPRESSURE. */
   place(surface: RequestSurface, request: PricedRequest): Placement | Problem {
-    const { rules, decodedLimit, now } = this.#deps
+    const { maxCost, decodedLimit, now } = this.#deps
     const share = this.shareOf(surface)
     const decoded = statedDecodedBytes(request.contentEncoding, request.body, decodedLimit)
-    const cost = requestCost(rules, request, decoded, share, this.#heldShare.of(request.body.length))
+    const cost = requestCost(maxCost, request, decoded, share)
     // The least cost of a request states nothing about the cost of its bytes.
-    if (cost > rules.perRequest) share.learn(request, decoded, cost)
+    if (cost > MIN_REQUEST_COST) share.learn(request, decoded, cost)
     const problem = this.#refuse(surface, share, cost)
     if (problem !== undefined) return problem
     const isLong =
@@ -165,11 +164,6 @@ export class QueueShares {
     this.#inFlightCost += cost
   }
 
-  /** Learns from a confirmed group commit how many bytes Redis holds of the bytes of requests. */
-  learnHeld(bytes: number, heldBytes: number): void {
-    this.#heldShare.learn(bytes, heldBytes)
-  }
-
   /** Ends the commit of a request. Its cost counts until a poll includes it if it was `accepted`, else no more. */
   end({ share, cost }: Placement, accepted: boolean): void {
     share.inFlight -= cost
@@ -183,12 +177,12 @@ export class QueueShares {
   }
 
   /**
-   * Returns the priority of a bulk job. `held` is the most that a surface in it has, by the mean of surface and workspace. The
-   * priority is the second in which that work would end, so that surfaces with less work go first and no job waits without
+   * Returns the priority of a bulk job. `backlog` is the largest `SurfaceShare.backlog` of a surface in it. The priority is
+   * the second in which that work would end, so that surfaces with less work go first and no job waits without
    * end. BullMQ takes 21 bits: the count starts again after 24 days.
    */
-  bulkPriority(held: number): number {
-    const delayS = held === 0 ? 0 : Math.min(MAX_BULK_DELAY_S, held / this.#drain.perSecond)
+  bulkPriority(backlog: number): number {
+    const delayS = backlog === 0 ? 0 : Math.min(MAX_BULK_DELAY_S, backlog / this.#drain.perSecond)
     return 1 + (Math.floor(this.#deps.now() / 1_000 + delayS) % 2_097_150)
   }
 
@@ -206,7 +200,7 @@ export class QueueShares {
     this.#followFlow(flow, seconds)
     this.#surfaces.followShares(shares, this.#polledCost, seconds)
     if (prices !== undefined) this.#surfaces.followPrices(prices)
-    this.#memoryFree = memoryFree * this.#deps.rules.maxCost
+    this.#memoryFree = memoryFree * this.#deps.maxCost
   }
 
   #followFlow(flow: Readonly<Record<string, string>>, seconds: number): void {
@@ -227,18 +221,19 @@ export class QueueShares {
     if (reason !== undefined) return this.#problem(reason, share)
     const letters = this.#deps.deadLetters
     if (letters === undefined || letters.used === 0) return undefined
-    const held = letters.shareOf(surface)
-    if (held.workspace.outstanding === 0 || letters.#reasonToRefuse(held, 0) === undefined) return undefined
-    return this.#problem('dead_letters', held, letters)
+    const lettersShare = letters.shareOf(surface)
+    if (lettersShare.workspace.outstanding === 0) return undefined
+    if (letters.#reasonToRefuse(lettersShare, 0) === undefined) return undefined
+    return this.#problem('dead_letters', lettersShare, letters)
   }
 
   #reasonToRefuse(share: SurfaceShare, cost: number): RefusalReason | undefined {
     const free = this.#free
     const limit = share.isRefused ? REOPEN_PART * free : free
     const own = share.outstanding
-    const held = share.held
+    const { backlog } = share
     // A surface with nothing may send a request of any cost, or a request over half of the queue could never be accepted.
-    share.isRefused = held >= limit || (own > 0 && held + cost > limit)
+    share.isRefused = backlog >= limit || (own > 0 && backlog + cost > limit)
     if (!share.isRefused) return undefined
     if (free > 0) return own > 0 && own + cost >= limit ? 'share' : 'workspace_share'
     return this.#memoryFree <= 0 ? 'memory' : 'full'
@@ -246,7 +241,7 @@ export class QueueShares {
 
   /** Cost that is left for all surfaces. It is not positive when the queue or the memory of Redis is full. */
   get #free(): number {
-    return Math.min(this.#deps.rules.maxCost - this.used, this.#memoryFree)
+    return Math.min(this.#deps.maxCost - this.used, this.#memoryFree)
   }
 
   #problem(reason: RefusalReason, share: SurfaceShare, limited: QueueShares = this): Problem {
@@ -265,7 +260,7 @@ export class QueueShares {
    * one of both neighbours at random: always up, a second became two, in which the workers had nothing to do.
    */
   #retryAfterSeconds(share: SurfaceShare): number {
-    const excess = share.held - REOPEN_PART * this.#free
+    const excess = share.backlog - REOPEN_PART * this.#free
     const { drain, workspace } = share
     const drainRate = (drain.perSecond + workspace.drain.perSecond) / 2
     const seconds = excess > 0 ? excess / (drainRate + REOPEN_PART * this.#drain.perSecond) : 0

@@ -1,25 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { costRules, requestCost } from './request-cost.ts'
+import { MIN_REQUEST_COST, requestCost } from './request-cost.ts'
 
 const MIB = 1024 * 1024
 const GIB = 1024 * MIB
-const LIMITS = { maxCost: 4 * GIB, maxPayloads: 500_000, maxBytes: GIB }
-const RULES = costRules(LIMITS)
+const MAX_COST = 4 * GIB
 const UNKNOWN = { price: 1, ratio: 0 }
 const type = 'application/x-protobuf'
 
 describe('the cost of a request', () => {
-  const cost = (bytes: number, decoded: number | undefined, more: object = {}, heldShare = 1) =>
+  const cost = (bytes: number, decoded: number | undefined, more: object = {}) =>
     requestCost(
-      RULES,
+      MAX_COST,
       { contentType: type, body: Buffer.alloc(bytes), ...more },
       decoded,
       'price' in more ? (more as typeof UNKNOWN) : UNKNOWN,
-      heldShare,
     )
 
-  it('keeps all three limits if the sum of costs is within the first', () => {
+  it('bounds the number and the bytes of requests by their sum', () => {
     const requests = fc.array(fc.record({ bytes: fc.nat({ max: 100_000 }), ratio: fc.nat({ max: 1000 }) }), {
       minLength: 1,
       maxLength: 50,
@@ -27,22 +25,20 @@ describe('the cost of a request', () => {
     fc.assert(
       fc.property(requests, all => {
         const total = all.reduce((sum, { bytes, ratio }) => sum + cost(bytes, bytes * ratio), 0)
-        const part = total / LIMITS.maxCost
-        expect(all.length / LIMITS.maxPayloads).toBeLessThanOrEqual(part)
-        expect(all.reduce((sum, { bytes }) => sum + bytes, 0) / LIMITS.maxBytes).toBeLessThanOrEqual(part)
+        expect(all.length * MIN_REQUEST_COST).toBeLessThanOrEqual(total)
+        expect(all.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(total)
       }),
     )
   })
 
   it('is a whole number that fits into a frame', () => {
-    expect(cost(10, 0)).toBe(8590)
-    expect(cost(100 * MIB, 100 * MIB)).toBe(400 * MIB)
-    const rules = costRules({ ...LIMITS, maxCost: 1e12 })
-    expect(requestCost(rules, { contentType: type, body: Buffer.alloc(1) }, 1e15, UNKNOWN, 1)).toBe(0xffff_ffff)
+    expect(cost(10, 0)).toBe(8192)
+    expect(cost(100 * MIB, 100 * MIB)).toBe(100 * MIB)
+    expect(requestCost(1e12, { contentType: type, body: Buffer.alloc(1) }, 1e15, UNKNOWN)).toBe(0xffff_ffff)
   })
 
-  it('counts only the bytes that Redis holds of it against the limit of bytes', () => {
-    expect([1, 0.5, 0.1].map(share => cost(MIB, MIB, {}, share))).toEqual([4 * MIB, 2 * MIB, MIB])
+  it('is at least its size, however little work the requests of its surface have been', () => {
+    expect(cost(MIB, MIB, { price: 0.25, ratio: 0 })).toBe(MIB)
   })
 
   it('has a sixteenth of the queue as work at most, whatever the body states and its surface has cost', () => {

@@ -30,20 +30,14 @@ export class SurfaceShare {
   /** Whether its requests take the bulk lane. */
   isBulk = false
 
-  #recentCost: number
+  /** A byte of a new surface is assumed to cost one. */
+  #recentCost = 1
   #recentBytes = 1
 
-  /** `costPerByte` is what a byte of a new surface is assumed to cost. */
-  constructor(
-    { workspaceId, surfaceId }: RequestSurface,
-    workspace: WorkspaceShare,
-    costPerByte: number,
-    firstSeenMs: number,
-  ) {
+  constructor({ workspaceId, surfaceId }: RequestSurface, workspace: WorkspaceShare, firstSeenMs: number) {
     this.workspaceId = workspaceId
     this.workspace = workspace
     this.member = shareMember({ workspaceId, surfaceId })
-    this.#recentCost = costPerByte
     this.firstSeenMs = firstSeenMs
   }
 
@@ -56,7 +50,7 @@ export class SurfaceShare {
    * The mean of what the surface and its workspace have, to which thresholds and priorities apply. So a workspace gains
    * nothing by spreading its work over many surfaces.
    */
-  get held(): number {
+  get backlog(): number {
     return (this.outstanding + this.workspace.outstanding) / 2
   }
 
@@ -86,7 +80,7 @@ export class WorkspaceShare {
 
 /** The place of an accepted request: what it adds to the share of its surface. */
 export interface RequestPlace {
-  readonly share: Pick<SurfaceShare, 'member' | 'held'>
+  readonly share: Pick<SurfaceShare, 'member' | 'backlog'>
   readonly cost: number
 }
 

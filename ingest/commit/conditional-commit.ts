@@ -52,8 +52,8 @@ export interface ConditionalCommitDeps {
 export interface ConditionalCommitOptions {
   /** A write that Redis has not confirmed by then fails. Each piece of a large payload has this time too. */
   readonly timeoutMs: number
-  /** Returns the priority of a bulk job whose surface has this much (`SurfaceShare.held`). */
-  readonly priorityOf: (held: number) => number
+  /** Returns the priority of a bulk job whose surface has this much (`SurfaceShare.backlog`). */
+  readonly priorityOf: (backlog: number) => number
   /** Called after each confirmed write. */
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
@@ -88,7 +88,7 @@ export function createConditionalCommit(
       frames: 1,
       arrivedAtMs,
       surfaces: new Map([[share.member, { cost, requests: 1 }]]),
-      priority: lane === 'bulk' ? options.priorityOf(share.held) : 0,
+      priority: lane === 'bulk' ? options.priorityOf(share.backlog) : 0,
     }
     const outcome = await (commits[lane] as FencedCommit).write(jobId, content, options.timeoutMs, condition)
     memory.giveBack(payload)

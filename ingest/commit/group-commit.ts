@@ -41,10 +41,10 @@ export interface GroupCommitOptions {
   readonly maxCommitFrames: number
   /** A frame that is not confirmed within this time of its arrival fails. */
   readonly timeoutMs: number
-  /** Returns the priority of a job whose most loaded surface has this much (`SurfaceShare.held`). For the bulk lane. */
-  readonly priorityOf?: (held: number) => number
-  /** Called after each confirmed commit. Redis holds `heldBytes` of its bytes, fewer if it was packed. */
-  readonly onCommit?: (frames: number, bytes: number, durationMs: number, heldBytes: number) => void
+  /** Returns the priority of a job whose most loaded surface has this much (`SurfaceShare.backlog`). For the bulk lane. */
+  readonly priorityOf?: (backlog: number) => number
+  /** Called after each confirmed commit. */
+  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
 
 /** The least time of a commit, even if its frames waited for slow commits. A client waits this much longer at most. */
@@ -217,15 +217,15 @@ export class GroupCommit {
 
   async #write(group: Group, payload: Buffer, writer: PartitionWriter): Promise<void> {
     const { commit, target } = writer
-    const { bytes, frames, surfaces, arrivedAtMs, held, deadline } = group
+    const { bytes, frames, surfaces, arrivedAtMs, backlog, deadline } = group
     const startedAt = performance.now()
     if (!commit.isUsable) await commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
-    const priority = this.#options.priorityOf?.(held) ?? 0
+    const priority = this.#options.priorityOf?.(backlog) ?? 0
     const content = { payload, bytes, frames, arrivedAtMs, surfaces, priority }
     if (bytes > MAX_JOINED_BYTES) await commit.write(newJobId(), content, this.#timeLeft(deadline, writer))
     else await this.#joinOrCreate(content, group, writer)
     if (!target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
-    this.#options.onCommit?.(frames, bytes, performance.now() - startedAt, payload.length)
+    this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }
 
   async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group, writer: PartitionWriter): Promise<void> {

@@ -21,7 +21,7 @@ function groupOf(bodies: readonly string[], answers: string[]): Group {
   const group = new Group(Buffer.alloc(10_000), issuer.open('traces', 1_000), 1_000, 0)
   for (const body of bodies) {
     const frame = frameOf(body)
-    const place = { share: { member: shareMember(frame), held: 0 }, cost: 2 }
+    const place = { share: { member: shareMember(frame), backlog: 0 }, cost: 2 }
     group.append(frame, place, {
       confirmed: receiptId => answers.push(String(receiptId)),
       failed: error => answers.push(`${body}: ${error.message}`),

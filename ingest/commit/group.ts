@@ -34,8 +34,8 @@ export class Group {
   bytes: number
   frames = 0
   cost = 0
-  /** The most that a surface in the group has (`SurfaceShare.held`). */
-  held = 0
+  /** The most that a surface in the group has (`SurfaceShare.backlog`). */
+  backlog = 0
   /** The requests of each surface, by its member of `shares`. */
   readonly surfaces = new Map<string, SurfaceRequests>()
   readonly #receipts: OpenCommit
@@ -68,7 +68,7 @@ export class Group {
       surface.cost += cost
       surface.requests++
     }
-    this.held = Math.max(this.held, share.held)
+    this.backlog = Math.max(this.backlog, share.backlog)
   }
 
   /** Answers all requests: they are stored or refused together. */

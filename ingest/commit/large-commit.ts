@@ -41,8 +41,8 @@ export interface LargeCommitDeps {
 export interface LargeCommitOptions {
   /** How long Redis may take to confirm a piece, and the commit after the last one. */
   readonly timeoutMs: number
-  /** Returns the priority of a job whose surface has this much (`SurfaceShare.held`). */
-  readonly priorityOf: (held: number) => number
+  /** Returns the priority of a job whose surface has this much (`SurfaceShare.backlog`). */
+  readonly priorityOf: (backlog: number) => number
   /** Called after each confirmed commit. */
   readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
 }
@@ -111,7 +111,7 @@ export class LargeCommit {
       frames: 1,
       arrivedAtMs,
       surfaces: new Map([[share.member, { cost, requests: 1 }]]),
-      priority: priorityOf(share.held),
+      priority: priorityOf(share.backlog),
     }
     await writer.commit.write(jobId, content, timeoutMs)
     if (!writer.target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import type { LocalCredentials } from '../../deploy/local/start.ts'
+import { MIN_REQUEST_COST } from '../../ingest/admission/request-cost.ts'
 import { findPrometheus, type Prometheus } from '../support/prometheus/find-prometheus.ts'
 import { type RunningPrometheus, readDeployFile, startPrometheus } from '../support/prometheus/start-prometheus.ts'
 import { freePorts, type LocalStart, runLocalStart } from '../support/services/local-start.ts'
@@ -74,7 +75,11 @@ describe.skipIf(typeof found === 'string')('alerts and dashboards', () => {
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'penstock-alerts-'))
-    const settings = { QUEUE_MAX_PAYLOADS: '60', DEAD_LETTER_MAX_COUNT_PER_DAY: '3', LOG_LEVEL: 'warn' }
+    const settings = {
+      QUEUE_MAX_COST: String(60 * MIN_REQUEST_COST),
+      DEAD_LETTER_MAX_COUNT_PER_DAY: '3',
+      LOG_LEVEL: 'warn',
+    }
     local = runLocalStart(join(dir, 'local'), { ...(await freePorts()), ...settings })
     at = await local.untilReady(60_000)
     const { ingest, workers, api } = at.adminUrls

@@ -10,7 +10,9 @@ import { expectUnharmed, type SmallService, startSmallService } from '../support
 let service: SmallService
 beforeAll(async () => {
   // Small limits, so that a few seconds of an attack reach them.
-  service = await startSmallService({ settings: { QUEUE_MAX_PAYLOADS: '200', VERDICT_MAX_WAITING: '16' } })
+  service = await startSmallService({
+    settings: { QUEUE_MAX_COST: String(64 * 1024 * 1024), VERDICT_MAX_WAITING: '16' },
+  })
 })
 afterAll(() => service?.stop())
 

@@ -59,7 +59,7 @@ export async function commitBody(
 /** Commits a frame. Resolves when Redis has it on disk. Throws at once if it cannot be enqueued. */
 export function commitFrame(commits: GroupCommit, frame: PayloadFrame, cost = frameCost(frame)): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const place = { share: { member: shareMember(frame), held: 0 }, cost }
+  const place = { share: { member: shareMember(frame), backlog: 0 }, cost }
   commits.enqueue(frame, place, { confirmed: () => resolve(), failed: reject })
   return promise
 }

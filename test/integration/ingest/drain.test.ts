@@ -5,6 +5,7 @@ import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -264,7 +265,7 @@ describe('CORS', () => {
 describe('backpressure', () => {
   it('returns 429 with Retry-After while a surface is over its share, and accepts again when its requests are done', async () => {
     await redis.del(keys.flow, keys.shares)
-    const small = await startEdge(url, { QUEUE_MAX_PAYLOADS: '10' })
+    const small = await startEdge(url, { QUEUE_MAX_COST: String(10 * MIN_REQUEST_COST) })
     try {
       const send = () =>
         fetch(`${small.baseUrl}/drain/v1/traces`, {

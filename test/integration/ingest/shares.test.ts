@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { LANES, queueKeys } from '../../../shared/queue/queue.ts'
@@ -17,8 +18,8 @@ import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.
 import { until } from '../../support/until.ts'
 
 /** A request of these tests costs the hundredth part of a queue. */
-const LIMITS = { QUEUE_MAX_PAYLOADS: '100', QUEUE_MAX_COST: String(100_000_000), QUEUE_MAX_BYTES: String(100_000_000) }
-const COST = 1_000_000
+const COST = MIN_REQUEST_COST
+const LIMITS = { QUEUE_MAX_COST: String(100 * COST) }
 const MIB = 1024 * 1024
 
 let dir: string

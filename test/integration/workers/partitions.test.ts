@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-request-counts.ts'
+import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -170,7 +171,7 @@ it('consumes the partitions that a process is for, and no watermark passes what 
 }, 60_000)
 
 it('refuses a surface by the sum of what it has in all partitions', async () => {
-  const limits = { QUEUE_MAX_PAYLOADS: '40', QUEUE_MAX_COST: '40000000', QUEUE_MAX_BYTES: '40000000' }
+  const limits = { QUEUE_MAX_COST: String(40 * MIN_REQUEST_COST) }
   const edge = await openEdge(4, limits)
   const send = () =>
     post(edge, 'a').then(
