@@ -14,12 +14,12 @@ export interface Prose {
 }
 
 /** Returns the files under version control, relative to the checkout. Generated code is left out. */
-export function trackedFiles(): string[] {
+export function trackedFiles(root = ROOT): string[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-    cwd: ROOT,
+    cwd: root,
     encoding: 'utf8',
   })
-  return listed.split('\n').filter(file => file !== '' && !file.includes('/generated/') && existsSync(ROOT + file))
+  return listed.split('\n').filter(file => file !== '' && !file.includes('/generated/') && existsSync(root + file))
 }
 
 /** Returns every comment and every text of more than one word in a file, and every paragraph of a page. */
