@@ -10,7 +10,7 @@ const rsa = (modulusLength: number) => pemOf(generateKeyPairSync('rsa', { modulu
 
 const ED25519 = pemOf(generateKeyPairSync('ed25519'))
 const REQUIRED = {
-  CONTROL_REDIS_URL: 'redis://directory:6379',
+  DIRECTORY_REDIS_URL: 'redis://directory:6379',
   AUTH_ISSUER: 'https://login.example',
   AUTH_AUDIENCE: 'penstock',
   KEY_PEPPER: 'p'.repeat(32),

@@ -90,7 +90,7 @@ export function connectApi(
   lifecycle: Lifecycle,
   now: () => number = Date.now,
 ): ConnectedApi {
-  const redis = connectProducer(config.CONTROL_REDIS_URL, REDIS_TIMEOUT_MS, logger)
+  const redis = connectProducer(config.DIRECTORY_REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
   const servers = new QueueServers(config.REDIS_URL)
   const queuesRedis = servers.connectProducer(REDIS_TIMEOUT_MS, logger)

@@ -27,7 +27,7 @@ export async function withDirectory<T>(
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
   const connect = (to: ConnectTo) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
-  return withRedis(connect(config.CONTROL_REDIS_URL), async redis => {
+  return withRedis(connect(config.DIRECTORY_REDIS_URL), async redis => {
     await adoptDirectory(redis, logger)
     const withQueues: DirectoryConnection['withQueues'] = work => {
       const servers = new QueueServers(config.REDIS_URL)
@@ -84,7 +84,7 @@ export function withBackups<T>(
     ])
     const objects = connectObjectStore(config)
     const withTransaction: BackupConnection['withTransaction'] = work =>
-      withRedis(connectForTransaction(config.CONTROL_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
+      withRedis(connectForTransaction(config.DIRECTORY_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
     try {
       return await run({
         ...directory,

@@ -5,8 +5,7 @@ import { parseJson } from '../shared/json/parse-json.ts'
 
 const storesSchema = z.object({
   redisUrl: z.string(),
-  /** Absent if an older version wrote the file: the directory is in the Redis of the queues then. */
-  controlRedisUrl: z.string().optional(),
+  directoryRedisUrl: z.string(),
   clickhouseUrl: z.string(),
   s3: z.object({
     endpoint: z.string(),
@@ -21,7 +20,7 @@ const secretsSchema = z.object({ authPrivateKey: z.string() })
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const STORES = ['REDIS_URL', 'CONTROL_REDIS_URL', 'CLICKHOUSE_URL', 'S3_ENDPOINT'] as const
+const STORES = ['REDIS_URL', 'DIRECTORY_REDIS_URL', 'CLICKHOUSE_URL', 'S3_ENDPOINT'] as const
 
 /**
  * Returns the environment of a command. If it names no store and `npm start` has run in this directory, the stores of
@@ -31,11 +30,11 @@ export async function withLocalStores(env: Environment, directory: string): Prom
   if (STORES.some(name => env[name] || env[`${name}_FILE`])) return env
   const text = await readIfPresent(credentialsPath(env, directory))
   if (text === undefined) return env
-  const { redisUrl, controlRedisUrl, clickhouseUrl, s3 } = storesSchema.parse(JSON.parse(text))
+  const { redisUrl, directoryRedisUrl, clickhouseUrl, s3 } = storesSchema.parse(JSON.parse(text))
   return {
     ...env,
     REDIS_URL: redisUrl,
-    CONTROL_REDIS_URL: controlRedisUrl ?? redisUrl,
+    DIRECTORY_REDIS_URL: directoryRedisUrl,
     CLICKHOUSE_URL: clickhouseUrl,
     S3_ENDPOINT: s3.endpoint,
     S3_BUCKET: s3.bucket,

@@ -62,11 +62,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addRetention(program, context)
   addErasures(program, context)
   addToken(program, context)
-  // `control` is the former name of the group, which scripts may still use.
-  const directory = program
-    .command('directory')
-    .alias('control')
-    .description('export, import and backups of the directory')
+  const directory = program.command('directory').description('export, import and backups of the directory')
   addDirectoryExport(directory, context)
   addDirectoryImport(directory, context)
   addDirectoryBackup(directory, context)

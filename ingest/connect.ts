@@ -58,7 +58,7 @@ export interface Edge {
 }
 
 const SHARED_REDIS =
-  'CONTROL_REDIS_URL is REDIS_URL: the directory and the queues share their memory; give the directory a Redis of its own'
+  'DIRECTORY_REDIS_URL is REDIS_URL: the directory and the queues share their memory; give the directory a Redis of its own'
 
 /**
  * Connects the dependencies of the edge's routes. `lifecycle` stops them again, after the server that mounts the routes. `now`
@@ -84,7 +84,7 @@ export function connectEdge(
     ...{ config, logger, lifecycle, servers, connect, connectCommon },
     metrics: createIngestMetrics(metrics),
   }
-  const directoryUrl = config.CONTROL_REDIS_URL
+  const directoryUrl = config.DIRECTORY_REDIS_URL
   const isShared = directoryUrl === config.REDIS_URL
   const directoryRedis = connect(directoryUrl, isShared ? FIRST_SERVER : DIRECTORY)
   if (isShared) logger.warn(SHARED_REDIS)

@@ -4,7 +4,7 @@ import { symbolicationHeapBytes, workersConfigSchema } from './config.ts'
 
 const MIB = 1024 * 1024
 const parse = (env: Record<string, string> = {}) =>
-  parseConfig(workersConfigSchema, { CONTROL_REDIS_URL: 'redis://directory:6379', ...env })
+  parseConfig(workersConfigSchema, { DIRECTORY_REDIS_URL: 'redis://directory:6379', ...env })
 
 it('gives the process that parses source maps half of the heap limit of a small process, and no more than it needs', () => {
   expect(symbolicationHeapBytes(parse(), 256 * MIB)).toBe(128 * MIB)

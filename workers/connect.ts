@@ -72,7 +72,7 @@ export function connectWorkers(
   watchWatermarks(processMetrics, links)
   const partitions = new FollowedPartitions({ queues: links, logger, includes: consumedPartitions(config) })
   lifecycle.onStop('partitions', () => partitions.stop())
-  const directoryRedis = connectConsumer(config.CONTROL_REDIS_URL, logger)
+  const directoryRedis = connectConsumer(config.DIRECTORY_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const reconnect = (server: string) => (server === 'directory' ? directoryRedis : links.to(server)).disconnect(true)
   const stores = { queues: links, directory: directoryRedis, reconnect }

@@ -33,7 +33,7 @@ export async function startBaseline(stage: PipelineStage, checkout: string): Pro
   const scripts = await readScripts(dir)
   const env = {
     REDIS_URL: redis.url(QUEUE_DATABASE),
-    CONTROL_REDIS_URL: redis.url(DIRECTORY_DATABASE),
+    DIRECTORY_REDIS_URL: redis.url(DIRECTORY_DATABASE),
     CLICKHOUSE_URL: clickhouse.url,
     CLICKHOUSE_DATABASE: DATABASE,
   }
@@ -42,7 +42,7 @@ export async function startBaseline(stage: PipelineStage, checkout: string): Pro
     env: { ...process.env, ...env, LOG_LEVEL: 'warn' },
     timeout: MIGRATE_TIMEOUT_MS,
   })
-  const publicKey = await issueKey(env.CONTROL_REDIS_URL, dir)
+  const publicKey = await issueKey(env.DIRECTORY_REDIS_URL, dir)
   const start = async (command: string, ports: readonly string[], args: readonly string[] = []) => {
     const [port, adminPort] = [await freePort(), await freePort()]
     const [portName = '', adminName = ''] = ports

@@ -32,7 +32,7 @@ export async function setUpProduct(
   const secrets = await loadSecrets(context.dir)
   const env = {
     REDIS_URL: redis.url(0),
-    CONTROL_REDIS_URL: redis.url(1),
+    DIRECTORY_REDIS_URL: redis.url(1),
     CLICKHOUSE_URL: clickhouse.url,
     CLICKHOUSE_DATABASE: BENCH_DATABASE,
     AUTH_PUBLIC_KEY: secrets.authPublicKey,
@@ -40,7 +40,7 @@ export async function setUpProduct(
     AUTH_ISSUER,
     AUTH_AUDIENCE,
   }
-  const directory = new Redis(env.CONTROL_REDIS_URL)
+  const directory = new Redis(env.DIRECTORY_REDIS_URL)
   try {
     await provision(createDirectory(directory), secrets)
   } finally {

@@ -49,7 +49,7 @@ export async function startEdge(
     script: 'ingest/main.ts',
     env: {
       REDIS_URL: redis.url(QUEUE_DATABASE),
-      CONTROL_REDIS_URL: redis.url(DIRECTORY_DATABASE),
+      DIRECTORY_REDIS_URL: redis.url(DIRECTORY_DATABASE),
       INGEST_PORT: String(port),
       INGEST_ADMIN_PORT: String(adminPort),
       ...settings,
@@ -83,7 +83,7 @@ export async function startWorkers(
     args: ['--pools', pools.join(',')],
     env: {
       REDIS_URL: redis.url(QUEUE_DATABASE),
-      CONTROL_REDIS_URL: redis.url(DIRECTORY_DATABASE),
+      DIRECTORY_REDIS_URL: redis.url(DIRECTORY_DATABASE),
       CLICKHOUSE_URL: clickhouse.url,
       CLICKHOUSE_DATABASE: BENCH_DATABASE,
       WORKERS_ADMIN_PORT: String(adminPort),

@@ -73,7 +73,7 @@ function get(options: { agent: Agent; port: number; path: string; headers: Recor
 
 /** Stores the filled workspaces in the directory. Returns a member's token for each of them, by workspace id. */
 async function putWorkspaces({ secrets, env }: ProductSetup): Promise<ReadonlyMap<string, string>> {
-  const redis = new Redis(env.CONTROL_REDIS_URL ?? '')
+  const redis = new Redis(env.DIRECTORY_REDIS_URL ?? '')
   try {
     const store = createDirectory(redis)
     const tokens = new Map<string, string>()

@@ -13,7 +13,7 @@ keep() {
 }
 random() { openssl rand -hex 24; }
 
-for name in redis_password control_redis_password clickhouse_password s3_secret_access_key grafana_password; do
+for name in redis_password directory_redis_password clickhouse_password s3_secret_access_key grafana_password; do
   random | tr -d '\n' | keep "$name"
 done
 openssl rand -hex 10 | tr -d '\n' | keep s3_access_key_id
@@ -22,7 +22,7 @@ for name in key_pepper directory_backup_key; do
 done
 
 printf 'redis://default:%s@redis:6379' "$(cat redis_password)" | keep redis_url
-printf 'redis://default:%s@control:6379' "$(cat control_redis_password)" | keep control_redis_url
+printf 'redis://default:%s@directory:6379' "$(cat directory_redis_password)" | keep directory_redis_url
 keep clickhouse_users.xml <<X
 <clickhouse>
   <users>

@@ -32,7 +32,7 @@ export const localSettings = z.object({
    * Address of an existing Redis for the directory. Without it, `npm start` starts one of its own for the directory, or
    * uses REDIS_URL if that is set.
    */
-  CONTROL_REDIS_URL: redisUrl.optional(),
+  DIRECTORY_REDIS_URL: redisUrl.optional(),
   /** Address of an existing ClickHouse. `npm start` then starts no ClickHouse itself. */
   CLICKHOUSE_URL: clickhouseAddress.optional(),
   INGEST_PORT: port(4318),
@@ -42,14 +42,14 @@ export const localSettings = z.object({
   WORKERS_ADMIN_PORT: port(4302),
   REDIS_PORT: port(4379),
   /** Port of the Redis of the directory. Default: the first free one above REDIS_PORT. */
-  CONTROL_REDIS_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
+  DIRECTORY_REDIS_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
   CLICKHOUSE_PORT: port(4123),
   S3_PORT: port(4900),
   RETENTION_DAYS: count(30),
   /** `maxmemory` of the Redis of the queues that `npm start` starts, in the notation of Redis. */
   REDIS_MAX_MEMORY: z.string().default('2gb'),
   /** The same for the Redis of the directory and the releases. */
-  CONTROL_REDIS_MAX_MEMORY: z.string().default('512mb'),
+  DIRECTORY_REDIS_MAX_MEMORY: z.string().default('512mb'),
   /** Memory limit of the ClickHouse that `npm start` starts. */
   CLICKHOUSE_MEMORY_BYTES: z.coerce
     .number()
@@ -69,7 +69,7 @@ export function parseLocalConfig(env: Record<string, string | undefined>): Local
 
 /** Returns true if this start has a Redis for the directory alone. With an external Redis of the queues it has none. */
 export function hasDirectoryRedis(config: LocalConfig): boolean {
-  return !config.REDIS_URL && !config.CONTROL_REDIS_URL
+  return !config.REDIS_URL && !config.DIRECTORY_REDIS_URL
 }
 
 /** Returns the ports that this start will listen on, by the name of the setting that changes each of them. */
@@ -80,8 +80,8 @@ export function portsOf(config: LocalConfig): Map<string, { port: number; host: 
   for (const name of own) ports.set(name, { port: config[name], host: config.BIND_HOST })
   for (const name of admin) ports.set(name, { port: config[name], host: config.ADMIN_BIND_HOST })
   if (!config.REDIS_URL) ports.set('REDIS_PORT', { port: config.REDIS_PORT, host: '127.0.0.1' })
-  if (hasDirectoryRedis(config) && config.CONTROL_REDIS_PORT) {
-    ports.set('CONTROL_REDIS_PORT', { port: config.CONTROL_REDIS_PORT, host: '127.0.0.1' })
+  if (hasDirectoryRedis(config) && config.DIRECTORY_REDIS_PORT) {
+    ports.set('DIRECTORY_REDIS_PORT', { port: config.DIRECTORY_REDIS_PORT, host: '127.0.0.1' })
   }
   if (!config.CLICKHOUSE_URL) ports.set('CLICKHOUSE_PORT', { port: config.CLICKHOUSE_PORT, host: '127.0.0.1' })
   if (!config.S3_ENDPOINT) ports.set('S3_PORT', { port: config.S3_PORT, host: '127.0.0.1' })

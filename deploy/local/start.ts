@@ -35,7 +35,7 @@ export interface LocalCredentials {
   userId: string
   surfaceId: string
   redisUrl: string
-  controlRedisUrl: string
+  directoryRedisUrl: string
   clickhouseUrl: string
   s3: { endpoint: string; bucket: string; accessKeyId: string; secretAccessKey: string }
 }
@@ -72,7 +72,7 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
 
   const secrets = await loadSecrets(config.LOCAL_DIR)
   const named = new Set([...ports.values()].map(({ port }) => port))
-  const directoryPort = config.CONTROL_REDIS_PORT ?? (await nextFreePort(config.REDIS_PORT, named))
+  const directoryPort = config.DIRECTORY_REDIS_PORT ?? (await nextFreePort(config.REDIS_PORT, named))
   const services = localServices(config, secrets, directoryPort, log.line)
   const { access } = services
   const run = (unit: (typeof services)['redis']) => (unit ? supervisor.run(unit) : Promise.resolve())
@@ -172,7 +172,7 @@ function credentialsOf(config: LocalConfig, secrets: LocalSecrets, access: Servi
     userId: secrets.userId,
     surfaceId: secrets.surfaceId,
     redisUrl: access.redisUrl,
-    controlRedisUrl: access.directoryRedisUrl,
+    directoryRedisUrl: access.directoryRedisUrl,
     clickhouseUrl: access.clickhouse.url,
     s3: { endpoint, bucket, accessKeyId, secretAccessKey },
   }

@@ -292,11 +292,11 @@ export interface StoreWatchesDeps {
 /** Watches both Redis of a process, and shows which of them keep what they confirm. */
 export function watchStores(
   { queues, directory, reconnect, logger, metrics, lifecycle }: StoreWatchesDeps,
-  config: DurabilitySettings & { readonly REDIS_URL: string; readonly CONTROL_REDIS_URL: string },
+  config: DurabilitySettings & { readonly REDIS_URL: string; readonly DIRECTORY_REDIS_URL: string },
 ): StoreWatches {
   const ofQueues = new QueueWatches({ links: queues, logger, reconnect }, config)
   lifecycle.onStop('durability of the queues', () => ofQueues.stop())
-  const isShared = config.CONTROL_REDIS_URL === config.REDIS_URL
+  const isShared = config.DIRECTORY_REDIS_URL === config.REDIS_URL
   // No write to the directory waits for replicas.
   const isAlone = config.REDIS_DURABILITY === 'replicated'
   const promise: DurabilitySettings = isAlone ? { ...config, REDIS_DURABILITY: 'fsync' } : config

@@ -90,7 +90,7 @@ export const redisSettings = {
    * Redis of the directory (workspaces, users, surfaces, keys) and the releases. It has no default, because with the address
    * of REDIS_URL the queues and the releases can take each other's memory, and with another one the directory is elsewhere.
    */
-  CONTROL_REDIS_URL: z
+  DIRECTORY_REDIS_URL: z
     .string({
       error: ({ input }) =>
         input === undefined

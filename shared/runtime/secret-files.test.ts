@@ -10,7 +10,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
 const schema = z.object({ ...redisSettings, KEY_PEPPER: z.string().optional(), BIND_HOST: z.string().optional() })
 const parse = (env: Record<string, string>) =>
-  parseConfig(schema, { CONTROL_REDIS_URL: 'redis://directory:6379', ...env })
+  parseConfig(schema, { DIRECTORY_REDIS_URL: 'redis://directory:6379', ...env })
 function fileOf(contents: string): string {
   const path = join(dir, `secret-${crypto.randomUUID()}`)
   writeFileSync(path, contents)
@@ -39,8 +39,8 @@ it('refuses a setting that is given twice, and names both', () => {
 })
 
 it('reports every file that cannot be used, together with the other faults', () => {
-  const env = { KEY_PEPPER_FILE: join(dir, 'absent'), REDIS_URL_FILE: fileOf('\n'), CONTROL_REDIS_URL: 'http://x' }
-  expect(() => parse(env)).toThrow(/CONTROL_REDIS_URL: /)
+  const env = { KEY_PEPPER_FILE: join(dir, 'absent'), REDIS_URL_FILE: fileOf('\n'), DIRECTORY_REDIS_URL: 'http://x' }
+  expect(() => parse(env)).toThrow(/DIRECTORY_REDIS_URL: /)
   expect(() => parse(env)).toThrow(/KEY_PEPPER_FILE: .*absent cannot be read: ENOENT/)
   expect(() => parse(env)).toThrow(/REDIS_URL_FILE: .* is empty/)
 })
@@ -51,5 +51,5 @@ it('reads no file of a setting that the process has not, and of no other setting
     BIND_HOST_FILE: join(dir, 'absent'),
     KEY_PEPPER_FILE: '',
   }
-  expect(parse(env)).toEqual({ REDIS_URL: 'redis://127.0.0.1:4379', CONTROL_REDIS_URL: 'redis://directory:6379' })
+  expect(parse(env)).toEqual({ REDIS_URL: 'redis://127.0.0.1:4379', DIRECTORY_REDIS_URL: 'redis://directory:6379' })
 })

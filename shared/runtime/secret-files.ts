@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
  */
 export const SECRET_SETTINGS = [
   'REDIS_URL',
-  'CONTROL_REDIS_URL',
+  'DIRECTORY_REDIS_URL',
   'CLICKHOUSE_URL',
   'CLICKHOUSE_PASSWORD',
   'AWS_ACCESS_KEY_ID',

@@ -41,14 +41,14 @@ let key: string
 
 beforeAll(async () => {
   installation = await startInstallation({ edges: 2, workers: 2 })
-  const { redis, control, clickhouse } = installation.servers
+  const { redis, directory, clickhouse } = installation.servers
   const slug = `whole-${randomBytes(5).toString('hex')}`
   const workspace = { id: newId('ws'), slug, userId: `user_${slug}` }
-  await putWorkspace(control.service.url, workspace)
-  key = await issueKey(createDirectory(installation.control), { workspaceId: workspace.id, surfaceId: newId('srf') })
+  await putWorkspace(directory.service.url, workspace)
+  key = await issueKey(createDirectory(installation.directory), { workspaceId: workspace.id, surfaceId: newId('srf') })
   bearer = await signToken({ org: slug, sub: workspace.userId })
   const urls = { redisUrl: redis.service.url, clickhouseUrl: clickhouse.service.url }
-  api = await startApi(urls, 'penstock', { CONTROL_REDIS_URL: control.service.url })
+  api = await startApi(urls, 'penstock', { DIRECTORY_REDIS_URL: directory.service.url })
 })
 
 afterAll(async () => {

@@ -78,7 +78,7 @@ describe('the containers of compose.yaml', () => {
     const check = (...args: string[]) => docker('exec', edge, '/app/deploy/docker/healthcheck.sh', ...args)
     await check()
     await check('readyz')
-    await docker('pause', ...composition.containers('control'))
+    await docker('pause', ...composition.containers('directory'))
     try {
       await until(
         'the edge is not ready',
@@ -91,7 +91,7 @@ describe('the containers of compose.yaml', () => {
       )
       await check()
     } finally {
-      await docker('unpause', ...composition.containers('control'))
+      await docker('unpause', ...composition.containers('directory'))
     }
     await until(
       'the edge is ready',

@@ -22,19 +22,19 @@ let composition: Composition
 let clients: Clients
 let clickhouse: ClickHouseClient
 let redis: Redis
-let control: Redis
+let directory: Redis
 
 beforeAll(async () => {
   composition = await startComposition()
   clickhouse = createClickHouse({ url: composition.clickhouseUrl, database: 'penstock' })
   redis = connect(composition.redisUrl)
-  control = connect(composition.controlRedisUrl)
+  directory = connect(composition.directoryRedisUrl)
 })
 
 afterAll(async () => {
   await clients?.stop()
   redis?.disconnect()
-  control?.disconnect()
+  directory?.disconnect()
   await clickhouse?.close()
   await composition?.stop()
 })
@@ -110,7 +110,7 @@ it('after lost, paused and disconnected containers, what is stored is what the l
   console.log(`ledger: ${JSON.stringify(ledger.summary())}, builds: ${builds.sent.length}`)
   for (const line of sharesByFault(ledger.entries, times)) console.log(line)
   await untilSettled({ queues: onOneServer(redis) }, SETTLE_DEADLINE_MS)
-  expect(await compareLedger({ secrets, s3, clickhouse, redis, control }, ledger, builds.sent)).toEqual([])
+  expect(await compareLedger({ secrets, s3, clickhouse, redis, directory }, ledger, builds.sent)).toEqual([])
   expect(Object.keys(ledger.answers()).filter(answer => /^5/.test(answer) && answer !== '503')).toEqual([])
   const total = Object.values(faults).reduce((sum, count) => sum + count, 0)
   expect(total).toBeGreaterThanOrEqual(LEAST_FAULTS_PER_MINUTE * MINUTES)

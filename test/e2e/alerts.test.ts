@@ -90,7 +90,7 @@ describe.skipIf(typeof found === 'string')('alerts and dashboards', () => {
       rules: quickRules(await readDeployFile('prometheus/penstock.rules.yml')),
     })
     queues = new Redis(at.redisUrl)
-    directory = new Redis(at.controlRedisUrl)
+    directory = new Redis(at.directoryRedisUrl)
     traffic = setInterval(() => void sendAll(at).catch(() => {}), 500)
   })
   afterAll(async () => {

@@ -54,14 +54,14 @@ describe('npm start', () => {
       userId: text,
       surfaceId: text,
       redisUrl: url,
-      controlRedisUrl: url,
+      directoryRedisUrl: url,
       clickhouseUrl: url,
       s3: z.strictObject({ endpoint: url, bucket: text, accessKeyId: text, secretAccessKey: text }),
     })
     expect(() => shape.parse(credentials)).not.toThrow()
     expect(credentials.baseUrl).toBe(`http://127.0.0.1:${ports.INGEST_PORT}`)
     expect((await stat(join(localDir, 'credentials.json'))).mode & 0o777).toBe(0o600)
-    for (const store of [credentials.redisUrl, credentials.controlRedisUrl, credentials.clickhouseUrl]) {
+    for (const store of [credentials.redisUrl, credentials.directoryRedisUrl, credentials.clickhouseUrl]) {
       expect(new URL(store).password).toMatch(/^[0-9a-f]{48}$/)
     }
   })

@@ -93,14 +93,14 @@ describe('a client generated from /openapi.json', () => {
 })
 
 /** Starts an edge as in production, beside the process that serves everything. */
-async function startEdgeAlone({ redisUrl, controlRedisUrl }: LocalCredentials) {
+async function startEdgeAlone({ redisUrl, directoryRedisUrl }: LocalCredentials) {
   const { INGEST_PORT, INGEST_ADMIN_PORT } = await freePorts()
   const child = await startNodeProcess({
     script: 'ingest/main.ts',
     env: {
       PATH: process.env.PATH,
       REDIS_URL: redisUrl,
-      CONTROL_REDIS_URL: controlRedisUrl,
+      DIRECTORY_REDIS_URL: directoryRedisUrl,
       INGEST_PORT,
       INGEST_ADMIN_PORT,
       LOG_LEVEL: 'warn',

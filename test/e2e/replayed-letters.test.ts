@@ -110,7 +110,7 @@ async function replayByCommand(isDone: () => boolean): Promise<void> {
         env: {
           PATH: process.env.PATH,
           REDIS_URL: services.redisUrl,
-          CONTROL_REDIS_URL: services.redisUrl,
+          DIRECTORY_REDIS_URL: services.redisUrl,
           CLICKHOUSE_URL: services.clickhouseUrl,
           ...s3Settings(services.s3),
         },

@@ -26,7 +26,7 @@ ${exitCodesHelp({
 
 Examples:
   $ npm run cli -- directory import directory.jsonl --dry-run
-  $ CONTROL_REDIS_URL=redis://new.example:6379 npm run cli -- directory import directory.jsonl`
+  $ DIRECTORY_REDIS_URL=redis://new.example:6379 npm run cli -- directory import directory.jsonl`
 
 const CONFLICTS_SHOWN = 20
 

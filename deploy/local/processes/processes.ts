@@ -100,7 +100,7 @@ export function processEnvironment(
     API_ADMIN_PORT: String(config.API_ADMIN_PORT),
     WORKERS_ADMIN_PORT: String(config.WORKERS_ADMIN_PORT),
     REDIS_URL: access.redisUrl,
-    CONTROL_REDIS_URL: access.directoryRedisUrl,
+    DIRECTORY_REDIS_URL: access.directoryRedisUrl,
     CLICKHOUSE_URL: access.clickhouse.url,
     CLICKHOUSE_USER: access.clickhouse.user,
     CLICKHOUSE_PASSWORD: access.clickhouse.password,

@@ -64,7 +64,7 @@ export function localServices(
   return {
     access: {
       redisUrl: queuesUrl,
-      directoryRedisUrl: hasDirectory ? redisUrl(directoryRedis) : (config.CONTROL_REDIS_URL ?? queuesUrl),
+      directoryRedisUrl: hasDirectory ? redisUrl(directoryRedis) : (config.DIRECTORY_REDIS_URL ?? queuesUrl),
       clickhouse: {
         database: config.CLICKHOUSE_DATABASE,
         url: config.CLICKHOUSE_URL ?? clickhouseUrl(clickhouse),
@@ -89,7 +89,7 @@ export function localServices(
           startRedis({
             ...directoryRedis,
             dir: directory('directory'),
-            maxMemory: config.CONTROL_REDIS_MAX_MEMORY,
+            maxMemory: config.DIRECTORY_REDIS_MAX_MEMORY,
             log,
             signal,
           }),

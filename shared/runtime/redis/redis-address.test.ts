@@ -6,7 +6,7 @@ import { readRedisAddress } from './redis-address.ts'
 
 const file = fileURLToPath(import.meta.url)
 const parse = (url: string) =>
-  parseConfig(z.object(redisSettings), { REDIS_URL: url, CONTROL_REDIS_URL: 'redis://directory:6379' }).REDIS_URL
+  parseConfig(z.object(redisSettings), { REDIS_URL: url, DIRECTORY_REDIS_URL: 'redis://directory:6379' }).REDIS_URL
 
 it('reads the files that the address names, and leaves its other parts', () => {
   const { url, tls } = readRedisAddress(

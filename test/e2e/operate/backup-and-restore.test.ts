@@ -59,7 +59,7 @@ it('a lost ClickHouse and a lost directory are restored, and requests that waite
   settings.CLICKHOUSE_URL = clickhouse.url
   await page.run('ClickHouse is lost', settings)
 
-  settings.CONTROL_REDIS_URL = directory.url
+  settings.DIRECTORY_REDIS_URL = directory.url
   await page.run('The directory is lost', settings)
   await installation.stopEdge()
   await installation.startEdge()

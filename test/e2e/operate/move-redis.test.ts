@@ -38,7 +38,7 @@ it('Redis moves to another server under load, and nothing that was acknowledged 
   await page.run('2. Take over')
 
   settings.REDIS_URL = next.url
-  settings.CONTROL_REDIS_URL = next.url
+  settings.DIRECTORY_REDIS_URL = next.url
   await installation.stopWorkers()
   await installation.startWorkers()
   await installation.stopEdge()

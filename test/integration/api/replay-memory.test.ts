@@ -52,7 +52,7 @@ describe('the memory of the API', () => {
         NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
         ...IMAGE_MALLOC,
         REDIS_URL: services.redisUrl,
-        CONTROL_REDIS_URL: services.redisUrl,
+        DIRECTORY_REDIS_URL: services.redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,
         CLICKHOUSE_DATABASE: DATABASE,
         ...s3Settings(s3),

@@ -44,7 +44,7 @@ async function ask(operation: string, workspace: { slug: string }, body?: unknow
   return call(api.baseUrl, operation, { bearer: await tokenOf(workspace, sub), body })
 }
 const cli = (words: string[]) =>
-  runDirectoryCli(words, { env: { CONTROL_REDIS_URL: services.redisUrl, RETENTION_DAYS: '30' } })
+  runDirectoryCli(words, { env: { DIRECTORY_REDIS_URL: services.redisUrl, RETENTION_DAYS: '30' } })
 
 it('is set by API and by command, and what is absent has the default', async () => {
   const before = await ask('GET /v3/retention', OTHER)
@@ -105,11 +105,11 @@ it('of sessions is refused below that of the data which an erasure finds by them
   expect(both).toMatchObject({ code: 0, stderr: '' })
   // As after the operator has raised RETENTION_DAYS: the defaults are longer, and sessions with them.
   const raised = await runDirectoryCli(['retention', 'set', '--workspace', SHORT.slug, '--sessions', '30'], {
-    env: { CONTROL_REDIS_URL: services.redisUrl, RETENTION_DAYS: '30' },
+    env: { DIRECTORY_REDIS_URL: services.redisUrl, RETENTION_DAYS: '30' },
   })
   expect(raised).toMatchObject({ code: 0 })
   const shown = await runDirectoryCli(['retention', 'show', '--workspace', SHORT.slug], {
-    env: { CONTROL_REDIS_URL: services.redisUrl, RETENTION_DAYS: '60' },
+    env: { DIRECTORY_REDIS_URL: services.redisUrl, RETENTION_DAYS: '60' },
   })
   expect(shown.stdout).toMatch(/^sessions +60 +workspace$/m)
   for (const workspace of [SHORT, OTHER]) expect((await ask('PUT /v3/retention', workspace, {})).status).toBe(200)

@@ -28,7 +28,7 @@ const firstHour = Math.floor(Date.now() / HOUR_MS - 6) * HOUR_MS
 const hour = firstHour + 2 * HOUR_MS
 const settings = {
   REDIS_URL: redisUrl,
-  CONTROL_REDIS_URL: redisUrl,
+  DIRECTORY_REDIS_URL: redisUrl,
   CLICKHOUSE_URL: services.clickhouseUrl,
   CLICKHOUSE_DATABASE: `audit_refusals_${process.pid}`,
   ...s3Settings(services.s3),

@@ -41,7 +41,7 @@ const SURFACES = [
 ] as const
 const settings = {
   REDIS_URL: redisUrl,
-  CONTROL_REDIS_URL: redisUrl,
+  DIRECTORY_REDIS_URL: redisUrl,
   CLICKHOUSE_URL: services.clickhouseUrl,
   ...clusterSettings(services.clickhouseUrl),
   CLICKHOUSE_DATABASE: `audit_${process.pid}`,

@@ -73,7 +73,7 @@ function runWords(words: readonly string[], settings: Record<string, string> = {
   const env = {
     PATH: process.env.PATH,
     REDIS_URL: redisUrl,
-    CONTROL_REDIS_URL: redisUrl,
+    DIRECTORY_REDIS_URL: redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
     ...clusterSettings(services.clickhouseUrl),
     CLICKHOUSE_DATABASE: database.name,

@@ -40,7 +40,7 @@ const logger = pino({ level: 'silent' })
 const opened: (() => unknown)[] = []
 
 const S3_ENV = s3Settings(s3)
-const ENV = { CONTROL_REDIS_URL: directoryUrl, ...S3_ENV }
+const ENV = { DIRECTORY_REDIS_URL: directoryUrl, ...S3_ENV }
 
 beforeEach(async () => {
   await Promise.all([redis.flushdb(), withDatabase(queuesUrl, queues => queues.flushdb())])

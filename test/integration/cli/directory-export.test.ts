@@ -39,7 +39,7 @@ beforeEach(async () => {
 })
 
 const cli = (database: number, words: readonly string[], stdin = '') =>
-  runDirectoryCli(['directory', ...words], { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
+  runDirectoryCli(['directory', ...words], { env: { DIRECTORY_REDIS_URL: urlOf(database) }, stdin })
 
 async function exported(database: number): Promise<string> {
   const { code, stdout, stderr } = await cli(database, ['export'])
@@ -330,7 +330,7 @@ describe('a record that differs', () => {
     }
     const newer = await exported(TO)
     const replaced = await runDirectoryCli(['directory', 'import', '--replace', '--json'], {
-      env: { CONTROL_REDIS_URL: urlOf(FROM) },
+      env: { DIRECTORY_REDIS_URL: urlOf(FROM) },
       stdin: newer,
     })
     expect(JSON.parse(replaced.stdout)).toEqual({ added: 0, unchanged: 2, replaced: 1, conflicts: 0 })

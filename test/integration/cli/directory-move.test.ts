@@ -40,7 +40,7 @@ async function install(databases: { directory: number; queues: number }): Promis
   const directory = new Redis(urlOf(databases.directory))
   const [redisUrl, directoryRedisUrl] = [urlOf(databases.queues), urlOf(databases.directory)]
   const settings = {
-    CONTROL_REDIS_URL: directoryRedisUrl,
+    DIRECTORY_REDIS_URL: directoryRedisUrl,
     ...s3Settings(services.s3),
   }
   const pools = startPools(QUEUES, { ...services, redisUrl, directoryRedisUrl }, DATABASE)
@@ -131,7 +131,10 @@ async function workOnFindings(directory: Directory, workspaceId: string): Promis
 
 /** Runs a command that must succeed and returns its output. */
 async function run(database: number, words: readonly string[], stdin = ''): Promise<string> {
-  const { code, stdout, stderr } = await runDirectoryCli(words, { env: { CONTROL_REDIS_URL: urlOf(database) }, stdin })
+  const { code, stdout, stderr } = await runDirectoryCli(words, {
+    env: { DIRECTORY_REDIS_URL: urlOf(database) },
+    stdin,
+  })
   expect({ code, stderr }, words.join(' ')).toEqual({ code: 0, stderr: '' })
   return stdout
 }

@@ -35,7 +35,7 @@ beforeAll(() => {
   redis = new Redis(`${redisUrl}/${DATABASE}`)
   store = createDirectory(redis)
   // Only the directory is reachable: a command that used more would fail.
-  env = { CONTROL_REDIS_URL: `${redisUrl}/${DATABASE}`, REDIS_URL: 'redis://127.0.0.1:1', CLICKHOUSE_URL: 'nowhere' }
+  env = { DIRECTORY_REDIS_URL: `${redisUrl}/${DATABASE}`, REDIS_URL: 'redis://127.0.0.1:1', CLICKHOUSE_URL: 'nowhere' }
 })
 afterAll(() => redis?.disconnect())
 beforeEach(async () => {
@@ -137,23 +137,15 @@ describe('workspaces, users and members', () => {
     expect(await run(['user', 'list', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('accept `control`, the former name of the group `directory`, in scripts', async () => {
-    const exported = await run(['control', 'export'])
-    expect(exported).toEqual({ code: 0, stdout: '{"kind":"end","record":{"version":1,"records":0}}\n', stderr: '' })
-    const imported = await run(['control', 'import', '--json'], { stdin: exported.stdout })
-    expect(imported).toMatchObject({ code: 0, stderr: '' })
-    expect(JSON.parse(imported.stdout)).toEqual({ added: 0, unchanged: 0, replaced: 0, conflicts: 0 })
-  })
-
   it('fail when the directory does not respond', async () => {
-    const away = await run(['user', 'list'], { env: { CONTROL_REDIS_URL: 'redis://127.0.0.1:1' } })
+    const away = await run(['user', 'list'], { env: { DIRECTORY_REDIS_URL: 'redis://127.0.0.1:1' } })
     expect(away).toMatchObject({ code: 1, stdout: '' })
     expect(away.stderr).toMatch(
       /^TransientError: Redis did not answer within \d+ ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     )
-    const wrong = await run(['user', 'list'], { env: { CONTROL_REDIS_URL: 'http://x' } })
+    const wrong = await run(['user', 'list'], { env: { DIRECTORY_REDIS_URL: 'http://x' } })
     expect(wrong).toMatchObject({ code: 2, stdout: '' })
-    expect(wrong.stderr).toContain('CONTROL_REDIS_URL')
+    expect(wrong.stderr).toContain('DIRECTORY_REDIS_URL')
   })
 })
 
@@ -161,7 +153,7 @@ describe('surfaces and keys', () => {
   it('print a key once, only on stdout, and it works at the edge until its surface is deleted', async () => {
     const { surface } = await makeSurface()
     const { redisUrl } = sharedServices()
-    const edge = await startEdge(redisUrl, { CONTROL_REDIS_URL: `${redisUrl}/${DATABASE}` })
+    const edge = await startEdge(redisUrl, { DIRECTORY_REDIS_URL: `${redisUrl}/${DATABASE}` })
     const beat = async (key: string) => {
       const headers = { 'x-service-public-key': key, 'content-type': 'application/json' }
       const answer = await fetch(`${edge.baseUrl}/v3/session`, { method: 'POST', headers, body: '{"sessionId":"s"}' })
@@ -307,7 +299,7 @@ it('deletes a release of the workspace', async () => {
   // Nothing is deleted while the uploads cannot be.
   expect(await run(words)).toMatchObject({ code: 1, stdout: '' })
   expect(await releases.release(workspaceId, 'rel_a')).toBeDefined()
-  const settings = { env: { ...env, REDIS_URL: env.CONTROL_REDIS_URL as string } }
+  const settings = { env: { ...env, REDIS_URL: env.DIRECTORY_REDIS_URL as string } }
   expect(await done(words, settings)).toEqual({ slug: 'rel_a', workspaceId })
   expect(await releases.release(workspaceId, 'rel_a')).toBeUndefined()
   expect(await redis.exists(signed)).toBe(0)

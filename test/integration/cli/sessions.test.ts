@@ -190,7 +190,7 @@ describe('penstock sessions delete', () => {
     const env = {
       PATH: process.env.PATH,
       REDIS_URL: services.redisUrl,
-      CONTROL_REDIS_URL: services.redisUrl,
+      DIRECTORY_REDIS_URL: services.redisUrl,
       CLICKHOUSE_URL: services.clickhouseUrl,
       ...clusterSettings(services.clickhouseUrl),
       CLICKHOUSE_DATABASE: DATABASE,

@@ -35,6 +35,6 @@ it.each([
 ])('ends %s with the name of the setting if the address of the directory is not set', async (_name, script, words) => {
   const { code, text } = await run(script, words)
   expect(code).toBeGreaterThan(0)
-  expect(text).toContain('CONTROL_REDIS_URL: is required: set the Redis of the directory and the releases')
-  expect(text.match(/^ {2}[A-Z0-9_]+: /gm)).toEqual(['  CONTROL_REDIS_URL: '])
+  expect(text).toContain('DIRECTORY_REDIS_URL: is required: set the Redis of the directory and the releases')
+  expect(text.match(/^ {2}[A-Z0-9_]+: /gm)).toEqual(['  DIRECTORY_REDIS_URL: '])
 })

@@ -21,7 +21,7 @@ it('an edge that gets SIGTERM is not ready and still accepts requests for DRAIN_
     env: {
       PATH: process.env.PATH,
       REDIS_URL: redisUrl,
-      CONTROL_REDIS_URL: redisUrl,
+      DIRECTORY_REDIS_URL: redisUrl,
       INGEST_PORT: String(port),
       INGEST_ADMIN_PORT: String(adminPort),
       DRAIN_DELAY_MS: '2000',

@@ -39,7 +39,7 @@ beforeAll(async () => {
   publicKey = await issueKey(createDirectory(directoryRedis))
   secretKey = await issueKey(createDirectory(directoryRedis), { kind: 'secret', scopes: ['release:write'] })
   directoryRedis.disconnect()
-  edge = await startEdge(queues.url, { CONTROL_REDIS_URL: directory.url })
+  edge = await startEdge(queues.url, { DIRECTORY_REDIS_URL: directory.url })
 })
 
 afterAll(async () => {
@@ -70,7 +70,12 @@ const endConnections = (server: Redis) => server.call('CLIENT', 'KILL', 'TYPE', 
 function openWorkers(redisUrl: string, settings: Record<string, string> = {}) {
   const logger = pino({ level: 'silent' })
   const lifecycle = createLifecycle(logger, 1_000)
-  const env = { REDIS_URL: redisUrl, CONTROL_REDIS_URL: directory.url, S3_ENDPOINT: 'http://127.0.0.1:1', ...settings }
+  const env = {
+    REDIS_URL: redisUrl,
+    DIRECTORY_REDIS_URL: directory.url,
+    S3_ENDPOINT: 'http://127.0.0.1:1',
+    ...settings,
+  }
   const processMetrics = createMetrics('test')
   const wiring = { queues: [], logger, lifecycle, metrics: createWorkerMetrics(processMetrics), processMetrics }
   const { isReady } = connectWorkers(parseConfig(workersConfigSchema, env), wiring, new AbortController().signal)
@@ -130,9 +135,9 @@ it('no release is registered while the Redis of the directory could lose it', as
 it('a Redis that forbids CONFIG is accepted only unchecked', async () => {
   await redis.call('ACL', 'SETUSER', 'managed', 'on', '>test', '~*', '&*', '+@all', '-config')
   const url = queues.url.replace('default:', 'managed:')
-  const checked = await openEdge(url, { CONTROL_REDIS_URL: directory.url })
+  const checked = await openEdge(url, { DIRECTORY_REDIS_URL: directory.url })
   const workers = openWorkers(url)
-  const unchecked = await startEdge(url, { CONTROL_REDIS_URL: directory.url, REDIS_DURABILITY: 'unchecked' })
+  const unchecked = await startEdge(url, { DIRECTORY_REDIS_URL: directory.url, REDIS_DURABILITY: 'unchecked' })
   try {
     const namesSetting = (isReady: () => true | string) => /REDIS_DURABILITY=unchecked/.test(String(isReady()))
     await until('the reason names the setting', () => namesSetting(checked.isReady) && namesSetting(workers.isReady))
@@ -143,7 +148,7 @@ it('a Redis that forbids CONFIG is accepted only unchecked', async () => {
 })
 
 it('an edge that must wait for replicas acknowledges nothing while there are none', async () => {
-  const alone = await openEdge(queues.url, { CONTROL_REDIS_URL: directory.url, REDIS_DURABILITY: 'replicated' })
+  const alone = await openEdge(queues.url, { DIRECTORY_REDIS_URL: directory.url, REDIS_DURABILITY: 'replicated' })
   try {
     await until('the reason counts replicas', () => /0 replicas are in step/.test(String(alone.isReady())))
     const response = await fetch(`${alone.baseUrl}/drain/v1/traces`, {
@@ -243,7 +248,7 @@ describe('a server that answers no more', () => {
   }
 
   it('nothing is acknowledged by the server that has its address, while that could lose it', async () => {
-    const moved = await startEdge(relayUrl(), { CONTROL_REDIS_URL: directory.url })
+    const moved = await startEdge(relayUrl(), { DIRECTORY_REDIS_URL: directory.url })
     const send = async () => {
       const headers = { 'content-type': 'application/json', 'x-service-public-key': publicKey }
       const response = await fetch(`${moved.baseUrl}/drain/v1/traces`, { method: 'POST', headers, body: '{}' })

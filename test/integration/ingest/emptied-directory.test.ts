@@ -28,7 +28,7 @@ beforeAll(async () => {
   queues = await start('queues')
   directory = await start('directory')
   redis = new Redis(directory.url)
-  edge = await startEdge(queues.url, { CONTROL_REDIS_URL: directory.url })
+  edge = await startEdge(queues.url, { DIRECTORY_REDIS_URL: directory.url })
   key = await issueKey(createDirectory(redis))
   secretKey = await issueKey(createDirectory(redis), { kind: 'secret', scopes: ['release:write'] })
 })
@@ -71,7 +71,7 @@ it('a key is 503 and never 401 once the directory has lost everything, also afte
   expect(await register()).toBe(503)
   expect(await send(generateKey('public'))).toBe(503)
 
-  const restarted = await openEdge(queues.url, { CONTROL_REDIS_URL: directory.url })
+  const restarted = await openEdge(queues.url, { DIRECTORY_REDIS_URL: directory.url })
   await until('only the empty directory is in the way', () =>
     /the directory is empty/.test(String(restarted.isReady())),
   )

@@ -17,7 +17,7 @@ import type { Ledger, LedgerEntry } from './ledger.ts'
 import { REPLAY_SESSION } from './payloads.ts'
 
 /** The stores that the ledger is compared with. */
-export type StoredState = Pick<Installation, 'secrets' | 's3' | 'clickhouse' | 'redis' | 'control'>
+export type StoredState = Pick<Installation, 'secrets' | 's3' | 'clickhouse' | 'redis' | 'directory'>
 
 /** The column of each table that contains the id of a row. */
 const ID_COLUMNS: Readonly<Record<string, string>> = {
@@ -216,12 +216,12 @@ const TABLES_OF_SIGNAL: Readonly<Record<string, readonly string[]>> = {
 
 /** Every completed build has its map in the manifest, in the object store and in the table. */
 async function compareBuilds(
-  { control, secrets, ...installation }: StoredState,
+  { directory, secrets, ...installation }: StoredState,
   builds: readonly SentBuild[],
   objects: ObjectStore,
 ): Promise<string[]> {
   const faults = builds.flatMap(({ slug, faults }) => faults.map(fault => `the build ${slug} was refused ${fault}`))
-  const releases = createReleaseStore(control)
+  const releases = createReleaseStore(directory)
   const rows = await select<{ slug: string; count: string }>(
     installation,
     'SELECT release_slug AS slug, count() AS count FROM source_maps FINAL GROUP BY slug',

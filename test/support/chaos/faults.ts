@@ -27,7 +27,7 @@ export const PROCESS_FAULTS: readonly Fault[] = [
 ]
 
 /** Kinds of faults of servers, one of which happens at a time. */
-export const SERVER_FAULTS: readonly Fault[] = (['redis', 'control', 'clickhouse', 's3'] as const).flatMap(name => [
+export const SERVER_FAULTS: readonly Fault[] = (['redis', 'directory', 'clickhouse', 's3'] as const).flatMap(name => [
   ofServer(name, 'kill', crashed),
   ofServer(name, 'freeze', ({ service }, random, print) => frozen(name, service.pid, random, print)),
   ofServer(name, 'slow', ({ links }, random, print) => slowed(name, toAll(links), random, print)),

@@ -22,7 +22,7 @@ import { type SentinelRedis, startReplica, startSentinelRedis } from './sentinel
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
 /** Name of a server. */
-export type ServerName = 'redis' | 'control' | 'clickhouse' | 's3'
+export type ServerName = 'redis' | 'directory' | 'clickhouse' | 's3'
 
 /** A server, the links of all processes to it, and its disk if it could be mounted. */
 export interface ChaosServer {
@@ -50,7 +50,7 @@ export interface Installation {
   /** Connections to the servers of the queues that no fault disturbs. */
   readonly queues: QueueConnections
   /** A connection to the Redis of the directory that no fault disturbs. */
-  readonly control: Redis
+  readonly directory: Redis
   /** The pair of Redis servers, if there is a replica. */
   readonly replication: SentinelRedis | undefined
   readonly servers: Readonly<Record<ServerName, ChaosServer>>
@@ -121,7 +121,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
   const replication = options.isReplicated ? await startSentinelRedis(dir) : undefined
   if (replication) onStop(() => replication.stop())
   const services = await startServers(dir, access, replication, onStop)
-  if (replication) onStop(await startReplica(join(dir, 'control-2'), services.control.url))
+  if (replication) onStop(await startReplica(join(dir, 'directory-2'), services.directory.url))
   const startLink = async (name: ServerName) => {
     const link = await FaultProxy.start(Number(new URL(services[name].url).port))
     onStop(() => link.close())
@@ -129,16 +129,16 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     return link
   }
   const secrets = await loadSecrets(dir)
-  const connectTo = async (name: 'redis' | 'control') => {
+  const connectTo = async (name: 'redis' | 'directory') => {
     const redis = new Redis((await startLink(name)).before(services[name].url), { maxRetriesPerRequest: null })
     redis.on('error', () => {}) // the server is killed again and again
     onStop(() => redis.disconnect())
     return redis
   }
-  const [redis, control] = [await connectTo('redis'), await connectTo('control')]
+  const [redis, directory] = [await connectTo('redis'), await connectTo('directory')]
   const queues = connectQueues(options.queuesUrl, redis, onStop)
   const tree = options.tree ?? ROOT
-  await provisionWith(tree, control, secrets)
+  await provisionWith(tree, directory, secrets)
   await migrateWith(tree, services.clickhouse.url)
   const clickhouse = createClickHouse({ url: services.clickhouse.url, database: 'penstock' })
   onStop(() => clickhouse.close())
@@ -155,7 +155,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
   })
   const servers = {
     redis: serverOf('redis'),
-    control: serverOf('control'),
+    directory: serverOf('directory'),
     clickhouse: serverOf('clickhouse'),
     s3: serverOf('s3'),
   }
@@ -179,7 +179,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     const settings = {
       ...env,
       REDIS_URL: options.queuesUrl ?? (await linkTo('redis')),
-      CONTROL_REDIS_URL: await linkTo('control'),
+      DIRECTORY_REDIS_URL: await linkTo('directory'),
       S3_ENDPOINT: await linkTo('s3'),
       ...own,
     }
@@ -207,7 +207,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     clickhouse,
     redis,
     queues,
-    control,
+    directory,
     replication,
     servers,
     edges,
@@ -240,7 +240,7 @@ async function mountDisks(
 ): Promise<{ disks: Readonly<Record<string, SmallDisk>>; noDisks: string | undefined }> {
   const disks: Record<string, SmallDisk> = {}
   if (bytes === undefined) return { disks, noDisks: 'none is wanted' }
-  for (const name of ['redis', 'redis-2', 'control', 'clickhouse', 's3']) {
+  for (const name of ['redis', 'redis-2', 'directory', 'clickhouse', 's3']) {
     const disk = await mountSmallDisk(join(dir, name), bytes, name === 'clickhouse' ? KEEP_FREE_BYTES / 2 : 0)
     if (typeof disk === 'string') return { disks, noDisks: disk }
     onStop(() => disk.unmount())
@@ -257,7 +257,7 @@ async function startServers(
 ): Promise<Record<ServerName, TestService>> {
   const ports = {
     redis: await freePort(),
-    control: await freePort(),
+    directory: await freePort(),
     clickhouse: await freePort(),
     s3: await freePort(),
   }
@@ -272,9 +272,9 @@ async function startServers(
     onStop(() => service.kill9())
     return service
   }
-  const [redis, control, clickhouse, s3] = await Promise.all([
+  const [redis, directory, clickhouse, s3] = await Promise.all([
     replication?.primary.service ?? startOne(() => startRedis(base('redis'))),
-    startOne(() => startRedis(base('control'))),
+    startOne(() => startRedis(base('directory'))),
     startOne(() => startClickHouse(base('clickhouse'))),
     startOne(() => startS3({ ...base('s3'), ...access })),
   ])
@@ -282,7 +282,7 @@ async function startServers(
     get redis() {
       return replication?.primary.service ?? redis
     },
-    control,
+    directory,
     clickhouse,
     s3,
   }

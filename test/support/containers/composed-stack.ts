@@ -63,7 +63,7 @@ export async function startComposedStack(): Promise<ComposedStack> {
     secrets,
     env: {
       REDIS_URL: redisUrl,
-      CONTROL_REDIS_URL: composition.controlRedisUrl,
+      DIRECTORY_REDIS_URL: composition.directoryRedisUrl,
       CLICKHOUSE_URL: clickhouseUrl,
       ...s3Settings(s3),
     },

@@ -31,7 +31,7 @@ export type ServiceName =
   | 'workers-rest'
   | 'api'
   | 'redis'
-  | 'control'
+  | 'directory'
   | 'clickhouse'
   | 's3'
   | 'prometheus'
@@ -42,7 +42,7 @@ export interface Composition {
   /** Address of the proxy, with TLS. */
   readonly url: string
   readonly redisUrl: string
-  readonly controlRedisUrl: string
+  readonly directoryRedisUrl: string
   readonly clickhouseUrl: string
   readonly prometheusUrl: string
   readonly s3: S3Access
@@ -73,13 +73,13 @@ export async function startComposition(): Promise<Composition> {
   if (dir === undefined || command === undefined) throw new Error('start these tests with "npm run test:compose"')
   const read = (name: string) => readFile(join(dir, name), 'utf8')
   const project = `penstock-test-${randomBytes(4).toString('hex')}`
-  const [port, redisPort, controlPort] = [await freePort(), await freePort(), await freePort()]
+  const [port, redisPort, directoryPort] = [await freePort(), await freePort(), await freePort()]
   const [clickhousePort, s3Port, prometheusPort] = [await freePort(), await freePort(), await freePort()]
   const env = {
     ...process.env,
     PENSTOCK_PORT: String(port),
     REDIS_PORT: String(redisPort),
-    CONTROL_REDIS_PORT: String(controlPort),
+    DIRECTORY_REDIS_PORT: String(directoryPort),
     CLICKHOUSE_PORT: String(clickhousePort),
     S3_PORT: String(s3Port),
     PROMETHEUS_PORT: String(prometheusPort),
@@ -105,17 +105,17 @@ export async function startComposition(): Promise<Composition> {
     const containers = (service: ServiceName) => names.get(service) ?? []
     const secrets = await loadSecrets(join(dir, 'workspace'))
     const redisUrl = `redis://default:${await read('redis_password')}@127.0.0.1:${redisPort}`
-    const controlRedisUrl = `redis://default:${await read('control_redis_password')}@127.0.0.1:${controlPort}`
-    const control = new Redis(controlRedisUrl)
-    await provision(createDirectory(control), secrets)
-    control.disconnect()
+    const directoryRedisUrl = `redis://default:${await read('directory_redis_password')}@127.0.0.1:${directoryPort}`
+    const directory = new Redis(directoryRedisUrl)
+    await provision(createDirectory(directory), secrets)
+    directory.disconnect()
     await untilHealthy([...names.values()].flat())
     return {
       project,
       secrets,
       url: `https://127.0.0.1:${port}`,
       redisUrl,
-      controlRedisUrl,
+      directoryRedisUrl,
       clickhouseUrl: `http://penstock:${await read('clickhouse_password')}@127.0.0.1:${clickhousePort}`,
       prometheusUrl: `http://127.0.0.1:${prometheusPort}`,
       s3: {

@@ -11,7 +11,7 @@ type Print = (text: string) => void
 type Run = (composition: Composition, service: ServiceName, random: Random, print: Print) => Promise<void>
 
 const PROCESSES: readonly ServiceName[] = ['edge', 'workers-telemetry', 'workers-rest']
-const SERVERS: readonly ServiceName[] = ['redis', 'control', 'clickhouse', 's3']
+const SERVERS: readonly ServiceName[] = ['redis', 'directory', 'clickhouse', 's3']
 
 /** Faults of the containers of processes, one of which happens at a time. */
 export const PROCESS_CONTAINER_FAULTS: readonly Fault<Composition>[] = [

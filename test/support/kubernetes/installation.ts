@@ -188,7 +188,7 @@ function secretLiterals(): string[] {
   const { publicKey } = generateKeyPairSync('ed25519')
   const secrets = {
     REDIS_URL: `redis://:test@redis.${STORES}:6379`,
-    CONTROL_REDIS_URL: `redis://:test@control.${STORES}:6379`,
+    DIRECTORY_REDIS_URL: `redis://:test@directory.${STORES}:6379`,
     CLICKHOUSE_PASSWORD: 'test',
     AWS_ACCESS_KEY_ID: 'test-access',
     AWS_SECRET_ACCESS_KEY: 'test-secret',

@@ -85,7 +85,7 @@ async function start(
   const secrets = await loadSecrets(services.dir)
   const settings: Record<string, string> = {
     REDIS_URL: services.redisUrl,
-    CONTROL_REDIS_URL: services.redisUrl,
+    DIRECTORY_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
     CLICKHOUSE_DATABASE: 'penstock',
     KEY_PEPPER: secrets.keyPepper,
@@ -149,17 +149,17 @@ async function start(
       const { sent } = clients.builds
       for (const build of sent.filter(build => build.isUploaded && !build.isCompleted))
         await clients.builds.complete(build)
-      const control = new Redis(settings.CONTROL_REDIS_URL ?? '')
+      const directory = new Redis(settings.DIRECTORY_REDIS_URL ?? '')
       await withRedis(settings, async redis => {
         const s3 = accessOf(settings)
         const stored = createClickHouse({ url: settings.CLICKHOUSE_URL ?? '', database: 'penstock' })
         try {
           await untilSettled({ queues: onOneServer(redis) }, SETTLE_DEADLINE_MS)
-          const state = { redis, control, clickhouse: stored, s3, secrets }
+          const state = { redis, directory, clickhouse: stored, s3, secrets }
           expect(await compareLedger(state, clients.ledger, clients.builds.sent)).toEqual([])
         } finally {
           await stored.close()
-          control.disconnect()
+          directory.disconnect()
         }
       })
       await page.run(CHECK, {

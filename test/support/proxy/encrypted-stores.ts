@@ -78,7 +78,7 @@ export async function encryptStores(stores: ServiceAddresses, authority: Authori
     settings: {
       NODE_EXTRA_CA_CERTS: authority.file,
       REDIS_URL: redisUrl,
-      CONTROL_REDIS_URL: redisUrl,
+      DIRECTORY_REDIS_URL: redisUrl,
       CLICKHOUSE_URL: encrypted(stores.clickhouseUrl, 'https:', clickhouse ?? 0),
       S3_ENDPOINT: encrypted(stores.s3.endpoint, 'https:', s3 ?? 0),
     },

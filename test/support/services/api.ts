@@ -47,7 +47,7 @@ export async function startApi(
   const lifecycle = createLifecycle(logger, 5_000)
   const config = parseConfig(apiConfigSchema, {
     REDIS_URL: services.redisUrl,
-    CONTROL_REDIS_URL: services.redisUrl,
+    DIRECTORY_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
     ...clusterSettings(services.clickhouseUrl),
     CLICKHOUSE_DATABASE: database,

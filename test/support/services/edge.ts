@@ -45,7 +45,7 @@ export async function openEdge(
   now: () => number = Date.now,
 ): Promise<TestEdge> {
   const lifecycle = createLifecycle(logger, 5_000)
-  const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, CONTROL_REDIS_URL: redisUrl, ...settings })
+  const config = parseConfig(ingestConfigSchema, { REDIS_URL: redisUrl, DIRECTORY_REDIS_URL: redisUrl, ...settings })
   const metrics = createMetrics('test')
   const edge = connectEdge(config, logger, metrics, lifecycle, now)
   const routes = createIngestRoutes(edge.deps)

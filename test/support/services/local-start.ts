@@ -15,7 +15,7 @@ const PORT_NAMES = [
   'API_ADMIN_PORT',
   'WORKERS_ADMIN_PORT',
   'REDIS_PORT',
-  'CONTROL_REDIS_PORT',
+  'DIRECTORY_REDIS_PORT',
   'CLICKHOUSE_PORT',
   'S3_PORT',
 ]
@@ -40,7 +40,7 @@ export async function freePorts(): Promise<Record<string, string>> {
 
 /** Runs `npm start` with these settings; settings of the shell that point to other servers are left out. */
 export function runLocalStart(localDir: string, env: Record<string, string>): LocalStart {
-  const { REDIS_URL: _, CONTROL_REDIS_URL: __, CLICKHOUSE_URL: ___, S3_ENDPOINT: ____, ...inherited } = process.env
+  const { REDIS_URL: _, DIRECTORY_REDIS_URL: __, CLICKHOUSE_URL: ___, S3_ENDPOINT: ____, ...inherited } = process.env
   const child = spawn(process.execPath, [BOOTSTRAP, 'start'], {
     env: { ...inherited, ...env, LOCAL_DIR: localDir },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -39,7 +39,7 @@ export function startPools(
   const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
   const config = parseConfig(workersConfigSchema, {
     REDIS_URL: redisUrl,
-    CONTROL_REDIS_URL: directoryRedisUrl,
+    DIRECTORY_REDIS_URL: directoryRedisUrl,
     BATCH_MAX_AGE_MS: '20',
     JOB_STALLED_CHECK_MS: '500',
     ...settings,

@@ -63,7 +63,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
     PATH: process.env.PATH,
     NODE_COMPILE_CACHE: join(services.dir, 'compile-cache'),
     REDIS_URL: services.redisUrl,
-    CONTROL_REDIS_URL: services.redisUrl,
+    DIRECTORY_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
     ...clusterSettings(services.clickhouseUrl),
     ...s3Settings(services.s3),

@@ -156,7 +156,7 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
     expect(await completeness()).toMatchObject({ state: 'incomplete', rootCount: 0, reasons: ['unknown'] })
     await store([{ spanId: 3 }])
     await untilState('complete')
-    const settings = { REDIS_URL: 'redis://127.0.0.1:1', CONTROL_REDIS_URL: services.redisUrl }
+    const settings = { REDIS_URL: 'redis://127.0.0.1:1', DIRECTORY_REDIS_URL: services.redisUrl }
     const alone = await startApi(services, database.name, settings)
     try {
       const { status, body } = await call(alone.baseUrl, `GET /v3/traces/${traceId}`, { bearer })

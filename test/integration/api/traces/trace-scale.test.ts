@@ -48,7 +48,7 @@ describe('traces of any shape and size', () => {
       env: {
         PATH: process.env.PATH,
         REDIS_URL: services.redisUrl,
-        CONTROL_REDIS_URL: services.redisUrl,
+        DIRECTORY_REDIS_URL: services.redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,
         CLICKHOUSE_DATABASE: DATABASE,
         AUTH_PUBLIC_KEY: sessionPublicKeyPem,

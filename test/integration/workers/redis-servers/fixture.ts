@@ -52,7 +52,7 @@ export async function startPipeline(
     const database = await createTestDatabase(services.clickhouseUrl, `redis_servers_${directoryDb}_${process.pid}`)
     closers.push(() => database.drop())
     const edge = await startEdge(redisUrl, {
-      CONTROL_REDIS_URL: directoryRedisUrl,
+      DIRECTORY_REDIS_URL: directoryRedisUrl,
       COMMIT_TIMEOUT_MS: '3000',
       ...settings,
     })

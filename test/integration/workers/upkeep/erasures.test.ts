@@ -208,7 +208,7 @@ it('erases all sessions of an identifier, also what waits in the queues, and lea
 })
 
 it('is created, shown and listed by command, for a single session too', async () => {
-  const env = { CONTROL_REDIS_URL: redisUrl }
+  const env = { DIRECTORY_REDIS_URL: redisUrl }
   const words = ['erasures', 'create', '--workspace', slug, '--session', 'bob-1', '--json']
   const { id } = JSON.parse((await runDirectoryCli(words, { env })).stdout)
   runPools()
@@ -311,7 +311,7 @@ it('erases the sessions that it found before the directory was lost and imported
   const settling = await erasePerson({ ...depsOf(directory), settledBeforeMs: async () => 0 }, begun)
   expect(settling).toMatchObject({ state: 'settling', sessions: 1 })
 
-  const env = { CONTROL_REDIS_URL: redisUrl }
+  const env = { DIRECTORY_REDIS_URL: redisUrl }
   const { stdout } = await runDirectoryCli(['directory', 'export'], { env })
   await redis.flushdb()
   expect(await runDirectoryCli(['directory', 'import'], { env, stdin: stdout })).toMatchObject({ code: 0 })
@@ -374,7 +374,7 @@ it('is continued by another worker when the first one is killed', async () => {
         ...process.env,
         ...objectStore,
         REDIS_URL: redisUrl,
-        CONTROL_REDIS_URL: redisUrl,
+        DIRECTORY_REDIS_URL: redisUrl,
         CLICKHOUSE_URL: services.clickhouseUrl,
         ...clusterSettings(services.clickhouseUrl),
         CLICKHOUSE_DATABASE: database.name,
