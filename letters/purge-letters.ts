@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
-import { deleteLetterRows } from '../clickhouse/queries/letters/delete-letter-rows.ts'
 import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
+import { HAS_KEY, keyParams } from '../clickhouse/queries/letters/letter.ts'
+import { deleteCountedRows } from '../clickhouse/queries/retention/delete-counted-rows.ts'
 import { deadLetterSchema } from '../schemas/queues/dead-letters.ts'
 import { forEachConcurrently } from '../shared/concurrency/for-each.ts'
 import { parseJson } from '../shared/json/parse-json.ts'
@@ -62,8 +63,20 @@ export async function purgeLetters(
   for (const at of taken) skipped.push({ key: letters[at] as Letter, reason: 'replaying' })
   const purged = letters.filter((_, i) => !taken.has(i))
   await purgeBytes(deps, workspaceId, purged, signal)
-  await deleteLetterRows(clickhouse, workspaceId, purged, signal)
+  await deleteRows(clickhouse, workspaceId, purged, signal)
   return { purged: purged.length, skipped, next }
+}
+
+async function deleteRows(
+  clickhouse: PurgeLettersDeps['clickhouse'],
+  workspaceId: string,
+  letters: readonly Letter[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (letters.length === 0) return
+  const params = keyParams(workspaceId, letters)
+  const rows = { table: 'dead_letters', where: HAS_KEY, params, isSource: true } as const
+  await deleteCountedRows(clickhouse, { ...rows, reason: 'purged', id: JSON.stringify(params) }, signal)
 }
 
 /**

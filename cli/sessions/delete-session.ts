@@ -1,8 +1,5 @@
-import {
-  type CountedDeletion,
-  type DeletionDeps,
-  deleteCountedRows,
-} from '../../clickhouse/queries/retention/delete-counted-rows.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { type CountedDeletion, deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { countSessionRows } from '../../clickhouse/queries/sessions/count-session-rows.ts'
 import {
   OF_SESSION,
@@ -14,7 +11,8 @@ import { replayPrefixes } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
 /** Dependencies of the deletion of a session. */
-export interface DeleteSessionDeps extends DeletionDeps {
+export interface DeleteSessionDeps {
+  readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list' | 'deleteMany'>
   /** All present and former surfaces in the directory. Rows of the session may name more. */
   readonly surfaceIds: readonly string[]
@@ -55,7 +53,7 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
     }
   }
   for (const { table, rows } of found) {
-    if (rows > 0) await deleteCountedRows(deps, deletionOf(table, key), AbortSignal.timeout(DELETE_TIMEOUT_MS))
+    if (rows > 0) await deleteCountedRows(clickhouse, deletionOf(table, key), AbortSignal.timeout(DELETE_TIMEOUT_MS))
   }
   return { rows: Object.fromEntries(found.map(({ table, rows }) => [table.table, rows])), objects, objectBytes }
 }

@@ -3,7 +3,6 @@ import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
-import { fillLossHours } from './fill-loss-hours.ts'
 import { createsView, untilInsertsEnd } from './inserts-in-progress.ts'
 import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
 import { acquireMigrationLock, type MigrationLock } from './migration-lock.ts'
@@ -57,7 +56,6 @@ export async function migrate(client: ClickHouseClient, options: MigrateOptions)
     } else {
       await migrateLocked(client, options, migrations, values)
     }
-    if (await tableExists(client, options.database, 'span_loss_hours')) await fillLossHours(client, options)
   } catch (error) {
     throw classifyClickHouseError(error)
   }

@@ -37,7 +37,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/cluster/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/fence-insert.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
-    ['clickhouse/count-deletion.ts'],
+    ['clickhouse/logged-letters.ts'],
     ['clickhouse/queries/attributes/'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [

@@ -1,4 +1,5 @@
-import { type DeletionDeps, deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { selectIdentifiedSessions } from '../../clickhouse/queries/sessions/select-identified-sessions.ts'
 import { selectSessionSurfaces } from '../../clickhouse/queries/sessions/select-session-surfaces.ts'
 import { ERASED_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
@@ -12,7 +13,8 @@ import type { ObjectDeleter } from './delete-objects.ts'
 import { eraseLetters } from './erase-letters.ts'
 
 /** Dependencies of an erasure. */
-export interface ErasePersonDeps extends DeletionDeps {
+export interface ErasePersonDeps {
+  readonly clickhouse: ClickHouseClient
   readonly erasures: Pick<ErasureStore, 'putErasure' | 'addErasedSessions' | 'erasedSessions'>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly store: Pick<ObjectStore, 'list' | 'head' | 'get' | 'put' | 'deleteMany'>
@@ -134,7 +136,7 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
       id: step,
       onCounted,
     } as const
-    await deleteCountedRows(deps, deletion, deadline())
+    await deleteCountedRows(deps.clickhouse, deletion, deadline())
   }
   return erasure
 }

@@ -1,4 +1,5 @@
-import { type DeletionDeps, deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { reclaimDay } from '../../clickhouse/queries/retention/reclaim-day.ts'
 import { RETAINED_TABLES, type RetainedTable } from '../../clickhouse/queries/retention/retained-tables.ts'
 import { type RetentionGroup, selectExpiredDays } from '../../clickhouse/queries/retention/select-expired-days.ts'
@@ -11,7 +12,8 @@ import { firstKeptDay, keptDays } from '../../shared/runtime/retention.ts'
 import type { ObjectDeleter } from './delete-objects.ts'
 
 /** Dependencies of deleting what is past the retention of its workspace. */
-export interface ExpireDeps extends DeletionDeps {
+export interface ExpireDeps {
+  readonly clickhouse: ClickHouseClient
   readonly directory: Pick<Directory, 'workspaces' | 'workspaceById'>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly installationDays: number
@@ -100,7 +102,7 @@ async function expireDay(deps: ExpireDeps, table: RetainedTable, group: Retentio
   }
   const id = [...workspaceIds].sort().join(' ')
   const counted = { ...deletion, isSource: table.isSource, reason: 'expired', id } as const
-  const rows = await deleteCountedRows(deps, counted, deadline())
+  const rows = await deleteCountedRows(deps.clickhouse, counted, deadline())
   await reclaimDay(clickhouse, { table: name, day }, deadline())
   deps.onExpired(name, rows)
   logger.info({ table: name, day, rows, workspaces: workspaceIds.length }, 'rows past their retention are deleted')

@@ -4,7 +4,6 @@ import { LetterClaims } from '../../letters/letter-claims.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import { markDeletion } from '../../shared/queue/latest-deletion.ts'
 import type { QueueConnections } from '../../shared/queue/queues.ts'
 import { hasUploads, removeUploads } from '../../shared/queue/remove-uploads.ts'
 import { latestTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
@@ -50,9 +49,8 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     onDeleted: metrics.observeObjects,
     stopping: stopping.signal,
   })
-  const deletionDeps = { clickhouse: deps.clickhouse, markDeletion: () => markDeletion(deps.queues.common) }
   const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
-    ...deletionDeps,
+    clickhouse: deps.clickhouse,
     erasures: directory,
     objects,
     store: deps.objects,
@@ -87,7 +85,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
       lookEveryMs: 30_000,
       run: assertElected =>
         expireWorkspaces({
-          ...deletionDeps,
+          clickhouse: deps.clickhouse,
           directory,
           objects,
           installationDays: deps.retentionDays,

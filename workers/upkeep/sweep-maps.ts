@@ -4,7 +4,6 @@ import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-cou
 import type { Directory } from '../../shared/directory/directory.ts'
 import { sourceMapKey, sourceMapPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ListedObject, ObjectStore } from '../../shared/object-store/types.ts'
-import { markDeletion } from '../../shared/queue/latest-deletion.ts'
 import { redisTimeMs } from '../../shared/queue/watermark.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -118,7 +117,7 @@ async function sweepPage(deps: SweepMapsDeps, sweep: Sweep, objects: readonly Ma
 
 /** Deletes maps of one page. The rows go first, while their objects cannot be used: a map without rows is found again. */
 async function deleteMaps(
-  { redis, clickhouse, objects, logger }: SweepMapsDeps,
+  { clickhouse, objects, logger }: SweepMapsDeps,
   { workspaceId, unused }: Sweep,
   due: readonly string[],
 ): Promise<void> {
@@ -136,8 +135,7 @@ async function deleteMaps(
       isSent = true
     },
   } as const
-  const deletionDeps = { clickhouse, markDeletion: () => markDeletion(redis) }
-  await deleteCountedRows(deletionDeps, rows, AbortSignal.timeout(STATEMENT_TIMEOUT_MS)).catch(async error => {
+  await deleteCountedRows(clickhouse, rows, AbortSignal.timeout(STATEMENT_TIMEOUT_MS)).catch(async error => {
     // A statement that was sent may still arrive, and must not delete the rows of a map that is uploaded again.
     if (!isSent) await unused.endDeletion(sha256s).catch(() => {})
     throw error

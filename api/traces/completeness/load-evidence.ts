@@ -1,9 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { selectSpanLossHours } from '../../../clickhouse/queries/traces/completeness/select-span-loss-hours.ts'
 import type { TraceArrivals } from '../../../clickhouse/queries/traces/completeness/select-trace-arrivals.ts'
 import {
-  NO_LOSSES,
   selectTraceLosses,
   type TraceLosses,
 } from '../../../clickhouse/queries/traces/completeness/select-trace-losses.ts'
@@ -46,45 +43,29 @@ export type LoadEvidence = (arrivals: TraceArrivals) => Promise<Evidence | undef
 
 /**
  * Reads what is settled, and returns a function that loads the rest of the evidence. Spans that are read between both steps
- * contain everything that the first step calls settled, unless the second step knows of the loss. The evidence is undefined if the
- * queues are unavailable.
- *
- * The hours with losses are read beside the spans: whatever is settled and lost was known before. Only spans that are deleted
- * meanwhile could be missing without a loss, so the hours are read again if there was a deletion.
+ * contain everything that the first step calls settled, and the second step knows of everything that was lost until then. The
+ * evidence is undefined if the queues are unavailable.
  */
 export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: AbortSignal): Promise<LoadEvidence> {
-  const { clickhouse, logger, traceQueues } = deps
-  const [queues, firstKeptDay] = await Promise.all([
-    unlessUnavailable(logger, () => Promise.all([traceQueues.settledSpans(), traceQueues.latestDeletion()])),
+  const [settled, firstKeptDay] = await Promise.all([
+    unlessUnavailable(deps.logger, () => deps.traceQueues.settledSpans()),
     deps.firstKeptDay(key.workspaceId, 'traces'),
   ])
-  if (queues === undefined) return async () => undefined
-  const [settled, deletionBefore] = queues
-  const readLossHours = () => selectSpanLossHours(clickhouse, key.workspaceId, signal)
-  // Sent after the query of the spans, which takes longer. If the trace is absent, no one waits for it.
-  const lossHoursRead = Promise.allSettled([setImmediate().then(readLossHours)])
+  if (settled === undefined) return async () => undefined
   return async arrivals => {
     const period = {
       fromMs: arrivals.firstMs - BEFORE_MS,
       toMs: Math.min(arrivals.lastMs + AFTER_MS, settled.readAtMs),
     }
-    const [[lossHours], afterwards] = await Promise.all([
-      lossHoursRead,
-      unlessUnavailable(logger, () =>
-        Promise.all([refusedOf(deps, key, arrivals, period), traceQueues.latestDeletion()]),
+    const [losses, refused] = await Promise.all([
+      selectTraceLosses(
+        deps.clickhouse,
+        { workspaceId: key.workspaceId, ...period, replayedBeforeMs: settled.readAtMs },
+        signal,
       ),
+      unlessUnavailable(deps.logger, () => refusedOf(deps, key, arrivals, period)),
     ])
-    if (afterwards === undefined) return undefined
-    if (lossHours.status === 'rejected') throw lossHours.reason
-    const [refused, deletionAfter] = afterwards
-    const hours = deletionAfter === deletionBefore ? lossHours.value : await readLossHours()
-    const losses = hasLosses(hours, period)
-      ? await selectTraceLosses(
-          clickhouse,
-          { workspaceId: key.workspaceId, ...period, replayedBeforeMs: settled.readAtMs },
-          signal,
-        )
-      : NO_LOSSES
+    if (refused === undefined) return undefined
     return {
       ...settled,
       arrivals,
@@ -92,14 +73,6 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
       losses: { ...losses, refused: added(losses.refused, refused) },
     }
   }
-}
-
-/** Returns whether an hour of the period has losses, or one beside it, whose deleted spans may be of the same trace. */
-function hasLosses(lossHours: ReadonlySet<number>, { fromMs, toMs }: { fromMs: number; toMs: number }): boolean {
-  const first = Math.floor(fromMs / HOUR_MS) - 1
-  const last = Math.floor(toMs / HOUR_MS) + 1
-  for (const hour of lossHours) if (hour >= first && hour <= last) return true
-  return false
 }
 
 function refusedOf(

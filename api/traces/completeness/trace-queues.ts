@@ -1,17 +1,14 @@
-import { latestDeletion } from '../../../shared/queue/latest-deletion.ts'
 import { shareMember } from '../../../shared/queue/queue.ts'
 import type { QueueConnections } from '../../../shared/queue/queues.ts'
 import { countRefused, type Refusals } from '../../../shared/queue/request-counts.ts'
 import { readOldestWatermarks, type WatermarkSurface } from '../../../shared/queue/watermark.ts'
 
-/** Watermark and refusals of requests with spans, and the mark of the latest deletion. */
+/** Watermark and refusals of requests with spans. */
 export interface TraceQueues {
   /** Returns a time of Redis, and an earlier one: everything that was accepted before that is settled. Unix ms. */
   settledSpans(): Promise<{ readonly readAtMs: number; readonly settledBeforeMs: number }>
   /** Returns how many requests of the surfaces were refused in these hours, in hours since 1970. */
   refusedSpans(surfaces: readonly WatermarkSurface[], hours: readonly number[]): Promise<Refusals>
-  /** Returns the mark of the latest deletion of stored requests of any kind, which changes before the rows are gone. */
-  latestDeletion(): Promise<string>
 }
 
 /** Reads the queues. What is settled is that of all surfaces, because any of them can have sent spans of a trace. */
@@ -22,6 +19,5 @@ export function connectTraceQueues(queues: QueueConnections): TraceQueues {
       return { readAtMs, settledBeforeMs: settledBeforeMs.traces }
     },
     refusedSpans: (surfaces, hours) => countRefused(queues, 'spans', surfaces.map(shareMember), hours),
-    latestDeletion: () => latestDeletion(queues.common),
   }
 }

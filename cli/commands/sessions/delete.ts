@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 import { sessionIdSchema } from '../../../schemas/http/sessions/schemas.ts'
-import { markDeletion } from '../../../shared/queue/latest-deletion.ts'
 import type { StoresCommandContext } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { findWorkspace, WORKSPACE_OPTION } from '../../find-workspace.ts'
@@ -43,14 +42,12 @@ export function addSessionsDelete(parent: Command, context: StoresCommandContext
         printError('--session must have 1 to 200 characters')
         return exit(EXIT.usage)
       }
-      await withStores(async ({ store, withQueues, clickhouse, objects }) => {
+      await withStores(async ({ store, clickhouse, objects }) => {
         const workspace = await findWorkspace(store, slugOrId, context)
         if (workspace === undefined) return
         const surfaceIds = await store.surfaceIds(workspace.id)
         const key = { workspaceId: workspace.id, sessionId }
-        const deleted = await withQueues(({ common }) =>
-          deleteSession({ clickhouse, markDeletion: () => markDeletion(common), objects, surfaceIds }, key),
-        )
+        const deleted = await deleteSession({ clickhouse, objects, surfaceIds }, key)
         print(json ? JSON.stringify({ ...key, ...deleted }) : describe(sessionId, workspace.slug, deleted))
       })
     })

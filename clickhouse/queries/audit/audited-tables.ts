@@ -1,5 +1,5 @@
 import type { ReceiptKind } from '../../../schemas/queues/names.ts'
-import { LOGGED_LETTERS } from '../../count-deletion.ts'
+import { LOGGED_LETTERS } from '../../logged-letters.ts'
 
 /** A table whose rows are counted against the log of the batches that wrote them. */
 export interface AuditedTable {

@@ -2,18 +2,11 @@ import { hash } from 'node:crypto'
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { classifyClickHouseError, onEachShard } from '../../client.ts'
-import { LOGGED_LETTERS } from '../../count-deletion.ts'
+import { LOGGED_LETTERS } from '../../logged-letters.ts'
 import { selectRows } from '../../select.ts'
 
 /** Rows that an audit expects of a table; all of other tables. */
 const LOGGED_ROWS: Readonly<Record<string, string>> = { dead_letters: LOGGED_LETTERS }
-
-/** Dependencies of {@link deleteCountedRows}. */
-export interface DeletionDeps {
-  readonly clickhouse: ClickHouseClient
-  /** Marks that stored requests are about to be deleted (shared/queue/latest-deletion.ts). */
-  readonly markDeletion: () => Promise<void>
-}
 
 /** Rows to delete on purpose. */
 export interface CountedDeletion {
@@ -25,7 +18,7 @@ export interface CountedDeletion {
   readonly day?: string
   /** Whether the rows are stored requests, with surface and arrival. Only these are counted in `deleted_rows`. */
   readonly isSource: boolean
-  readonly reason: 'expired' | 'erased'
+  readonly reason: 'expired' | 'erased' | 'purged'
   /** Text that is the same when this deletion is repeated after a crash. The same rows of the same id are counted once. */
   readonly id: string
   /** Runs with the number of rows before they are deleted, if there are any. In a cluster, for each shard. */
@@ -35,21 +28,19 @@ export interface CountedDeletion {
 /**
  * Deletes rows, counts them in `deleted_rows` before, and returns their number. They are found by no read when it returns.
  * Their bytes leave the disk with the next merge of their part, or with its day. Throws the result of
- * `classifyClickHouseError`, and the errors of the mark.
+ * `classifyClickHouseError`.
  */
 export async function deleteCountedRows(
-  { clickhouse, markDeletion }: DeletionDeps,
+  client: ClickHouseClient,
   deletion: CountedDeletion,
   signal: AbortSignal,
 ): Promise<number> {
-  const rows = await onEachShard(clickhouse, (shard, number) =>
-    deleteOnShard({ clickhouse: shard, markDeletion }, number, deletion, signal),
-  )
+  const rows = await onEachShard(client, (shard, number) => deleteOnShard(shard, number, deletion, signal))
   return rows.reduce((sum, ofShard) => sum + ofShard, 0)
 }
 
 async function deleteOnShard(
-  { clickhouse: client, markDeletion }: DeletionDeps,
+  client: ClickHouseClient,
   shard: number,
   deletion: CountedDeletion,
   signal: AbortSignal,
@@ -85,12 +76,9 @@ async function deleteOnShard(
         insert_deduplicate: 1,
         insert_deduplication_token: hash('sha256', [reason, id, table, day, rows, found.contents].join(':')),
         deduplicate_insert_select: 'force_enable',
-        // A repetition after a crash, which the table ignores, still adds what a view has not.
-        deduplicate_blocks_in_dependent_materialized_views: 1,
         max_partitions_per_insert_block: '0',
       },
     )
-    await markDeletion()
   }
   await run(`DELETE FROM ${table} ${day === undefined ? '' : `IN PARTITION '${day}'`} WHERE ${where}`, {
     lightweight_deletes_sync: '2',
@@ -112,7 +100,8 @@ async function runStatement(client: ClickHouseClient, { query, params, settings,
       query,
       query_params: params,
       use_multipart_params: true,
-      clickhouse_settings: { ...settings, wait_end_of_query: 1 },
+      // A client that only reads forbids it by this setting.
+      clickhouse_settings: { ...settings, readonly: '0', wait_end_of_query: 1 },
       abort_signal: signal,
     })
   } catch (error) {

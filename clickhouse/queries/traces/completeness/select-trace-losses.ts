@@ -21,9 +21,6 @@ export interface TraceLosses {
   readonly erased: number
 }
 
-/** What is missing where nothing was lost. */
-export const NO_LOSSES: TraceLosses = { deadLettered: 0, refused: { final: 0, repeated: 0 }, expired: 0, erased: 0 }
-
 const HOUR_MS = 3_600_000
 /** Most entries of the log that are compared with their dead letters. If there are more, each counts as a lost request. */
 const COMPARED_ENTRIES = 1_000

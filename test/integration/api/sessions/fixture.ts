@@ -51,10 +51,9 @@ export async function eraseSession(
   { workspaceId }: Pick<Reader, 'workspaceId'>,
   sessionId: string,
 ): Promise<void> {
-  const deps = { clickhouse: client, markDeletion: async () => {} }
   for (const { table, isSource } of SESSION_TABLES) {
     const params = { workspaceId, sessionId }
     const deletion = { table, where: OF_SESSION, params, isSource, reason: 'erased', id: sessionId } as const
-    await deleteCountedRows(deps, deletion, AbortSignal.timeout(30_000))
+    await deleteCountedRows(client, deletion, AbortSignal.timeout(30_000))
   }
 }

@@ -6,15 +6,13 @@ import { assessCompleteness } from '../../../../api/traces/completeness/assess-c
 import { beginEvidence } from '../../../../api/traces/completeness/load-evidence.ts'
 import { connectTraceQueues } from '../../../../api/traces/completeness/trace-queues.ts'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
-import { type DeletionDeps, deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
-import { markDeletion } from '../../../../shared/queue/latest-deletion.ts'
+import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { onOneServer } from '../../../../shared/queue/queues.ts'
 import { insertSpans } from '../../../support/services/api.ts'
 import { until } from '../../../support/until.ts'
 import { client, hex, letters, newWorkspace, QUEUES, restartPools, stopPools } from './completeness-fixture.ts'
 
 const HOUR_MS = 3_600_000
-const deletionDeps = { clickhouse: client, markDeletion: () => markDeletion(letters.redis) }
 const COMMIT = 'c'.repeat(12)
 
 /** A workspace with a whole trace of one span, of which the log and the letters are what the test inserts. */
@@ -73,7 +71,7 @@ describe('losses of a trace', () => {
     expect(await completeness()).toMatchObject(isComplete)
     const deletion = { where: "workspace_id = {workspaceId: String} AND name = 'leaf'", params: { workspaceId } }
     const counted = { ...deletion, table: 'spans', isSource: true, reason, id: workspaceId }
-    expect(await deleteCountedRows(deletionDeps, counted, AbortSignal.timeout(30_000))).toBe(1)
+    expect(await deleteCountedRows(client, counted, AbortSignal.timeout(30_000))).toBe(1)
     expect(await completeness()).toMatchObject({ ...isUncertain(reason), spanCount: 1 })
   })
 
@@ -95,45 +93,12 @@ describe('losses of a trace', () => {
 
     const deletion = { where: "workspace_id = {workspaceId: String} AND name = 'leaf'", params: { workspaceId } }
     const counted = { ...deletion, table: 'spans', isSource: true, reason: 'erased', id: workspaceId } as const
-    expect(await deleteCountedRows(deletionDeps, counted, signal)).toBe(1)
+    expect(await deleteCountedRows(client, counted, signal)).toBe(1)
     const later = await loadColumns(client, key, 10, signal)
     if (later === undefined) throw new Error('the trace is absent')
     expect(assessCompleteness(later, await loadEvidence(later.arrivals)).completeness).toMatchObject(
       isUncertain('erased'),
     )
-  })
-
-  it('are counted, then marked, then deleted, and stay if they cannot be marked', async () => {
-    const { workspaceId, traceId } = await withSpan()
-    const total = async (query: string) => {
-      const result = await client.query({ query, query_params: { workspaceId }, format: 'JSONEachRow' })
-      return Number((await result.json<{ n: string }>())[0]?.n)
-    }
-    const rows = () => total('SELECT count() AS n FROM spans WHERE workspace_id = {workspaceId: String}')
-    const counted = () => total('SELECT sum(rows) AS n FROM deleted_rows WHERE workspace_id = {workspaceId: String}')
-    const seen: number[][] = []
-    const markDeletion = async () => {
-      seen.push([await counted(), await rows()])
-      if (seen.length === 1) throw new Error('Redis is unavailable')
-    }
-    const key = { where: 'workspace_id = {workspaceId: String} AND lower(hex(trace_id)) = {traceId: String}' }
-    const deletion = {
-      ...key,
-      params: { workspaceId, traceId },
-      table: 'spans',
-      isSource: true,
-      reason: 'erased',
-      id: 'a',
-    } as const
-    const run = () => deleteCountedRows({ clickhouse: client, markDeletion }, deletion, AbortSignal.timeout(30_000))
-    await expect(run()).rejects.toThrow('Redis is unavailable')
-    expect(await rows()).toBe(1)
-    expect(await run()).toBe(1)
-    expect(seen).toEqual([
-      [1, 1],
-      [1, 1],
-    ])
-    expect(await rows()).toBe(0)
   })
 
   it('are rows that arrive while others are deleted, only in hours that are counted', async () => {
@@ -142,7 +107,7 @@ describe('losses of a trace', () => {
     await insertSpans(client, [{ ...other, spanId: hex(8) }])
     // Arrives when those of the other hour are counted, in an hour of its own.
     const late = { ...stored, spanId: hex(9), parentSpanId: hex(1), name: 'leaf' }
-    const markDeletion = () => insertSpans(client, [late])
+    const onCounted = () => insertSpans(client, [late])
     const where = "workspace_id = {workspaceId: String} AND name = 'leaf'"
     const deletion = {
       where,
@@ -152,10 +117,10 @@ describe('losses of a trace', () => {
       reason: 'erased',
       id: traceId,
     } as const
-    const run = (deps: DeletionDeps) => deleteCountedRows(deps, deletion, AbortSignal.timeout(30_000))
-    expect(await run({ clickhouse: client, markDeletion })).toBe(1)
+    const run = (options = {}) => deleteCountedRows(client, { ...deletion, ...options }, AbortSignal.timeout(30_000))
+    expect(await run({ onCounted })).toBe(1)
     expect(await completeness()).toMatchObject({ ...isComplete, spanCount: 2 })
-    expect(await run(deletionDeps)).toBe(1)
+    expect(await run()).toBe(1)
     expect(await completeness()).toMatchObject({ ...isUncertain('erased'), spanCount: 1 })
   })
 
@@ -171,7 +136,7 @@ describe('losses of a trace', () => {
       const params = { workspaceId, spanId }
       const where = 'workspace_id = {workspaceId: String} AND span_id = unhex({spanId: String})'
       const counted = { where, params, table: 'spans', isSource: true, reason: 'erased' as const, id: workspaceId }
-      expect(await deleteCountedRows(deletionDeps, counted, AbortSignal.timeout(30_000))).toBe(1)
+      expect(await deleteCountedRows(client, counted, AbortSignal.timeout(30_000))).toBe(1)
     }
     expect(await completeness()).toMatchObject(isComplete)
   })

@@ -11,7 +11,6 @@ import { QUEUES } from '../../../../schemas/queues/names.ts'
 import type { Erasure } from '../../../../schemas/records/erasure.ts'
 import { createDirectory, type Directory, newId } from '../../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
-import { markDeletion } from '../../../../shared/queue/latest-deletion.ts'
 import { encodeLetters } from '../../../../shared/queue/letters/letter-object.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { onOneServer } from '../../../../shared/queue/queues.ts'
@@ -286,7 +285,6 @@ async function fill(sessionId: string, identifier: string): Promise<void> {
 /** Dependencies of an erasure in this process, with everything settled. */
 const depsOf = (directory: Directory) => ({
   clickhouse: client,
-  markDeletion: () => markDeletion(redis),
   erasures: directory,
   objects: { delete: async (_: string, keys: readonly string[]) => objects.deleteMany(keys) },
   store: objects,
