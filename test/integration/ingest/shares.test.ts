@@ -208,15 +208,16 @@ it('while Redis is nearly full, requests that write to it are refused, also thos
 })
 
 it('Retry-After grows with the backlog of the surface and differs among its clients', async () => {
-  const delaysAt = async (held: number) => {
+  const delaysAt = async (backlog: number) => {
     await redis.del(queueKeys('spans').flow, queueKeys('spans').shares)
-    const edge = await open()
-    await change('spans', { a: (held + 8) * COST })
-    await seen(edge, (held + 8) * COST)
-    // The workers finish a fiftieth of the queue in about a second. The delay is at most twice the time of the backlog.
-    for (let left = held + 7.5; left >= held; left -= 0.5) {
-      await change('spans', { a: -COST / 2 })
-      await seen(edge, left * COST)
+    const edge = await open({ QUEUE_MAX_COST: String(100 * MIB) })
+    await change('spans', { a: (backlog + 8) * MIB })
+    await seen(edge, (backlog + 8) * MIB)
+    // Rates are measured while there is more than 16 MiB. The workers finish a fiftieth of the queue in about a second. The delay
+    // is at most twice the time of the backlog.
+    for (let left = backlog + 7.5; left >= backlog; left -= 0.5) {
+      await change('spans', { a: -MIB / 2 })
+      await seen(edge, left * MIB)
     }
     return Promise.all(Array.from({ length: 20 }, async () => (await send(edge, 'a')).retryAfter))
   }
