@@ -6,8 +6,6 @@ import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { PartitionFeed } from '../shared/queue/registry/queue-feed.ts'
 import type { QueueServers } from '../shared/queue/registry/queue-servers.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import type { ColumnMemory } from './batch/column-memory.ts'
-import type { ExpressFirst } from './batch/schedule/express-first.ts'
 import type { WorkersConfig } from './config.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { LetterQuota } from './queue/letter-quota.ts'
@@ -15,6 +13,8 @@ import type { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import type { PayloadReader } from './queue/payloads/payload-reader.ts'
 import type { PartitionPlace } from './queue/payloads/payload-store.ts'
 import type { AddJobs } from './queue/process-frames.ts'
+import type { ColumnMemory } from './sink/column-memory.ts'
+import type { ExpressFirst } from './sink/pace/express-first.ts'
 
 /** One partition of a queue as the pools use it: connections to its server, and the partition that its payloads move to. */
 export interface PartitionAccess {

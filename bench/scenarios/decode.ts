@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import type { RowBatch } from '../../workers/batch/row-batch.ts'
 import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
+import type { RowBatch } from '../../workers/sink/row-batch.ts'
 import { type DecodeRows, SIGNALS, type Signal } from '../measure/decode-signals.ts'
 import type { Row, Scenario } from '../support/scenario.ts'
 import { type Contender, methodOfTurns, takeTurns } from '../support/take-turns.ts'

@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { expect, it } from 'vitest'
 import { trackedFiles } from './prose.ts'
 
-const FILES_MAX = 16
+const FILES_MAX = 25
 
 /** The root has the files that tools look for there; migrations and decisions are only ever added. */
 const UNBOUNDED = new Set(['.', 'clickhouse/migrations', 'docs/decisions'])

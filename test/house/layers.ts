@@ -66,7 +66,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   ],
   workers: [
     ['workers/queue/', 'workers/decode/'],
-    ['workers/config.ts', 'workers/batch/'],
+    ['workers/config.ts', 'workers/sink/'],
     ['workers/otlp/protobuf/'],
     ['workers/exceptions/'],
     [

@@ -1,8 +1,8 @@
 import { BuildReportsTable } from '../../clickhouse/tables/build-reports-table.ts'
 import { buildReportSchema } from '../../schemas/http/releases/schemas.ts'
 import { buildReportJobSchema } from '../../schemas/queues/jobs.ts'
-import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
-import type { RowBatch } from '../batch/row-batch.ts'
+import { createJsonRowsBatch } from '../sink/json-rows-batch.ts'
+import type { RowBatch } from '../sink/row-batch.ts'
 
 /** Creates rows of `build_reports` from the reports of the queue `build-reports`. */
 export function createBuildReportsBatch(): RowBatch {

@@ -1,8 +1,8 @@
 import { DeadLettersTable } from '../../clickhouse/tables/dead-letters-table.ts'
 import { storedLetterSchema } from '../../schemas/queues/dead-letters.ts'
 import { detailOf, labelOf } from '../../shared/runtime/reason.ts'
-import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
-import type { RowBatch } from '../batch/row-batch.ts'
+import { createJsonRowsBatch } from '../sink/json-rows-batch.ts'
+import type { RowBatch } from '../sink/row-batch.ts'
 
 /** Creates rows of `dead_letters` from the stored letters in the queue `dead-letter-index`. */
 export function createDeadLettersBatch(): RowBatch {

@@ -2,8 +2,8 @@ import { IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
 import { settlementSchema } from '../../schemas/queues/jobs.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import { labelOf } from '../../shared/runtime/reason.ts'
-import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
-import type { RowBatch } from '../batch/row-batch.ts'
+import { createJsonRowsBatch } from '../sink/json-rows-batch.ts'
+import type { RowBatch } from '../sink/row-batch.ts'
 
 /** Creates rows of `ingest_log` from the settlements of the queue `receipts`, one row per request. */
 export function createReceiptsBatch(): RowBatch {

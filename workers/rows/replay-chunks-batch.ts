@@ -1,7 +1,7 @@
 import { ReplayChunksTable } from '../../clickhouse/tables/replay-chunks-table.ts'
 import { replayChunkSchema } from '../../schemas/queues/jobs.ts'
-import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
-import type { RowBatch } from '../batch/row-batch.ts'
+import { createJsonRowsBatch } from '../sink/json-rows-batch.ts'
+import type { RowBatch } from '../sink/row-batch.ts'
 
 /** Creates rows of `replay_chunks` from the stored chunks in the queue `replay-chunks`. */
 export function createReplayChunksBatch(): RowBatch {

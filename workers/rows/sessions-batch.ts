@@ -1,8 +1,8 @@
 import { SessionHeartbeatsTable } from '../../clickhouse/tables/session-heartbeats-table.ts'
 import { SessionIdentitiesTable } from '../../clickhouse/tables/session-identities-table.ts'
 import { sessionEventSchema } from '../../schemas/queues/jobs.ts'
-import { createJsonRowsBatch } from '../batch/json-rows-batch.ts'
-import type { RowBatch } from '../batch/row-batch.ts'
+import { createJsonRowsBatch } from '../sink/json-rows-batch.ts'
+import type { RowBatch } from '../sink/row-batch.ts'
 
 /** Creates rows of `session_identities` and `session_heartbeats` from the events of the queue `sessions`. */
 export function createSessionsBatch(): RowBatch {

@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
-import { InsertPace, type PacedInserts } from '../../../workers/batch/schedule/insert-pace.ts'
+import { InsertPace, type PacedInserts } from '../../../workers/sink/pace/insert-pace.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 

@@ -25,14 +25,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an insert is repeated without its deduplication token',
-    file: 'workers/batch/block-inserter.ts',
+    file: 'workers/sink/block-inserter.ts',
     // A block without a token would be recognized by its content.
     changes: [['table}`)', 'table}` + Math.random())']],
     shownBy: /is stored [2-9]\d* times/,
   },
   {
     name: 'a payload is deleted before its insert',
-    file: 'workers/batch/store-batch.ts',
+    file: 'workers/sink/store-batch.ts',
     changes: [
       [
         '    try {\n      await this.#inserter.insert(named, batch.tables(), holders, slot)\n',

@@ -1,4 +1,4 @@
-import type { RowBatch } from '../../../workers/batch/row-batch.ts'
+import type { RowBatch } from '../../../workers/sink/row-batch.ts'
 import { type NativeValue, readBlock, rowsOf } from './read-block.ts'
 
 /** Returns the rows of a batch by table, read back from its Native blocks. */

@@ -1,6 +1,6 @@
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
-import type { AppendResult, RowBatch, TableBlock } from '../../../workers/batch/row-batch.ts'
+import type { AppendResult, RowBatch, TableBlock } from '../../../workers/sink/row-batch.ts'
 
 /** A batch whose rows are lines of text in two tables, because a batch does not depend on the content of its rows. */
 export class TextBatch implements RowBatch {

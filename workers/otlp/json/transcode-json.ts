@@ -2,8 +2,8 @@ import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
 import { RowsBudget } from '../../../clickhouse/native/rows-budget.ts'
 import { EXPORT_DECOMPRESSED_BYTES } from '../../../schemas/http/limits.ts'
 import type { Signal } from '../../../schemas/queues/names.ts'
-import { requestColumnBytes } from '../../batch/job-limits.ts'
-import type { RowBatch } from '../../batch/row-batch.ts'
+import { requestColumnBytes } from '../../sink/job-limits.ts'
+import type { RowBatch } from '../../sink/row-batch.ts'
 import { INVALID_JSON, JSON_TOO_DEEP, JsonRefusal, type JsonRefusalReason } from './json-refusals.ts'
 import {
   CLOSE_ARRAY,

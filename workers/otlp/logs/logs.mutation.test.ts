@@ -8,7 +8,7 @@ import { amid, mutatePayload } from '../../../test/support/payloads/mutate-paylo
 import { logsRequest } from '../../../test/support/payloads/otlp-logs.ts'
 import { seededRandom } from '../../../test/support/payloads/scramble-message.ts'
 import { rounds } from '../../../test/support/rounds.ts'
-import type { RowBatch } from '../../batch/row-batch.ts'
+import type { RowBatch } from '../../sink/row-batch.ts'
 import { createLogsBatch } from './logs.ts'
 
 const PAYLOADS = rounds(100_000)

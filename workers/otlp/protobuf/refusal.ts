@@ -1,5 +1,5 @@
 import type { Rejection } from '../../../shared/runtime/reason.ts'
-import type { SelectedFrame } from '../../batch/row-batch.ts'
+import type { SelectedFrame } from '../../sink/row-batch.ts'
 
 /** Fields of a payload frame from which rows derive, in addition to its body. */
 export type PayloadSource = Pick<SelectedFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs' | 'only'>

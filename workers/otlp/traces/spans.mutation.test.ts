@@ -7,7 +7,7 @@ import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { traceRequest } from '../../../test/support/payloads/otlp-traces.ts'
 import { type Random, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
 import { rounds } from '../../../test/support/rounds.ts'
-import type { RowBatch } from '../../batch/row-batch.ts'
+import type { RowBatch } from '../../sink/row-batch.ts'
 import { createSpansBatch } from './spans.ts'
 
 const PAYLOADS = rounds(100_000)

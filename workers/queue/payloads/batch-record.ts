@@ -35,7 +35,7 @@ export interface BatchRecord {
   readonly formed?: Formation | undefined
   /**
    * The id under which the inserts of `formed` were sent, if another worker has formed the batch differently. Its
-   * difference must be resolved (`workers/batch/outcome/`).
+   * difference must be resolved (`workers/sink/another-version/`).
    */
   readonly fencedId?: string | undefined
 }

@@ -1,13 +1,8 @@
-import type { IngestLogEntry } from '../../../clickhouse/tables/ingest-log-table.ts'
-import { commitOf, indexOf } from '../../../shared/ids/receipt.ts'
-import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import {
-  type RejectedByReason,
-  type Rejection,
-  type RejectionLabel,
-  reasonText,
-} from '../../../shared/runtime/reason.ts'
-import type { RefusedFrame } from '../../queue/letter-moves.ts'
+import type { IngestLogEntry } from '../../clickhouse/tables/ingest-log-table.ts'
+import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { type RejectedByReason, type Rejection, type RejectionLabel, reasonText } from '../../shared/runtime/reason.ts'
+import type { RefusedFrame } from '../queue/letter-moves.ts'
 
 /** Returns whether nothing of the request is stored. */
 export function isRefused({ rejected, storedRecords = 0 }: RefusedFrame): boolean {

@@ -9,7 +9,7 @@ import { newJobId } from '../../../shared/queue/queue.ts'
 import { labelAt, type NamedBatch, RefusedCollector, STORED_IN_PART } from '../../queue/payloads/batch-record.ts'
 import type { JobPart, PayloadStore } from '../../queue/payloads/payload-store.ts'
 import type { AddJobs } from '../../queue/process-frames.ts'
-import { entryOf } from './log-entries.ts'
+import { entryOf } from '../log-entries.ts'
 
 /**
  * Makes sure that no insert with this token can land any more on these days (days since 1970), and returns the days on

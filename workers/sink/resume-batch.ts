@@ -4,8 +4,8 @@ import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { BatchSource } from './batch.ts'
 import { type FormedBatch, formBatch } from './form-batch.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_JOB_RESERVE_BYTES, NO_JOB_LIMITS } from './job-limits.ts'
+import { InsertSlot } from './pace/insert-slot.ts'
 import type { RowsPool } from './rows-pool.ts'
-import { InsertSlot } from './schedule/insert-slot.ts'
 import type { BatchStorer } from './store-batch.ts'
 
 /** Dependencies of resuming a named batch. */

@@ -16,12 +16,12 @@ import {
 } from '../queue/payloads/batch-record.ts'
 import type { HeldJob, Move, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
+import { divideBatch, type FenceInsert, findLanded, type Landed } from './another-version/divide-batch.ts'
 import type { Batch, BatchSource } from './batch.ts'
 import { BlockInserter, type BlockInserterDeps, partIdOf, RefusedBatchError } from './block-inserter.ts'
 import { formBatch } from './form-batch.ts'
-import { divideBatch, type FenceInsert, findLanded, type Landed } from './outcome/divide-batch.ts'
+import type { InsertSlot } from './pace/insert-slot.ts'
 import { NO_ROWS, type RowBatch, type TableBlock } from './row-batch.ts'
-import type { InsertSlot } from './schedule/insert-slot.ts'
 
 /**
  * Batches leave requests for stacks out while the queue `symbolication` has less left of this than the surface has in it. So

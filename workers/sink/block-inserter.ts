@@ -5,8 +5,8 @@ import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
 import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { CONDEMN_AFTER, type CondemnAfter, RepeatedFailures } from '../queue/repeated-failures.ts'
+import type { InsertSlot } from './pace/insert-slot.ts'
 import type { TableBlock } from './row-batch.ts'
-import type { InsertSlot } from './schedule/insert-slot.ts'
 
 /** Inserts one block. Repeated with the same token, it adds nothing. Throws a PermanentError or a TransientError. */
 export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
