@@ -1,5 +1,4 @@
-import { listChanges } from '../../schemas/http/changes/operations.ts'
-import type { ChangesPage } from '../../schemas/http/changes/schemas.ts'
+import { type ChangesPage, listChanges } from '../../schemas/http/changes.ts'
 import { pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'

@@ -2,7 +2,7 @@ import type { Letter, LetterFilter } from '../../clickhouse/queries/letters/lett
 import type { ClaimState } from '../../letters/letter-claims.ts'
 import { letterId } from '../../letters/letter-id.ts'
 import type { SkippedLetter } from '../../letters/replay-letters.ts'
-import type { LetterEntry, LettersReplayed, ListLettersQuery } from '../../schemas/http/dead-letters/schemas.ts'
+import type { LetterEntry, LettersReplayed, ListLettersQuery } from '../../schemas/http/dead-letters.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 /** Returns the entry of a letter in a list. */

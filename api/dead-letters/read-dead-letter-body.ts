@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { type LetterHead, openLetterBody, readLetterHead } from '../../letters/read-letters.ts'
-import { readDeadLetterBody } from '../../schemas/http/dead-letters/operations.ts'
+import { readDeadLetterBody } from '../../schemas/http/dead-letters.ts'
 import { type Header, NO_SNIFF, NO_STORE, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'

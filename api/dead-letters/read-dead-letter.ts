@@ -1,7 +1,6 @@
 import { readLetterHead } from '../../letters/read-letters.ts'
 import { isReplayable } from '../../letters/replay-letters.ts'
-import { readDeadLetter } from '../../schemas/http/dead-letters/operations.ts'
-import type { LetterAnswer } from '../../schemas/http/dead-letters/schemas.ts'
+import { type LetterAnswer, readDeadLetter } from '../../schemas/http/dead-letters.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'

@@ -1,5 +1,9 @@
-import { createErasure } from '../../schemas/http/erasures/operations.ts'
-import { type CreateErasure, createErasureSchema, type ErasureAnswer } from '../../schemas/http/erasures/schemas.ts'
+import {
+  type CreateErasure,
+  createErasure,
+  createErasureSchema,
+  type ErasureAnswer,
+} from '../../schemas/http/erasures.ts'
 import type { ErasureSubject } from '../../schemas/records/erasure.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { ACTIVE_ERASURES_MAX } from '../../shared/directory/erasures.ts'

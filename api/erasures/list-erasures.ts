@@ -1,5 +1,4 @@
-import { listErasures } from '../../schemas/http/erasures/operations.ts'
-import type { ErasuresPage } from '../../schemas/http/erasures/schemas.ts'
+import { type ErasuresPage, listErasures } from '../../schemas/http/erasures.ts'
 import { pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'

@@ -1,4 +1,4 @@
-import type { ShownErasure } from '../../schemas/http/erasures/schemas.ts'
+import type { ShownErasure } from '../../schemas/http/erasures.ts'
 import type { Erasure } from '../../schemas/records/erasure.ts'
 import type { Resource } from '../http/resource.ts'
 

@@ -1,5 +1,4 @@
-import { readErasure } from '../../schemas/http/erasures/operations.ts'
-import { type ErasureAnswer, erasureIdSchema } from '../../schemas/http/erasures/schemas.ts'
+import { type ErasureAnswer, erasureIdSchema, readErasure } from '../../schemas/http/erasures.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'

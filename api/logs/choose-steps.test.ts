@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HISTOGRAM_STEPS_MAX } from '../../schemas/http/logs/schemas.ts'
+import { HISTOGRAM_STEPS_MAX } from '../../schemas/http/logs.ts'
 import { chooseSteps } from './choose-steps.ts'
 
 const MAX_MS = 9_223_372_036_854

@@ -1,5 +1,5 @@
 import type { TimeSteps } from '../../clickhouse/select.ts'
-import { HISTOGRAM_STEPS_MAX } from '../../schemas/http/logs/schemas.ts'
+import { HISTOGRAM_STEPS_MAX } from '../../schemas/http/logs.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 import { divideTime } from '../http/time-steps.ts'
 

@@ -1,5 +1,4 @@
-import { listLogs } from '../../schemas/http/logs/operations.ts'
-import { type ListLogsQuery, type LogsPage, listLogsQuerySchema } from '../../schemas/http/logs/schemas.ts'
+import { type ListLogsQuery, type LogsPage, listLogs, listLogsQuerySchema } from '../../schemas/http/logs.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'

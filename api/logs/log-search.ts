@@ -1,6 +1,6 @@
 import { type ClickHouseClient, readsTooMuch } from '../../clickhouse/client.ts'
 import { type LogsFilter, type SearchLimits, TIME_MAX_MS } from '../../clickhouse/queries/logs/logs-filter.ts'
-import { LOG_SEARCH_DAYS, type LogsQuery, SEVERITY_LEVELS } from '../../schemas/http/logs/schemas.ts'
+import { LOG_SEARCH_DAYS, type LogsQuery, SEVERITY_LEVELS } from '../../schemas/http/logs.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { GuardedRouteDeps } from '../http/guarded-route.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'

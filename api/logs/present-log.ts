@@ -1,5 +1,5 @@
 import type { LogRow } from '../../clickhouse/queries/logs/select-logs.ts'
-import { type LogRecord, SEVERITIES } from '../../schemas/http/logs/schemas.ts'
+import { type LogRecord, SEVERITIES } from '../../schemas/http/logs.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import { presentAttributes, presentScope } from '../http/present-attributes.ts'
 

@@ -1,4 +1,4 @@
-import type { McpMessage } from '../../schemas/http/mcp/schemas.ts'
+import type { McpMessage } from '../../schemas/http/mcp.ts'
 import { type Header, NO_SNIFF, NO_STORE, type Reply } from '../../shared/http/route.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import { type CallContext, type CallDeps, callTool } from './call-tool.ts'

@@ -1,6 +1,4 @@
-import { exchangeMcp } from '../../schemas/http/mcp/operations.ts'
-import { mcpProblem } from '../../schemas/http/mcp/problem-form.ts'
-import { MCP_DEPTH_MAX, mcpMessageSchema } from '../../schemas/http/mcp/schemas.ts'
+import { exchangeMcp, MCP_DEPTH_MAX, mcpMessageSchema, mcpProblem } from '../../schemas/http/mcp.ts'
 import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'

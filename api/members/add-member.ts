@@ -1,5 +1,4 @@
-import { addMember } from '../../schemas/http/members/operations.ts'
-import { addMemberSchema, type MemberAnswer } from '../../schemas/http/members/schemas.ts'
+import { addMember, addMemberSchema, type MemberAnswer } from '../../schemas/http/members.ts'
 import type { Member } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { MemberDecision } from '../../shared/directory/members/member-changes.ts'

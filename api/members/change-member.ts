@@ -1,5 +1,4 @@
-import { changeMember } from '../../schemas/http/members/operations.ts'
-import { changeMemberSchema, type MemberAnswer } from '../../schemas/http/members/schemas.ts'
+import { changeMember, changeMemberSchema, type MemberAnswer } from '../../schemas/http/members.ts'
 import type { Member } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { MemberDecision } from '../../shared/directory/members/member-changes.ts'

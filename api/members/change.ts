@@ -1,4 +1,4 @@
-import type { ListedMember } from '../../schemas/http/members/schemas.ts'
+import type { ListedMember } from '../../schemas/http/members.ts'
 import type { Member, Permission } from '../../schemas/records/directory.ts'
 import { MEMBERS_MAX } from '../../shared/directory/members/member-changes.ts'
 import type { Caller } from '../auth/caller.ts'

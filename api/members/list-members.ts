@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { listMembers } from '../../schemas/http/members/operations.ts'
-import type { MembersPage } from '../../schemas/http/members/schemas.ts'
+import { listMembers, type MembersPage } from '../../schemas/http/members.ts'
 import { pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Member } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'

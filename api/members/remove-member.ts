@@ -1,4 +1,4 @@
-import { removeMember } from '../../schemas/http/members/operations.ts'
+import { removeMember } from '../../schemas/http/members.ts'
 import type { Member } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { MemberDecision } from '../../shared/directory/members/member-changes.ts'

@@ -1,5 +1,5 @@
 import type { MetricKindRow } from '../../clickhouse/queries/metrics/select-metric-kinds.ts'
-import type { Aggregation, MetricKind } from '../../schemas/http/metrics/schemas.ts'
+import type { Aggregation, MetricKind } from '../../schemas/http/metrics.ts'
 
 /** A kind of points, as stored. */
 type StoredKind = Pick<MetricKindRow, 'type' | 'unit' | 'temporality' | 'isMonotonic'>

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type MetricDetailsRow, selectMetricDetails } from '../../clickhouse/queries/metrics/select-metric-kinds.ts'
 import { selectMetricNames } from '../../clickhouse/queries/metrics/select-metric-names.ts'
-import { listMetrics } from '../../schemas/http/metrics/operations.ts'
 import {
   LABEL_KEYS_MAX,
+  listMetrics,
   listMetricsQuerySchema,
   type Metric,
   type MetricsPage,
-} from '../../schemas/http/metrics/schemas.ts'
+} from '../../schemas/http/metrics.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage, decodeCursor, digestOf, encodeCursor, INVALID_CURSOR, OTHER_LIST } from '../http/cursor.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'

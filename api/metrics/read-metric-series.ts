@@ -2,13 +2,13 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { silenceNanoOf } from '../../clickhouse/queries/metrics/changes-by-step.ts'
 import { type MetricKindRow, selectMetricKinds } from '../../clickhouse/queries/metrics/select-metric-kinds.ts'
 import { type SeriesRow, selectMetricSeries } from '../../clickhouse/queries/metrics/select-metric-series.ts'
-import { readMetricSeries } from '../../schemas/http/metrics/operations.ts'
 import {
   type Aggregation,
   type MetricSeries,
   type MetricSeriesQuery,
   metricSeriesQuerySchema,
-} from '../../schemas/http/metrics/schemas.ts'
+  readMetricSeries,
+} from '../../schemas/http/metrics.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'

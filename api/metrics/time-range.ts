@@ -1,4 +1,4 @@
-import { METRICS_RANGE_DAYS_MAX, STEPS_MAX } from '../../schemas/http/metrics/schemas.ts'
+import { METRICS_RANGE_DAYS_MAX, STEPS_MAX } from '../../schemas/http/metrics.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 
 /** A range of time in Unix ms. The end is exclusive. */

@@ -1,7 +1,6 @@
 import { type PageQuery, pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
-import { listWatermarks } from '../../schemas/http/watermarks/operations.ts'
-import type { Watermark, WatermarksPage } from '../../schemas/http/watermarks/schemas.ts'
+import { listWatermarks, type Watermark, type WatermarksPage } from '../../schemas/http/watermarks.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { SurfaceWatermarks, WatermarkSurface, Watermarks } from '../../shared/queue/watermark.ts'

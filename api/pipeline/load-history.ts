@@ -3,7 +3,7 @@ import type { Period } from '../../clickhouse/queries/pipeline/period.ts'
 import { selectLetterCounts, selectPurgedLetters } from '../../clickhouse/queries/pipeline/select-letter-counts.ts'
 import { type RateRow, selectRates } from '../../clickhouse/queries/pipeline/select-rates.ts'
 import { selectRefusals } from '../../clickhouse/queries/pipeline/select-refusals.ts'
-import type { PipelineHistory } from '../../schemas/http/pipeline/schemas.ts'
+import type { PipelineHistory } from '../../schemas/http/pipeline.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 /** Loads what has become of the requests of a period. */

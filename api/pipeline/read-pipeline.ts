@@ -2,14 +2,14 @@ import type { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectLoggedRequests } from '../../clickhouse/queries/pipeline/select-logged-requests.ts'
 import type { TimeSteps } from '../../clickhouse/select.ts'
-import { readPipeline } from '../../schemas/http/pipeline/operations.ts'
 import {
   PIPELINE_DAYS_MAX,
   PIPELINE_SURFACES_MAX,
   type Pipeline,
   type PipelineQueue,
   pipelineQuerySchema,
-} from '../../schemas/http/pipeline/schemas.ts'
+  readPipeline,
+} from '../../schemas/http/pipeline.ts'
 import { QUEUES, type QueueName, RECEIPT_KIND_OF_QUEUE, type ReceiptKind } from '../../schemas/queues/names.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../../shared/directory/directory.ts'

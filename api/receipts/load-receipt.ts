@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type ReceiptRow, selectReceipt } from '../../clickhouse/queries/receipts/select-receipt.ts'
-import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts/schemas.ts'
+import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts.ts'
 import { openReceiptId } from '../../shared/ids/receipt.ts'
 import { labelOf, type RefusalLabel } from '../../shared/runtime/reason.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'

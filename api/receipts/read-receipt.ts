@@ -1,7 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
-import { readReceipt } from '../../schemas/http/receipts/operations.ts'
-import type { ReceiptAnswer } from '../../schemas/http/receipts/schemas.ts'
+import { type ReceiptAnswer, readReceipt } from '../../schemas/http/receipts.ts'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'

@@ -8,7 +8,7 @@ import {
 } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
 import type { ReplayGapRow } from '../../clickhouse/queries/replay/select-replay-gaps.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
-import type { ReplayGap, StoredChunk } from '../../schemas/http/replay/schemas.ts'
+import type { ReplayGap, StoredChunk } from '../../schemas/http/replay.ts'
 import { decodeCursor, encodeCursor } from '../http/cursor.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import type { Outcome } from '../http/outcome.ts'

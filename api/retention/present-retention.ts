@@ -1,4 +1,4 @@
-import type { RetentionAnswer } from '../../schemas/http/retention/schemas.ts'
+import type { RetentionAnswer } from '../../schemas/http/retention.ts'
 import { RETAINED_KINDS, type Workspace } from '../../schemas/records/directory.ts'
 import { keptDays } from '../../shared/runtime/retention.ts'
 

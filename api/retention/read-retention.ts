@@ -1,5 +1,4 @@
-import { readRetention } from '../../schemas/http/retention/operations.ts'
-import type { RetentionAnswer } from '../../schemas/http/retention/schemas.ts'
+import { type RetentionAnswer, readRetention } from '../../schemas/http/retention.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'

@@ -1,9 +1,9 @@
-import { replaceRetention } from '../../schemas/http/retention/operations.ts'
 import {
   type ReplaceRetention,
   type RetentionAnswer,
+  replaceRetention,
   replaceRetentionSchema,
-} from '../../schemas/http/retention/schemas.ts'
+} from '../../schemas/http/retention.ts'
 import type { Retention } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { listKeyUsage } from '../../schemas/http/usage/operations.ts'
-import { type KeyUsageAnswer, keyUsageQuerySchema } from '../../schemas/http/usage/schemas.ts'
+import { type KeyUsageAnswer, keyUsageQuerySchema, listKeyUsage } from '../../schemas/http/usage.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { KeyUsage } from '../../shared/queue/key-usage.ts'
 import { cutPage, decodeCursor, encodeCursor } from '../http/cursor.ts'

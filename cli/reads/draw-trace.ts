@@ -1,5 +1,4 @@
-import type { TraceColumns } from '../../schemas/http/traces/columns.ts'
-import { SPAN_STATUSES } from '../../schemas/http/traces/schemas.ts'
+import { SPAN_STATUSES, type TraceColumns } from '../../schemas/http/traces/schemas.ts'
 import { counted, printable } from '../terminal.ts'
 
 const TIME_WIDTH = 12

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LogRecord } from '../../schemas/http/logs/schemas.ts'
+import type { LogRecord } from '../../schemas/http/logs.ts'
 import type { ApiReader } from './api-reader.ts'
 import { readLogs, readLogsWatermark } from './log-lists.ts'
 

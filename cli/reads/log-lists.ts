@@ -1,5 +1,5 @@
-import { type LogRecord, logsPageSchema } from '../../schemas/http/logs/schemas.ts'
-import { watermarksPageSchema } from '../../schemas/http/watermarks/schemas.ts'
+import { type LogRecord, logsPageSchema } from '../../schemas/http/logs.ts'
+import { watermarksPageSchema } from '../../schemas/http/watermarks.ts'
 import { type ApiReader, ApiRefusal } from './api-reader.ts'
 
 const PAGE_LIMIT = 500

@@ -1,6 +1,6 @@
 -- The index of the dead letters: one row for each request that is kept because it, or some of its records, could not be
 -- stored. The bytes are in the object store: `object_length` bytes at `object_offset` of the object are one payload frame,
--- with the body as it was sent and all its attributes (docs/contract.md#dead-letters).
+-- with the body as it was sent and all its attributes (docs/api/dead-letters.md#dead-letters).
 CREATE TABLE IF NOT EXISTS dead_letters
 (
   workspace_id LowCardinality(String),

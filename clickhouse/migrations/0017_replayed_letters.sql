@@ -1,5 +1,5 @@
 -- A dead letter that is replayed gets a row for each attempt. The last one counts: what became of the request, why, and
--- what of it is stored. The request as it was sent is attempt 0 (docs/contract.md#replay-letters).
+-- what of it is stored. The request as it was sent is attempt 0 (docs/api/dead-letters.md#replay-letters).
 ALTER TABLE dead_letters
   ADD COLUMN IF NOT EXISTS attempt UInt32,
   -- When the letter was replayed; zero in attempt 0.

@@ -1,4 +1,4 @@
-import { type ReplayMetadata, replayMetadataSchema } from '../../schemas/http/replay/schemas.ts'
+import { type ReplayMetadata, replayMetadataSchema } from '../../schemas/http/replay.ts'
 
 /** Why the metadata of an upload is absent or unusable. Such an upload is not kept (docs/api/sessions.md#replay). */
 export type MetadataFault = 'absent' | 'not_base64' | 'not_json_object' | 'invalid_fields'

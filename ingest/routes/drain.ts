@@ -1,6 +1,6 @@
 import { EXPORT_BYTES } from '../../schemas/http/limits.ts'
 import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
-import { drain } from '../../schemas/http/telemetry/operations.ts'
+import { drain } from '../../schemas/http/telemetry.ts'
 import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'

@@ -1,5 +1,5 @@
 import { CHUNK_BYTES } from '../../schemas/http/limits.ts'
-import { uploadReplay } from '../../schemas/http/replay/operations.ts'
+import { uploadReplay } from '../../schemas/http/replay.ts'
 import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'

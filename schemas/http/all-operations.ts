@@ -1,12 +1,12 @@
-import { listChanges } from './changes/operations.ts'
+import { listChanges } from './changes.ts'
 import {
   listDeadLetters,
   purgeDeadLetters,
   readDeadLetter,
   readDeadLetterBody,
   replayDeadLetters,
-} from './dead-letters/operations.ts'
-import { createErasure, listErasures, readErasure } from './erasures/operations.ts'
+} from './dead-letters.ts'
+import { createErasure, listErasures, readErasure } from './erasures.ts'
 import {
   changeFinding,
   commentFinding,
@@ -15,26 +15,26 @@ import {
   listFindingTraces,
   readFinding,
 } from './findings/operations.ts'
-import { JAEGER_OPERATIONS } from './jaeger/operations.ts'
-import { listLogs, readLogHistogram } from './logs/operations.ts'
-import { exchangeMcp } from './mcp/operations.ts'
-import { addMember, changeMember, listMembers, removeMember } from './members/operations.ts'
-import { listMetrics, readMetricSeries } from './metrics/operations.ts'
+import { JAEGER_OPERATIONS } from './jaeger.ts'
+import { listLogs, readLogHistogram } from './logs.ts'
+import { exchangeMcp } from './mcp.ts'
+import { addMember, changeMember, listMembers, removeMember } from './members.ts'
+import { listMetrics, readMetricSeries } from './metrics.ts'
 import type { Operation } from './operation.ts'
-import { readPipeline } from './pipeline/operations.ts'
+import { readPipeline } from './pipeline.ts'
 import { PROMETHEUS_OPERATIONS } from './prometheus/operations.ts'
-import { readReceipt } from './receipts/operations.ts'
+import { readReceipt } from './receipts.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
-import { readReplay, readReplayEvents, uploadReplay } from './replay/operations.ts'
-import { readRetention, replaceRetention } from './retention/operations.ts'
-import { readOpenApi } from './service/operations.ts'
+import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
+import { readRetention, replaceRetention } from './retention.ts'
+import { readOpenApi } from './service.ts'
 import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
-import { drain } from './telemetry/operations.ts'
-import { TEMPO_OPERATIONS } from './tempo/operations.ts'
+import { drain } from './telemetry.ts'
+import { TEMPO_OPERATIONS } from './tempo.ts'
 import { listTraces, readCompleteness, readSpans, readTrace, readTraceColumns } from './traces/operations.ts'
-import { listKeyUsage, listUsage } from './usage/operations.ts'
-import { listWatermarks } from './watermarks/operations.ts'
+import { listKeyUsage, listUsage } from './usage.ts'
+import { listWatermarks } from './watermarks.ts'
 import {
   createSurface,
   createSurfaceKey,

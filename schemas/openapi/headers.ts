@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ZodOpenApiResponseObject } from 'zod-openapi'
 import { EXAMPLE } from '../http/example-values.ts'
 import type { Operation } from '../http/operation.ts'
-import { RECEIPT_HEADER, receiptIdSchema } from '../http/receipts/schemas.ts'
+import { RECEIPT_HEADER, receiptIdSchema } from '../http/receipts.ts'
 import { REQUEST_ID, REQUEST_ID_HEADER } from '../http/request-id.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { receiptIdSchema } from '../../schemas/http/receipts/schemas.ts'
+import { receiptIdSchema } from '../../schemas/http/receipts.ts'
 import { RECEIPT_KINDS } from '../../schemas/queues/names.ts'
 import { base32, fromBase32, writeBase32 } from './base32.ts'
 import {

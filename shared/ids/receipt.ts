@@ -1,6 +1,6 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { receiptIdSchema } from '../../schemas/http/receipts/schemas.ts'
+import { receiptIdSchema } from '../../schemas/http/receipts.ts'
 import { RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
 import { base32, fromBase32, writeBase32 } from './base32.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type TraceColumns, traceColumnsSchema } from '../../schemas/http/traces/columns.ts'
+import { type TraceColumns, traceColumnsSchema } from '../../schemas/http/traces/schemas.ts'
 import { createDirectory, newId } from '../../shared/directory/directory.ts'
 import { untilSettled } from '../support/chaos/compare-ledger.ts'
 import { PROCESS_FAULTS, SERVER_FAULTS } from '../support/chaos/faults.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { wholeNumber } from '../../../schemas/http/fields.ts'
 import { instantQuerySchema } from '../../../schemas/http/filters.ts'
-import { listLogsQuerySchema } from '../../../schemas/http/logs/schemas.ts'
+import { listLogsQuerySchema } from '../../../schemas/http/logs.ts'
 import { pageLimit } from '../../../schemas/http/page.ts'
 import { invalid } from '../../http/outcome.ts'
 import { readLogsPage } from '../../logs/list-logs.ts'

@@ -9,8 +9,8 @@ import {
 } from '../../../clickhouse/queries/metrics/select-labels.ts'
 import { selectMetricDetails } from '../../../clickhouse/queries/metrics/select-metric-kinds.ts'
 import { selectMetricNames } from '../../../clickhouse/queries/metrics/select-metric-names.ts'
-import { ANSWERS } from '../../../schemas/http/prometheus/examples.ts'
 import {
+  ANSWERS,
   listLabels,
   listLabelsByForm,
   listLabelValues,

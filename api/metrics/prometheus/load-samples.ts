@@ -5,7 +5,7 @@ import {
   type SampleSeriesRow,
   selectSamples,
 } from '../../../clickhouse/queries/metrics/select-samples.ts'
-import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics/schemas.ts'
+import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
 import { NAME_LABEL, type SelectorExpression } from './promql/expression.ts'
 import { LOOKBACK_MS, leadOf, type SampledSeries } from './promql/over-time.ts'
 import { PromqlError } from './promql/promql-error.ts'

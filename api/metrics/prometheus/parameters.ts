@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics/schemas.ts'
+import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
 import { LABELS_MAX, RESOLUTION_MAX } from '../../../schemas/http/prometheus/schemas.ts'
 import { durationMs } from './promql/literals.ts'
 import { PromqlError } from './promql/promql-error.ts'

@@ -1,7 +1,7 @@
 import type { PermittedOperation } from '../../../schemas/http/operation.ts'
 import { PROBLEMS, type Problem } from '../../../schemas/http/problems.ts'
 import { FORM } from '../../../schemas/http/prometheus/operations.ts'
-import { prometheusProblem, UNPROCESSABLE } from '../../../schemas/http/prometheus/problem-form.ts'
+import { prometheusProblem, UNPROCESSABLE } from '../../../schemas/http/prometheus/schemas.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../../shared/http/body-type.ts'
 import { operationRoute } from '../../../shared/http/operation-route.ts'
 import { type IdentifiedRequest, problemHeaders, type Reply, type Route } from '../../../shared/http/route.ts'

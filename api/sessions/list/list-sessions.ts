@@ -4,12 +4,12 @@ import {
   type SessionsFilter,
   selectSessionsPage,
 } from '../../../clickhouse/queries/sessions/list/select-sessions-page.ts'
+import { listSessions } from '../../../schemas/http/sessions/operations.ts'
 import {
   type ListSessionsQuery,
   listSessionsQuerySchema,
   type SessionsPage,
-} from '../../../schemas/http/sessions/list-sessions.ts'
-import { listSessions } from '../../../schemas/http/sessions/operations.ts'
+} from '../../../schemas/http/sessions/schemas.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { cutPage } from '../../http/cursor.ts'

@@ -10,11 +10,7 @@ import {
   selectSessionSpans,
   selectSessionUsers,
 } from '../../../clickhouse/queries/sessions/list/select-listed-sessions.ts'
-import {
-  LISTED_SURFACES_MAX,
-  LISTED_TEXT_MAX,
-  type ListedSession,
-} from '../../../schemas/http/sessions/list-sessions.ts'
+import { LISTED_SURFACES_MAX, LISTED_TEXT_MAX, type ListedSession } from '../../../schemas/http/sessions/schemas.ts'
 import { rfc3339FromUnixMs } from '../../http/format-time.ts'
 
 /** Loads what a list shows of these sessions, in their order. Leaves out those of which nothing is retained any more. */

@@ -1,4 +1,4 @@
-import type { Completeness, MissingCause } from '../../../schemas/http/traces/completeness.ts'
+import type { Completeness, MissingCause } from '../../../schemas/http/traces/schemas.ts'
 import { rfc3339FromUnixMs } from '../../http/format-time.ts'
 import type { TraceColumns } from '../columns/load-columns.ts'
 import { findMissingParents, type MissingParent } from './find-missing-parents.ts'

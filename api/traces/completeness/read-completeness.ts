@@ -1,6 +1,5 @@
-import type { TraceCompleteness } from '../../../schemas/http/traces/completeness.ts'
 import { readCompleteness } from '../../../schemas/http/traces/operations.ts'
-import { traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
+import { type TraceCompleteness, traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import type { Outcome } from '../../http/outcome.ts'

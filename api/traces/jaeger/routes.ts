@@ -1,16 +1,14 @@
 import { selectServices, selectTagValues } from '../../../clickhouse/queries/traces/search/select-tags.ts'
 import {
+  type JaegerSearchQuery,
   jaegerOperations,
+  jaegerOperationsQuerySchema,
   jaegerSearch,
+  jaegerSearchQuerySchema,
   jaegerServiceOperations,
   jaegerServices,
   jaegerTrace,
-} from '../../../schemas/http/jaeger/operations.ts'
-import {
-  type JaegerSearchQuery,
-  jaegerOperationsQuerySchema,
-  jaegerSearchQuerySchema,
-} from '../../../schemas/http/jaeger/schemas.ts'
+} from '../../../schemas/http/jaeger.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'

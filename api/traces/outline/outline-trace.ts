@@ -1,5 +1,5 @@
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
-import type { Completeness, MissingCause } from '../../../schemas/http/traces/completeness.ts'
+import type { Completeness, MissingCause } from '../../../schemas/http/traces/schemas.ts'
 import { millisecondsBetween, rfc3339FromUnixNano } from '../../http/format-time.ts'
 import { type ColumnsDeps, useColumns } from '../columns/use-columns.ts'
 import { assessCompleteness } from '../completeness/assess-completeness.ts'

@@ -9,14 +9,15 @@ import {
   tempoBuildInfo,
   tempoEcho,
   tempoSearch,
+  tempoSearchQuerySchema,
   tempoTags,
+  tempoTagsQuerySchema,
   tempoTagsV2,
   tempoTrace,
   tempoTraceV2,
   tempoValues,
   tempoValuesV2,
-} from '../../../schemas/http/tempo/operations.ts'
-import { tempoSearchQuerySchema, tempoTagsQuerySchema } from '../../../schemas/http/tempo/schemas.ts'
+} from '../../../schemas/http/tempo.ts'
 import { SPAN_STATUSES } from '../../../schemas/http/traces/schemas.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import { NO_SNIFF, NO_STORE, type Reply, type Route } from '../../../shared/http/route.ts'

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { attributeHint } from '../../../clickhouse/queries/attributes/attribute-condition.ts'
-import type { LogHistogram, LogsPage } from '../../../schemas/http/logs/schemas.ts'
+import type { LogHistogram, LogsPage } from '../../../schemas/http/logs.ts'
 import { logService } from '../../data/fill-logs.ts'
 import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
 

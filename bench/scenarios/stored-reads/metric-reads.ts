@@ -1,4 +1,4 @@
-import type { MetricSeries, MetricsPage } from '../../../schemas/http/metrics/schemas.ts'
+import type { MetricSeries, MetricsPage } from '../../../schemas/http/metrics.ts'
 import { addressOf, COUNTER_NAMES, countHosts, HISTOGRAM_NAMES, METRIC_COUNT } from '../../data/fill-points.ts'
 import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
 

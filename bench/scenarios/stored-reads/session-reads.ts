@@ -1,4 +1,4 @@
-import type { SessionsPage } from '../../../schemas/http/sessions/list-sessions.ts'
+import type { SessionsPage } from '../../../schemas/http/sessions/schemas.ts'
 import { identifiedSession, userOf } from '../../data/fill-sessions.ts'
 import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
 

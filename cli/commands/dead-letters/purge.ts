@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { purgeLetters } from '../../../letters/purge-letters.ts'
 import type { Step } from '../../../letters/select-page.ts'
-import { LETTERS_PER_STEP } from '../../../schemas/http/dead-letters/schemas.ts'
+import { LETTERS_PER_STEP } from '../../../schemas/http/dead-letters.ts'
 import type { CommandOutput } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { WORKSPACE_OPTION } from '../../find-workspace.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Pipeline, pipelineSchema } from '../../../schemas/http/pipeline/schemas.ts'
+import { type Pipeline, pipelineSchema } from '../../../schemas/http/pipeline.ts'
 import type { ReadCommandContext } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { counted, rowOf } from '../../terminal.ts'

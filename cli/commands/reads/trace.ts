@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
-import { traceColumnsSchema } from '../../../schemas/http/traces/columns.ts'
-import { traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
+import { traceColumnsSchema, traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
 import type { ReadCommandContext } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { describeCompleteness, drawTrace } from '../../reads/draw-trace.ts'

@@ -1,4 +1,4 @@
-import type { Aggregation, MetricKind } from '../../../schemas/http/metrics/schemas.ts'
+import type { Aggregation, MetricKind } from '../../../schemas/http/metrics.ts'
 import { HAS_NUMBER, NUMBER, type PointSource } from './samples-by-step.ts'
 
 const NANOS_PER_SECOND = 1_000_000_000n

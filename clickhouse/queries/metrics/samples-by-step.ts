@@ -1,4 +1,4 @@
-import type { Aggregation } from '../../../schemas/http/metrics/schemas.ts'
+import type { Aggregation } from '../../../schemas/http/metrics.ts'
 
 /** Conditions on points, and the labels by which they are grouped, as SQL. */
 export interface PointSource {

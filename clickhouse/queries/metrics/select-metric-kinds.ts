@@ -3,7 +3,7 @@ import {
   LABEL_KEYS_MAX,
   type MetricKind,
   UNIT_CHARACTERS,
-} from '../../../schemas/http/metrics/schemas.ts'
+} from '../../../schemas/http/metrics.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'

@@ -1,9 +1,4 @@
-import {
-  type Aggregation,
-  type MetricKind,
-  SERIES_MAX,
-  UNIT_CHARACTERS,
-} from '../../../schemas/http/metrics/schemas.ts'
+import { type Aggregation, type MetricKind, SERIES_MAX, UNIT_CHARACTERS } from '../../../schemas/http/metrics.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { changesByStep, silenceNanoOf } from './changes-by-step.ts'

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { MANAGER, READER, SECRET_KEY } from '../credentials.ts'
-import { EXAMPLE } from '../example-values.ts'
+import { EXAMPLE, EXAMPLE_TIMES } from '../example-values.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { Operation, PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
 import { releaseProblems, releasesProblems, secretKeyProblems } from '../problem-sets.ts'
-import { ANSWERS } from './examples.ts'
 import {
   buildReportSchema,
   manifestQuerySchema,
@@ -16,6 +15,56 @@ import {
   releasesPageSchema,
   telemetryResponseSchema,
 } from './schemas.ts'
+
+const { surfaceId, releaseSlug, version } = EXAMPLE
+
+const release = {
+  slug: releaseSlug,
+  version,
+  surfaceId,
+  commit: '3f9a2c1',
+  createdAt: EXAMPLE_TIMES.createdAt,
+  sourceMapCount: 1,
+  sourceFileCount: 1,
+  completedAt: EXAMPLE_TIMES.completedAt,
+}
+
+/** Responses to the examples of the operations, by operation. */
+export const ANSWERS = {
+  listReleases: { releases: [release], nextCursor: null },
+  readRelease: {
+    release: {
+      ...release,
+      metadata: null,
+      symbolication: { resolvedFrames: 1, totalFrames: 1, share: 1 },
+      buildReports: [
+        {
+          receivedAt: EXAMPLE_TIMES.completedAt,
+          result: 'ok',
+          discover: 12,
+          upload: 840,
+          total: 900,
+          fileCount: 3,
+          totalBytes: 12_288,
+        },
+      ],
+      manifest: {
+        completedAt: EXAMPLE_TIMES.completedAt,
+        files: [
+          {
+            path: EXAMPLE.mapPath,
+            hash: `sha256:${EXAMPLE.mapSha256}`,
+            debugId: '',
+            chunkUrl: '~/assets/app.js',
+            size: 64,
+            verified: true,
+          },
+        ],
+        nextCursor: null,
+      },
+    },
+  },
+} as const
 
 /** Path of operations that a build calls for one release. */
 export const builtReleasePath = z.object({

@@ -11,7 +11,6 @@ import {
 import type { DocumentedProblem, Operation } from '../operation.ts'
 import { secretKeyProblems } from '../problem-sets.ts'
 import { builtReleasePath } from '../releases/operations.ts'
-import { ANSWERS, EXAMPLE_MAP, EXAMPLE_MAP_TEXT } from './examples.ts'
 import {
   completedSourceMapsSchema,
   completeSourceMapsSchema,
@@ -21,6 +20,34 @@ import {
   sourceMapQuerySchema,
   uploadedSourceMapSchema,
 } from './schemas.ts'
+
+const { surfaceId, releaseSlug, workspaceId } = EXAMPLE
+
+/** A source map. */
+export const EXAMPLE_MAP = { version: 3, sources: ['cart.ts'], names: [], mappings: 'AAAA' } as const
+/** EXAMPLE_MAP as it is uploaded. */
+export const EXAMPLE_MAP_TEXT = JSON.stringify(EXAMPLE_MAP)
+
+const mapObjectKey = `source-maps/${workspaceId}/${EXAMPLE.mapSha256}.map`
+
+/** Responses to the examples of the operations, by operation. */
+export const ANSWERS = {
+  signSourceMaps: {
+    files: [
+      {
+        path: 'assets/vendor.js.map',
+        objectKey: `uploads/${workspaceId}/${surfaceId}/${releaseSlug}/assets%2Fvendor.js.map/signed-${EXAMPLE.vendorMapSha256}-4096`,
+        uploadUrl: 'https://storage.example/penstock/uploads/vendor.js.map?X-Amz-Signature=f00d',
+        expiresAt: '2026-09-21T10:00:00.000Z',
+      },
+      { path: EXAMPLE.mapPath, objectKey: mapObjectKey, alreadyUploaded: true },
+    ],
+  },
+  uploadSourceMapPart: {
+    objectKey: `uploads/${workspaceId}/${surfaceId}/${releaseSlug}/assets%2Fapp.js.map/part-0`,
+  },
+  uploadSourceMap: { objectKey: mapObjectKey },
+} as const
 
 const part = sourceMapPartQuerySchema.shape.part.meta({ example: 0 })
 

@@ -165,3 +165,121 @@ export const spansSchema = z.strictObject({
 })
 /** Response of POST /v3/traces/{traceId}/spans. */
 export type Spans = z.infer<typeof spansSchema>
+
+/** Why spans of a trace are missing, or may be. */
+export const missingCauseSchema = z
+  .enum([
+    'in_flight',
+    'dead_lettered',
+    'refused',
+    'expired',
+    'erased',
+    'cut',
+    'not_received_from_other_service',
+    'not_received_from_this_service',
+    'unknown',
+  ])
+  .meta({
+    id: 'MissingCause',
+    description:
+      'Why spans are missing, or may be. in_flight: accepted requests are not stored yet. dead_lettered, refused: requests of the workspace at the time of the trace were. expired: the trace begins where the retention ends, or spans of its time left with a shorter retention. erased: spans of its time were erased with a person or a session. cut: the response is limited. not_received_…: nothing was lost here, and the parent is of another service or of that of the child, as OTLP’s flags say.',
+  })
+/** Why spans of a trace are missing, or may be. */
+export type MissingCause = z.infer<typeof missingCauseSchema>
+
+const completenessShape = {
+  state: z.enum(['complete', 'uncertain', 'incomplete']).meta({
+    description:
+      'complete: no parent is missing, everything that was accepted before `settledBefore` is included, and no request was lost at the time of the trace. uncertain: no parent is missing, but spans may be. incomplete: parents are missing, or the trace was cut.',
+  }),
+  settledBefore: z.iso
+    .datetime()
+    .optional()
+    .meta({ description: 'Everything that was accepted before this time is included. Absent if it is not known.' }),
+  reasons: z.array(missingCauseSchema).meta({ description: 'Why the trace is not complete. Empty if it is.' }),
+}
+
+/** How complete a trace is. */
+export const completenessSchema = z
+  .strictObject(completenessShape)
+  .meta({ id: 'Completeness', description: 'How complete a trace is.' })
+/** How complete a trace is. */
+export type Completeness = z.infer<typeof completenessSchema>
+
+/** A parent that is not retained in its trace. */
+export const missingParentSchema = z
+  .strictObject({
+    spanId: spanIdSchema,
+    firstChild: z.number().int().min(0).meta({ description: 'Index of the first span that names it.' }),
+    childCount: z.number().int().min(1),
+    isRemote: z.boolean().optional().meta({
+      description: 'Whether the parent is of another service, as its first child states. Absent if it does not.',
+    }),
+    cause: missingCauseSchema,
+  })
+  .meta({ id: 'MissingParent', description: 'A parent that is not retained in its trace.' })
+
+const spanIndexes = z.array(z.number().int().min(0))
+const wholeNumbers = z.array(z.number().int())
+
+/** The columns of a trace. Every column of `spans` has an entry for each span, in the order of their starts and ids. */
+export const traceColumnsSchema = z
+  .strictObject({
+    traceId: traceIdSchema,
+    spanCount: z.number().int().min(1),
+    rootCount: z.number().int().min(0).meta({ description: 'Number of spans without a parent.' }),
+    danglingParentCount: z
+      .number()
+      .int()
+      .min(0)
+      .meta({ description: 'Number of spans whose parent is not retained in the trace.' }),
+    startedAtUnixNano: unixNanoSchema,
+    endedAtUnixNano: unixNanoSchema,
+    wallDurationMs: z.number(),
+    truncated: z
+      .boolean()
+      .meta({ description: 'Whether more than 1,000,000 stored spans made the columns incomplete.' }),
+    names: z.array(z.string()).meta({ description: 'The distinct names of spans, cut after 256 characters.' }),
+    services: z.array(z.string()).meta({ description: 'The distinct names of services, cut after 256 characters.' }),
+    repeated: z
+      .strictObject({ spans: spanIndexes, counts: z.array(z.number().int().min(2)) })
+      .meta({ description: 'Spans that were received more than once, and how often.' }),
+    completeness: completenessSchema,
+    missingParents: z
+      .array(missingParentSchema)
+      .meta({ description: 'Parents that are not retained in the trace, the first 1,000.' }),
+    spans: z.strictObject({
+      ids: z
+        .string()
+        .regex(/^[0-9a-f]*$/)
+        .meta({ description: 'The span ids one after the other, 16 hex digits each.' }),
+      startDeltaNanos: wholeNumbers.meta({
+        description:
+          'Nanoseconds from the start of the span before. 0 for the first, which starts at `startedAtUnixNano`.',
+      }),
+      durationNanos: wholeNumbers.meta({ description: 'Negative for a span that ends before it starts.' }),
+      parents: wholeNumbers.meta({
+        description: 'Index of the parent. -1 for a root, -2 if the parent is not retained in the trace.',
+      }),
+      names: wholeNumbers.meta({ description: 'Index in `names`. -1 if the distinct names have more than 4 MiB.' }),
+      services: wholeNumbers.meta({ description: 'Index in `services`. -1 if these have more than 1 MiB.' }),
+      kinds: wholeNumbers.meta({ description: 'SpanKind of OTLP.' }),
+      statuses: wholeNumbers.meta({ description: 'StatusCode of OTLP.' }),
+      flags: wholeNumbers.meta({ description: 'Flags of OTLP.' }),
+    }),
+  })
+  .meta({ id: 'TraceColumns', description: 'All spans of a trace as columns, without their details.' })
+/** The columns of a trace. */
+export type TraceColumns = z.infer<typeof traceColumnsSchema>
+
+/** Response of GET /v3/traces/{traceId}/completeness. */
+export const traceCompletenessSchema = z.strictObject({
+  traceId: traceIdSchema,
+  ...completenessShape,
+  spanCount: z.number().int().min(1),
+  rootCount: z.number().int().min(0),
+  danglingParentCount: z.number().int().min(0),
+  missingParents: z.array(missingParentSchema).meta({ description: 'The first 1,000.' }),
+})
+/** Response of GET /v3/traces/{traceId}/completeness. */
+export type TraceCompleteness = z.infer<typeof traceCompletenessSchema>

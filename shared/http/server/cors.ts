@@ -1,4 +1,4 @@
-import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import { RECEIPT_HEADER } from '../../../schemas/http/receipts.ts'
 import { REQUEST_ID_HEADER } from '../../../schemas/http/request-id.ts'
 import type { Header, RequestHead } from '../route.ts'
 import type { HttpResponse } from './uws.ts'

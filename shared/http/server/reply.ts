@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import { RECEIPT_HEADER } from '../../../schemas/http/receipts.ts'
 import { REQUEST_ID_HEADER } from '../../../schemas/http/request-id.ts'
 import type { Reply } from '../route.ts'
 import { writeCorsHeaders } from './cors.ts'

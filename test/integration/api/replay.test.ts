@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { replayPageSchema } from '../../../schemas/http/replay/schemas.ts'
+import { replayPageSchema } from '../../../schemas/http/replay.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'

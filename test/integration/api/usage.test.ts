@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { keyUsagePageSchema, usagePageSchema } from '../../../schemas/http/usage/schemas.ts'
+import { keyUsagePageSchema, usagePageSchema } from '../../../schemas/http/usage.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { call, createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'

@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { exampleExport } from '../../../deploy/local/workspace/example.ts'
 import { letterId } from '../../../letters/letter-id.ts'
-import { erasureAnswerSchema } from '../../../schemas/http/erasures/schemas.ts'
-import { RECEIPT_HEADER } from '../../../schemas/http/receipts/schemas.ts'
+import { erasureAnswerSchema } from '../../../schemas/http/erasures.ts'
+import { RECEIPT_HEADER } from '../../../schemas/http/receipts.ts'
 import {
   surfaceCreatedSchema,
   surfaceKeyCreatedSchema,

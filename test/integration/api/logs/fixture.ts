@@ -5,7 +5,7 @@ import {
   type LogsPage,
   logHistogramSchema,
   logsPageSchema,
-} from '../../../../schemas/http/logs/schemas.ts'
+} from '../../../../schemas/http/logs.ts'
 import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { insertLogs, type StoredLog } from '../../../support/workspaces/log-rows.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { SEVERITIES } from '../../../../schemas/http/logs/schemas.ts'
+import { SEVERITIES } from '../../../../schemas/http/logs.ts'
 import {
   ask,
   between,

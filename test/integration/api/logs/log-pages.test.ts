@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { LogRecord } from '../../../../schemas/http/logs/schemas.ts'
+import type { LogRecord } from '../../../../schemas/http/logs.ts'
 import type { StoredLog } from '../../../support/workspaces/log-rows.ts'
 import { ask, between, client, DAY_MS, follow, HOUR_MS, list, MINUTE_MS, nanos, store } from './fixture.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { exchangeMcp } from '../../../../schemas/http/mcp/operations.ts'
+import { exchangeMcp } from '../../../../schemas/http/mcp.ts'
 import { type Call, call, signToken } from '../../../support/services/api.ts'
 import { api, connect, newWorkspace } from './fixture.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type MetricsPage, metricsPageSchema } from '../../../../schemas/http/metrics/schemas.ts'
+import { type MetricsPage, metricsPageSchema } from '../../../../schemas/http/metrics.ts'
 import { ask, askSeries, deltas, gauge, histogram, iso, otherToken, store, sum } from './fixture.ts'
 
 const RANGE = { from: iso(0), to: iso(3_600) }

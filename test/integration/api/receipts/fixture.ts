@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, expect } from 'vitest'
-import { type Receipt, receiptAnswerSchema } from '../../../../schemas/http/receipts/schemas.ts'
+import { type Receipt, receiptAnswerSchema } from '../../../../schemas/http/receipts.ts'
 import { QUEUES } from '../../../../schemas/queues/names.ts'
 import { createDirectory, newId } from '../../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import type { Receipt } from '../../../../schemas/http/receipts/schemas.ts'
+import type { Receipt } from '../../../../schemas/http/receipts.ts'
 import { commitOf, indexOf } from '../../../../shared/ids/receipt.ts'
 import { receiptName } from '../../../support/clients/named-receipts.ts'
 import { entryOf, mapOf } from '../../../support/clients/release-client.ts'

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { LetterAnswer, LettersAnswer, LettersReplayed } from '../../../../schemas/http/dead-letters/schemas.ts'
-import type { Receipt } from '../../../../schemas/http/receipts/schemas.ts'
+import type { LetterAnswer, LettersAnswer, LettersReplayed } from '../../../../schemas/http/dead-letters.ts'
+import type { Receipt } from '../../../../schemas/http/receipts.ts'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import { connectLetters, traceFrame } from '../../../support/dead-letters.ts'
 import { call } from '../../../support/services/api.ts'

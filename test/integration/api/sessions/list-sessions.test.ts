@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
-import { type ListedSession, sessionsPageSchema } from '../../../../schemas/http/sessions/list-sessions.ts'
+import { type ListedSession, sessionsPageSchema } from '../../../../schemas/http/sessions/schemas.ts'
 import {
   createDatabase,
   insertExceptions,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, expect } from 'vitest'
-import { type TraceCompleteness, traceCompletenessSchema } from '../../../../schemas/http/traces/completeness.ts'
+import { type TraceCompleteness, traceCompletenessSchema } from '../../../../schemas/http/traces/schemas.ts'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import { createDirectory, newId } from '../../../../shared/directory/directory.ts'
 import { connectDatabase } from '../../../support/cluster/connect.ts'

@@ -2,7 +2,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { type TraceColumns, traceColumnsSchema } from '../../../../schemas/http/traces/columns.ts'
+import { type TraceColumns, traceColumnsSchema } from '../../../../schemas/http/traces/schemas.ts'
 import { insertSpans, START, signToken } from '../../../support/services/api.ts'
 import { api, child, client, id, nextTraceId, span, store } from './fixture.ts'
 

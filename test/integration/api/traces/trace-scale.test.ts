@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { freePort } from '../../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../../deploy/local/processes/node-process.ts'
-import type { TraceColumns } from '../../../../schemas/http/traces/columns.ts'
-import { type Trace, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
+import { type Trace, type TraceColumns, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
 import { IMAGE_MALLOC } from '../../../support/containers/image-malloc.ts'
 import {
   AUDIENCE,

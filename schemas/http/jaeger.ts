@@ -1,0 +1,192 @@
+import { z } from 'zod'
+import { EXAMPLE } from './example-values.ts'
+import type { PermittedOperation } from './operation.ts'
+import { tracesProblems } from './problem-sets.ts'
+import { type NamedRead, toolRead } from './tool-read.ts'
+
+/** Most traces of a search, whose spans are all in the response. */
+export const JAEGER_TRACES_MAX = 50
+const TRACES_DEFAULT = 20
+
+const micros = z
+  .string()
+  .regex(/^\d{1,16}$/, 'must be Unix microseconds')
+  .transform(text => BigInt(text) * 1_000n)
+  .optional()
+const duration = z.string().max(64, 'must have at most 64 characters').optional()
+
+/** Query of a search. */
+export const jaegerSearchQuerySchema = z.object({
+  service: z
+    .string({ error: 'is required' })
+    .min(1, 'is required')
+    .max(1024, 'must have at most 1024 characters')
+    .meta({
+      description: 'Only traces with a span of this service.',
+      example: EXAMPLE.serviceName,
+    }),
+  operation: z.string().max(1024, 'must have at most 1024 characters').optional().meta({
+    description: 'Only traces with a span of this name.',
+    example: 'GET /cart',
+  }),
+  tags: z.string().max(8_192, 'must have at most 8192 characters').optional().meta({
+    description: 'Only traces with a span that has these tags, a JSON object: one attribute, and `error`.',
+    example: '{"http.route":"/cart"}',
+  }),
+  start: micros.meta({ description: 'Only of traces since this time, in Unix µs.', example: '1767225600000000' }),
+  end: micros.meta({ description: 'Only of traces before this time, in Unix µs.', example: '4070908800000000' }),
+  minDuration: duration.meta({ description: 'Only traces with a span that took at least this time.', example: '1ms' }),
+  maxDuration: duration.meta({ description: 'Not supported: leave it empty.', example: '' }),
+  limit: z
+    .string()
+    .regex(/^\d{1,6}$/, 'must be a whole number')
+    .transform(text => Math.min(Math.max(Number(text), 1), JAEGER_TRACES_MAX))
+    .default(TRACES_DEFAULT)
+    .meta({ type: 'integer', description: `Most traces, at most ${JAEGER_TRACES_MAX}.`, example: TRACES_DEFAULT }),
+})
+/** Query of a search. */
+export type JaegerSearchQuery = z.infer<typeof jaegerSearchQuerySchema>
+
+/** Query of the operations of a service. */
+export const jaegerOperationsQuerySchema = z.object({
+  service: z.string({ error: 'is required' }).max(1024, 'must have at most 1024 characters').meta({
+    description: 'The service.',
+    example: EXAMPLE.serviceName,
+  }),
+})
+
+const tag = z.strictObject({
+  key: z.string(),
+  type: z.enum(['string', 'bool', 'int64', 'float64', 'binary']),
+  value: z.union([z.string(), z.number(), z.boolean()]),
+})
+const warnings = z.array(z.string()).nullable()
+
+/** A trace as Jaeger returns it. */
+export const jaegerTraceSchema = z
+  .strictObject({
+    traceID: z.string(),
+    spans: z.array(
+      z.strictObject({
+        traceID: z.string(),
+        spanID: z.string(),
+        flags: z.number(),
+        operationName: z.string(),
+        references: z.array(
+          z.strictObject({ refType: z.enum(['CHILD_OF', 'FOLLOWS_FROM']), traceID: z.string(), spanID: z.string() }),
+        ),
+        startTime: z.number().meta({ description: 'Unix µs.' }),
+        duration: z.number().meta({ description: 'In µs.' }),
+        tags: z.array(tag),
+        logs: z.array(z.strictObject({ timestamp: z.number(), fields: z.array(tag) })),
+        processID: z.string(),
+        warnings,
+      }),
+    ),
+    processes: z.record(z.string(), z.strictObject({ serviceName: z.string(), tags: z.array(tag) })),
+    warnings,
+  })
+  .meta({ id: 'JaegerTrace', description: 'A trace as Jaeger returns it.' })
+/** A trace as Jaeger returns it. */
+export type JaegerTrace = z.infer<typeof jaegerTraceSchema>
+
+/** A body of Jaeger. */
+function answer<S extends z.ZodType>(data: S) {
+  const whole = z.number().int()
+  return z.strictObject({ data: z.array(data), total: whole, limit: whole, offset: whole, errors: z.null() })
+}
+
+/** Response with traces. */
+export const jaegerTracesSchema = answer(jaegerTraceSchema)
+/** Response with names. */
+export const jaegerNamesSchema = answer(z.string())
+/** Response with operations. */
+export const jaegerOperationsSchema = answer(z.strictObject({ name: z.string(), spanKind: z.string() }))
+
+interface Read extends NamedRead {
+  readonly schema: z.ZodType
+  readonly data: readonly unknown[]
+}
+
+function get({ schema, data, ...named }: Read): PermittedOperation {
+  const example = { data, total: data.length, limit: 0, offset: 0, errors: null }
+  const contents = { 'application/json': { schema, example } }
+  return toolRead(named, { tool: 'Jaeger', tag: 'traces', problems: tracesProblems, contents })
+}
+
+const startTime = EXAMPLE.recordedAtMs * 1_000
+const { traceId, spanId, serviceName } = EXAMPLE
+const trace: JaegerTrace = {
+  traceID: traceId,
+  spans: [
+    {
+      ...{ traceID: traceId, spanID: spanId, flags: 1, operationName: 'GET /cart', references: [], startTime },
+      ...{ duration: 42_000, tags: [{ key: 'span.kind', type: 'string', value: 'server' }], logs: [] },
+      ...{ processID: 'p1', warnings: null },
+    },
+  ],
+  processes: { p1: { serviceName, tags: [] } },
+  warnings: null,
+}
+
+/** Reads a trace (docs/api/other-tools.md#jaeger). */
+export const jaegerTrace = get({
+  operationId: 'readJaegerTrace',
+  path: '/jaeger/api/traces/:traceId',
+  summary: 'Read a trace as Jaeger returns it',
+  parameters: {
+    path: z.object({
+      traceId: z.string().meta({ description: 'Hex. Zeros at its start may be left out.', example: EXAMPLE.traceId }),
+    }),
+  },
+  schema: jaegerTracesSchema,
+  data: [trace],
+})
+
+/** Searches traces. */
+export const jaegerSearch = get({
+  operationId: 'searchJaeger',
+  path: '/jaeger/api/traces',
+  summary: 'Search the traces of a service, newest first, with their spans',
+  parameters: { query: jaegerSearchQuerySchema },
+  schema: jaegerTracesSchema,
+  data: [],
+})
+
+/** Lists services. */
+export const jaegerServices = get({
+  operationId: 'listJaegerServices',
+  path: '/jaeger/api/services',
+  summary: 'List services with traces',
+  schema: jaegerNamesSchema,
+  data: [serviceName],
+})
+
+/** Lists names of the spans of a service. */
+export const jaegerServiceOperations = get({
+  operationId: 'listJaegerServiceOperations',
+  path: '/jaeger/api/services/:service/operations',
+  summary: 'List the names of recent spans of a service',
+  parameters: {
+    path: z.object({
+      service: z.string().meta({ description: 'The service, percent-encoded.', example: serviceName }),
+    }),
+  },
+  schema: jaegerNamesSchema,
+  data: [],
+})
+
+/** The same in the newer form of Jaeger. */
+export const jaegerOperations = get({
+  operationId: 'listJaegerOperations',
+  path: '/jaeger/api/operations',
+  summary: 'List the names of recent spans of a service, in the newer form',
+  parameters: { query: jaegerOperationsQuerySchema },
+  schema: jaegerOperationsSchema,
+  data: [],
+})
+
+/** Every operation of the interface of Jaeger. */
+export const JAEGER_OPERATIONS = [
+  ...[jaegerTrace, jaegerSearch, jaegerServices, jaegerServiceOperations, jaegerOperations],
+]

@@ -1,0 +1,167 @@
+import { z } from 'zod'
+import { PERMISSIONS, permissionSchema, userIdSchema } from '../records/directory.ts'
+import { READER, USER } from './credentials.ts'
+import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
+import { exactObject, listOf, textOf } from './fields.ts'
+import { SMALL_BODY_BYTES } from './limits.ts'
+import type { PermittedOperation } from './operation.ts'
+import { nextCursorSchema, pageQuerySchema } from './page.ts'
+import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from './problem-sets.ts'
+import { okSchema } from './workspaces/schemas.ts'
+
+const permissionsSchema = listOf(
+  z.enum(PERMISSIONS, { error: `must be one of ${PERMISSIONS.join(', ')}` }).meta({ id: 'GrantedPermission' }),
+  100,
+  { error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions') },
+)
+
+/** Body of POST /v3/members. */
+export const addMemberSchema = exactObject({
+  userId: userIdSchema.meta({
+    description: 'The identity: the claim `sub` of the tokens with which the user signs in.',
+  }),
+  permissions: permissionsSchema,
+  name: textOf(1, 120).optional().meta({ description: 'Shown to members of this workspace only.' }),
+  email: z.email('must be an email address').max(320).optional().meta({
+    description: 'Shown to members of this workspace only.',
+  }),
+}).meta({ id: 'AddMemberRequest' })
+
+/** Body of PATCH /v3/members/{userId}. */
+export const changeMemberSchema = exactObject({ permissions: permissionsSchema }).meta({ id: 'ChangeMemberRequest' })
+
+/** A member of a workspace. */
+export const listedMemberSchema = z
+  .strictObject({
+    id: z.string().meta({ description: 'The user.' }),
+    permissions: z.array(permissionSchema),
+    name: z.string().optional(),
+    email: z.string().optional(),
+    invitedAt: z.iso.datetime().optional().meta({ description: 'Absent if an operator has added the member.' }),
+  })
+  .meta({ id: 'Member', description: 'A member of a workspace. Absent fields are left out.' })
+/** A member of a workspace. */
+export type ListedMember = z.infer<typeof listedMemberSchema>
+
+/** Response of POST /v3/members and PATCH /v3/members/{userId}. */
+export const memberAnswerSchema = z.strictObject({ member: listedMemberSchema })
+/** Response of POST /v3/members and PATCH /v3/members/{userId}. */
+export type MemberAnswer = z.infer<typeof memberAnswerSchema>
+
+/** Response of GET /v3/members. */
+export const membersPageSchema = z
+  .strictObject({ members: z.array(listedMemberSchema), nextCursor: nextCursorSchema })
+  .meta({ id: 'MembersPage' })
+/** Response of GET /v3/members. */
+export type MembersPage = z.infer<typeof membersPageSchema>
+
+const memberPath = z.object({
+  userId: userIdSchema.meta({ description: 'The member.', example: EXAMPLE.memberId }),
+})
+const added = { userId: 'user_2c9d', permissions: ['org:findings:read', 'org:findings:write'], name: 'Ben' }
+const member = {
+  id: added.userId,
+  permissions: added.permissions,
+  name: added.name,
+  invitedAt: EXAMPLE_TIMES.createdAt,
+}
+const changed = { id: EXAMPLE.memberId, permissions: ['org:findings:read'] }
+
+/** Lists members (docs/api/workspaces.md#members). */
+export const listMembers: PermittedOperation = {
+  operationId: 'listMembers',
+  method: 'GET',
+  path: '/v3/members',
+  service: 'operation',
+  tag: 'workspaces',
+  summary: 'List the members of the workspace with their permissions',
+  permission: 'org:members:read',
+  credentials: READER,
+  parameters: { query: pageQuerySchema },
+  success: {
+    status: 200,
+    description: 'A page of members.',
+    contents: {
+      'application/json': { schema: membersPageSchema, example: { members: [changed], nextCursor: null } },
+    },
+  },
+  problems: workspaceListProblems,
+}
+
+/** Adds a member (docs/api/workspaces.md#members). */
+export const addMember: PermittedOperation = {
+  operationId: 'addMember',
+  method: 'POST',
+  path: '/v3/members',
+  service: 'operation',
+  tag: 'workspaces',
+  summary: 'Invite a user by identity',
+  description:
+    'The user is a member at once, and can sign in with a token of this identity. The caller must have every permission in `permissions`.',
+  permission: 'org:members:write',
+  credentials: USER,
+  body: {
+    limitBytes: SMALL_BODY_BYTES,
+    contents: { 'application/json': { schema: addMemberSchema, example: added } },
+  },
+  success: {
+    status: 201,
+    description: 'Added, now or by an earlier request with the same permissions.',
+    contents: { 'application/json': { schema: memberAnswerSchema, example: { member } } },
+  },
+  problems: workspaceCreationProblems,
+}
+
+/** Changes the permissions of a member (docs/api/workspaces.md#members). */
+export const changeMember: PermittedOperation = {
+  operationId: 'changeMember',
+  method: 'PATCH',
+  path: '/v3/members/:userId',
+  service: 'operation',
+  tag: 'workspaces',
+  summary: 'Replace the permissions of a member',
+  description: 'The caller must have every permission that is added or removed.',
+  permission: 'org:members:write',
+  credentials: USER,
+  parameters: { path: memberPath },
+  body: {
+    limitBytes: SMALL_BODY_BYTES,
+    contents: {
+      'application/json': { schema: changeMemberSchema, example: { permissions: changed.permissions } },
+    },
+  },
+  success: {
+    status: 200,
+    description: 'The changed member.',
+    contents: { 'application/json': { schema: memberAnswerSchema, example: { member: changed } } },
+  },
+  problems: workspaceCreationProblems,
+}
+
+/** Removes a member (docs/api/workspaces.md#members). */
+export const removeMember: PermittedOperation = {
+  operationId: 'removeMember',
+  method: 'DELETE',
+  path: '/v3/members/:userId',
+  service: 'operation',
+  tag: 'workspaces',
+  summary: 'Remove a member',
+  description:
+    'The caller must have every permission of the member. API keys that the member has created grant nothing any more.',
+  permission: 'org:members:write',
+  credentials: USER,
+  parameters: { path: memberPath },
+  success: {
+    status: 200,
+    description: 'Removed.',
+    contents: { 'application/json': { schema: okSchema, example: { ok: true } } },
+  },
+  problems: [
+    ...workspaceProblems,
+    {
+      code: 'REQUEST_INVALID',
+      service: 'operation',
+      when: 'it is the last member with the permission org:members:write',
+    },
+  ],
+}

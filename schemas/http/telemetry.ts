@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { SIGNAL_QUEUES, type Signal } from '../queues/names.ts'
+import { PUBLIC_KEY } from './credentials.ts'
+import { EXAMPLE, EXAMPLE_EXCEPTION } from './example-values.ts'
+import { EXPORT_BYTES, EXPORT_DECOMPRESSED_BYTES, formatBytes } from './limits.ts'
+import type { Operation } from './operation.ts'
+import { publicKeyProblems } from './problem-sets.ts'
+import type { ProblemCode } from './problems.ts'
+
+const text = (key: string, stringValue: string) => ({ key, value: { stringValue } })
+
+/** An OTLP export of one failed span with an exception, in JSON. */
+export const EXAMPLE_EXPORT = {
+  resourceSpans: [
+    {
+      resource: {
+        attributes: [text('service.name', EXAMPLE.serviceName), text('service.version', EXAMPLE.version)],
+      },
+      scopeSpans: [
+        {
+          spans: [
+            {
+              traceId: EXAMPLE.traceId,
+              spanId: EXAMPLE.spanId,
+              name: 'GET /cart',
+              kind: 2,
+              startTimeUnixNano: `${EXAMPLE.recordedAtMs}000000`,
+              endTimeUnixNano: `${EXAMPLE.recordedAtMs + 42}000000`,
+              attributes: [text('session.id', EXAMPLE.sessionId), text('http.route', '/cart')],
+              events: [
+                {
+                  name: 'exception',
+                  timeUnixNano: `${EXAMPLE.recordedAtMs + 41}000000`,
+                  attributes: [
+                    text('exception.type', EXAMPLE_EXCEPTION.type),
+                    text('exception.message', EXAMPLE_EXCEPTION.message),
+                    text('exception.stacktrace', EXAMPLE_EXCEPTION.stacktrace),
+                  ],
+                },
+              ],
+              status: { code: 2, message: EXAMPLE_EXCEPTION.message },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+} as const
+
+/** The same export in protobuf, as base64. */
+export const EXAMPLE_EXPORT_BASE64 =
+  'CpsDCjQKFgoMc2VydmljZS5uYW1lEgYKBHNob3AKGgoPc2VydmljZS52ZXJzaW9uEgcKBTEuNC4wEuICEt8CChBbjv/3mAOBA9JptjOBP8YMEgju4Zt+w8GxdCoJR0VUIC9jYXJ0MAI5AADzI4Rb1xhBgN5zJoRb1xhKGQoKc2Vzc2lvbi5pZBILCglzZXNzaW9uLTFKFQoKaHR0cC5yb3V0ZRIHCgUvY2FydFrYAQlAnGQmhFvXGBIJZXhjZXB0aW9uGiIKDmV4Y2VwdGlvbi50eXBlEhAKDkVtcHR5Q2FydEVycm9yGigKEWV4Y2VwdGlvbi5tZXNzYWdlEhMKEXRoZSBjYXJ0IGlzIGVtcHR5GnQKFGV4Y2VwdGlvbi5zdGFja3RyYWNlElwKWkVtcHR5Q2FydEVycm9yOiB0aGUgY2FydCBpcyBlbXB0eQogICAgYXQgY2hlY2tvdXQgKGh0dHBzOi8vc2hvcC5leGFtcGxlL2Fzc2V0cy9hcHAuanM6MToxKXoVEhF0aGUgY2FydCBpcyBlbXB0eRgC'
+
+const signal = z
+  .enum(Object.keys(SIGNAL_QUEUES) as [Signal, ...Signal[]])
+  .meta({ description: 'The OTLP signal of the body.', example: 'traces' })
+
+const contentEncoding = z
+  .enum(['gzip', 'deflate', 'zstd'])
+  .optional()
+  .meta({ description: 'The compression of the body; absent if it is not compressed.' })
+
+/** Codes of problems that a retry may solve. */
+const RETRIED: readonly ProblemCode[] = ['INGEST_BACKPRESSURE', 'INGEST_INFRA_UNAVAILABLE']
+
+/** Body of a problem of OTLP exports (docs/api/otlp.md#drain): no service, and a code only where a retry may help. */
+const drainProblem = z
+  .strictObject({
+    code: z.enum(RETRIED).optional(),
+    message: z.string(),
+  })
+  .meta({ id: 'DrainProblem', description: 'A refusal of an OTLP export. It has a code only where a retry may help.' })
+
+/** An OTLP request. OpenTelemetry defines its message. */
+const otlpMessage = z
+  .looseObject({})
+  .meta({ id: 'OtlpMessage', description: 'Export…ServiceRequest of OTLP in its JSON encoding.' })
+/** An OTLP response. OpenTelemetry defines its message. */
+const otlpSuccess = z.strictObject({}).meta({
+  id: 'OtlpSuccess',
+  description: 'Export…ServiceResponse of OTLP: empty, because the whole export was accepted.',
+})
+
+/** Accepts an OTLP export (docs/api/otlp.md#drain). */
+export const drain: Operation = {
+  operationId: 'exportTelemetry',
+  method: 'POST',
+  path: '/drain/v1/:signal',
+  service: 'frontier-runtime',
+  tag: 'telemetry',
+  summary: 'Accept an OTLP export',
+  description: `Acknowledged once it is on disk. At most ${formatBytes(EXPORT_BYTES)} as sent and ${formatBytes(EXPORT_DECOMPRESSED_BYTES)} decompressed.`,
+  credentials: PUBLIC_KEY,
+  cors: true,
+  parameters: { path: z.object({ signal }), header: z.object({ 'content-encoding': contentEncoding }) },
+  body: {
+    limitBytes: EXPORT_BYTES,
+    overLimitAdvice: 'export smaller batches',
+    contents: {
+      // First, because generated clients send the first of several media types.
+      'application/json': { schema: otlpMessage, example: EXAMPLE_EXPORT },
+      'application/x-protobuf': { example: EXAMPLE_EXPORT_BASE64 },
+    },
+  },
+  receiptStatuses: [200],
+  success: {
+    status: 200,
+    description: 'The whole export was accepted.',
+    contents: { 'application/json': { schema: otlpSuccess, example: {} }, 'application/x-protobuf': { example: '' } },
+  },
+  problemForm: {
+    schema: drainProblem,
+    of: ({ code, message }) => (RETRIED.includes(code) ? { code, message } : { message }),
+  },
+  problems: [...publicKeyProblems, { code: 'NOT_FOUND', when: 'signal must be traces, logs or metrics' }],
+}
