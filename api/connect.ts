@@ -33,7 +33,7 @@ import { cachedRetention } from './http/retention-cache.ts'
 import { connectTraceQueues } from './traces/completeness/trace-queues.ts'
 
 /** The dependencies of the routes, connected. */
-export interface ConnectedApi {
+interface ConnectedApi {
   readonly deps: ApiDeps
   readonly isReady: () => Promise<true | string>
 }

@@ -71,7 +71,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
 }
 
 /** Adds the commands that read from the API. */
-export function addReads(program: Command, context: ReadCommandContext): void {
+function addReads(program: Command, context: ReadCommandContext): void {
   addTrace(program, context)
   addFindings(program, context)
   addLogs(program, context)

@@ -5,7 +5,7 @@ import { classifyClickHouseError, quoteIdentifier } from './client.ts'
 export const FENCE_PREFIX = 'fence:'
 
 /** The insert to fence. */
-export interface FencedInsert {
+interface FencedInsert {
   readonly table: string
   readonly deduplicationToken: string
   /** `FENCE_PREFIX`, then an id. Rows with it as their workspace show that the fence was there first. */

@@ -42,7 +42,7 @@ export interface Reads {
 }
 
 /** How to reach the server. The same fields as in `ClickHouseConnection`, but credentials are known. */
-export interface ReadConnectionOptions {
+interface ReadConnectionOptions {
   readonly url: string
   readonly user: string
   readonly password: string
@@ -224,7 +224,7 @@ function settingText(value: unknown): string {
 }
 
 /** Returns a value as the server reads parameters: escaped as in the format TabSeparated, texts within arrays in quotes. */
-export function paramText(value: unknown): string {
+function paramText(value: unknown): string {
   if (typeof value === 'string') return escaped(value)
   if (typeof value === 'boolean') return value ? '1' : '0'
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)

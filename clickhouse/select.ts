@@ -47,7 +47,7 @@ const READ_SETTINGS: ClickHouseSettings = {
 }
 
 /** Limits of the reads of a client. A read that exceeds one of them fails. */
-export interface ReadLimits {
+interface ReadLimits {
   /** How long the server works on one query, also if its client has left unnoticed. */
   readonly timeoutMs: number
   /** Memory of the server for one query. */

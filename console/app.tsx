@@ -7,7 +7,7 @@ import { Guarded, Loading, Notice } from './ui/states.tsx'
 import { Title } from './ui/text.tsx'
 
 /** A page, which reads its parameters from the address. `id` is the part of the path after its name. */
-export type Page = ComponentType<{ readonly id: string }>
+type Page = ComponentType<{ readonly id: string }>
 
 interface PageRoute {
   readonly pattern: RegExp

@@ -47,7 +47,7 @@ export interface SinkParts {
 export const IDLE_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 /** The sinks of the queues that are written by group commits. */
-export interface ConnectedSinks {
+interface ConnectedSinks {
   readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
   readonly lanes: readonly LaneTargets[]
 }

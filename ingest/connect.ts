@@ -45,7 +45,7 @@ import { createIngestMetrics } from './metrics.ts'
 import { VerdictWaits } from './releases/verdict-waits.ts'
 
 /** The edge, connected: the dependencies of its routes, and the hooks of its process. */
-export interface Edge {
+interface Edge {
   readonly deps: IngestDeps
   /** Returns true, or the reason why the edge cannot accept requests yet. */
   readonly isReady: () => true | string

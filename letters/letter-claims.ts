@@ -109,7 +109,7 @@ interface Scripts {
 }
 
 /** A letter to claim, and the queue and workspace that it belongs to. */
-export type ClaimedLetter = LetterKey & Pick<Letter, 'queue' | 'attempt'>
+type ClaimedLetter = LetterKey & Pick<Letter, 'queue' | 'attempt'>
 
 /** State of a letter by its claim. */
 export interface ClaimState {
@@ -120,7 +120,7 @@ export interface ClaimState {
 }
 
 /** The requests of one surface that are replayed as one payload. */
-export interface ReplayPayload {
+interface ReplayPayload {
   readonly queue: QueueName
   readonly jobId: string
   readonly payload: Buffer

@@ -28,7 +28,7 @@ export interface PurgeLettersDeps {
 }
 
 /** The result of one step of a purge. */
-export interface PurgeStep {
+interface PurgeStep {
   /** Number of letters whose rows and bytes are gone. */
   readonly purged: number
   /** Letters that are being replayed, and those that were not found. */

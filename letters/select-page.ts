@@ -13,7 +13,7 @@ export interface Step {
 }
 
 /** Letters of one step, and where the next one begins. */
-export interface SelectedPage {
+interface SelectedPage {
   readonly letters: readonly Letter[]
   /** Keys of the selection without a letter: it has expired or was purged, or never was in the workspace. */
   readonly unknown: readonly LetterKey[]

@@ -20,7 +20,7 @@ export interface RegularBackupsDeps {
 }
 
 /** When backups are made, and how many are kept. */
-export interface BackupSchedule {
+interface BackupSchedule {
   readonly intervalMs: number
   readonly keep: number
   /** Time between two looks at the newest backup. */
@@ -30,7 +30,7 @@ export interface BackupSchedule {
 const CHECK_EVERY_MS = 60_000
 
 /** Regular backups that are being made. */
-export interface RegularBackups {
+interface RegularBackups {
   /** Makes no more backups. Resolves when none is in progress; one that is interrupted instead is not stored. */
   stop(): Promise<void>
 }

@@ -46,7 +46,7 @@ interface WorkersWiring {
 }
 
 /** The dependencies of the pools and of the backups, connected. */
-export interface ConnectedWorkers {
+interface ConnectedWorkers {
   readonly deps: PoolsDeps
   readonly queues: QueueConnections
   /** The dependencies of the backups of the directory. */

@@ -12,7 +12,7 @@ const FAILING_AFTER_MS = 30 * 60_000
 const OBJECT_QUEUES: readonly QueueName[] = ['replay', 'source-maps', 'completions', 'dead-letters']
 
 /** A pool as its liveness is observed. */
-export interface ObservedPool {
+interface ObservedPool {
   readonly queue: QueueName
   readonly activeJobs: number
   /** Time of the last step that succeeded: a payload was settled, or a store confirmed a part of the work. Unix ms. */

@@ -5,7 +5,7 @@ import { refusalStatus } from '../shared/object-store/errors.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 
 /** Stores that the pools of a process use. */
-export interface AccessedStores {
+interface AccessedStores {
   readonly clickhouse: ClickHouseClient
   /** Undefined if no pool of the process uses it. */
   readonly objects: Pick<ObjectStore, 'head'> | undefined

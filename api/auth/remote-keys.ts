@@ -3,7 +3,7 @@ import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** Settings of `createRemoteKeys`. */
-export interface RemoteKeysOptions {
+interface RemoteKeysOptions {
   readonly url: string
   readonly logger: Logger
   readonly now: () => number

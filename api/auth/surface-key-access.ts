@@ -13,7 +13,7 @@ export interface PresentedSurfaceKey {
 }
 
 /** The result of a check: the active key, or the problem to return. */
-export type SurfaceKeyAccess =
+type SurfaceKeyAccess =
   | { readonly ok: true; readonly key: SurfaceKey }
   | { readonly ok: false; readonly problem: Problem }
 

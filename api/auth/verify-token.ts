@@ -18,7 +18,7 @@ export const TOKEN_ALGORITHMS = ['EdDSA', 'ES256', 'RS256'] as const
 export type TokenAlgorithm = (typeof TOKEN_ALGORITHMS)[number]
 
 /** A token of a signed-in user, or of a workload. */
-export type TokenKind = 'session' | 'workload'
+type TokenKind = 'session' | 'workload'
 
 /** An issuer whose tokens of one kind are accepted. */
 export interface TokenIssuer {

@@ -14,7 +14,7 @@ import { acceptsGzip } from '../http/packed-json.ts'
 import { BUILT_CONSOLE, type BuiltConsole, type BuiltFile, readBuiltConsole } from './built-files.ts'
 
 /** How the console signs its users in. */
-export interface ConsoleSettings {
+interface ConsoleSettings {
   /** The OpenID provider whose access tokens the API accepts. Unset: the console is not served. */
   readonly CONSOLE_ISSUER?: string | undefined
   readonly CONSOLE_CLIENT_ID: string

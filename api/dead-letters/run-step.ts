@@ -15,7 +15,7 @@ export interface RunStepDeps {
 }
 
 /** A step as its caller requests it. */
-export interface RequestedStep {
+interface RequestedStep {
   readonly operation: PermittedOperation
   readonly workspaceId: string
   readonly body: {

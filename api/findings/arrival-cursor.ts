@@ -6,7 +6,7 @@ import { decodeCursor, digestOf, encodeCursor, INVALID_CURSOR, type ListIdentity
 import { invalid, type Outcome } from '../http/outcome.ts'
 
 /** A cursor of a list that is ordered by arrival. */
-export interface ArrivalCursor {
+interface ArrivalCursor {
   /** The last entry of the page. */
   readonly last: ArrivalKey
   /** The snapshot that all pages show, for lists that show the state of their first page. */

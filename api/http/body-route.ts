@@ -11,7 +11,7 @@ import { invalid, refusalReply } from './outcome.ts'
 import type { Resource } from './resource.ts'
 
 /** The part of a route with a JSON body that its operation does not state. */
-export interface BodyRoute<S extends z.ZodType> {
+interface BodyRoute<S extends z.ZodType> {
   readonly resource: Resource
   /** Schema of the JSON body. */
   readonly body: S

@@ -13,7 +13,7 @@ export interface CreationRouteDeps extends Pick<GuardedRouteDeps, 'authenticate'
 }
 
 /** The part of a creating route that its operation does not state. */
-export interface CreationRoute<S extends z.ZodType, T> {
+interface CreationRoute<S extends z.ZodType, T> {
   readonly resource: Resource
   /** Schema of the JSON body. */
   readonly body: S
@@ -24,7 +24,7 @@ export interface CreationRoute<S extends z.ZodType, T> {
 }
 
 /** A request whose caller is accepted and whose body is valid. */
-export type CreationRequest<B> = Pick<BodyRequest<B>, 'caller' | 'body' | 'param'>
+type CreationRequest<B> = Pick<BodyRequest<B>, 'caller' | 'body' | 'param'>
 
 /** Returns the route of an operation that creates or changes something from a JSON body. */
 export function creationRoute<S extends z.ZodType, T>(

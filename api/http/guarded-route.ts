@@ -26,7 +26,7 @@ export interface GuardedRouteDeps {
 }
 
 /** The part of a route that its operation does not state. */
-export interface GuardedRoute<Q extends z.ZodObject, T> {
+interface GuardedRoute<Q extends z.ZodObject, T> {
   readonly resource: Resource
   /** Schema of the query parameters; no parameters unless given. */
   readonly query?: Q

@@ -44,13 +44,13 @@ export function invalid(message: string): Refusal {
 }
 
 /** How the outcome of an operation becomes a reply. */
-export interface RenderOptions<T> {
+interface RenderOptions<T> {
   readonly operation: RoutedOperation
   readonly reply: (value: T) => Reply
 }
 
 /** How a store that fails becomes a reply. */
-export interface FailureOptions {
+interface FailureOptions {
   readonly operation: RoutedOperation
   readonly unavailable: Problem
   readonly logger: Logger

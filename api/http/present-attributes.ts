@@ -4,7 +4,7 @@ import type { ScopeRow } from '../../clickhouse/queries/attributes/scope-columns
 import type { jsonObjectSchema } from '../../schemas/http/fields.ts'
 
 /** An attribute as a response shows it. */
-export interface PresentedAttribute {
+interface PresentedAttribute {
   readonly key: string
   readonly type: AttributeType
   readonly value: string

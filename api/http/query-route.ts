@@ -8,7 +8,7 @@ import { withinShares } from './read-shares.ts'
 import type { Resource } from './resource.ts'
 
 /** The part of a route that reads by a body which its operation does not state. */
-export interface QueryRoute<S extends z.ZodType, T> {
+interface QueryRoute<S extends z.ZodType, T> {
   readonly resource: Resource
   /** Schema of the JSON body. */
   readonly body: S
@@ -17,7 +17,7 @@ export interface QueryRoute<S extends z.ZodType, T> {
 }
 
 /** A request whose caller is accepted and whose body is valid. */
-export interface QueryRequest<B> extends Pick<GuardedRequest<never>, 'workspaceId' | 'param' | 'deadline'> {
+interface QueryRequest<B> extends Pick<GuardedRequest<never>, 'workspaceId' | 'param' | 'deadline'> {
   readonly body: B
 }
 

@@ -17,7 +17,7 @@ export interface ReadShares {
 }
 
 /** A request that needs a share. */
-export interface SharedRequest {
+interface SharedRequest {
   /** The id of the workspace, or one of all its surfaces. Requests with the same owner have one share together. */
   readonly owner: string
   readonly operation: Pick<Operation, 'problems'>

@@ -12,7 +12,7 @@ import {
 import type { LogsReached } from './log-cursor.ts'
 
 /** Selects a page of log records. */
-export interface LogSearch {
+interface LogSearch {
   readonly filter: LogsFilter
   /** Where the previous page ended. */
   readonly after: LogsReached | undefined
@@ -20,7 +20,7 @@ export interface LogSearch {
 }
 
 /** A page of log records. */
-export interface LoadedLogs {
+interface LoadedLogs {
   /** The newest first. */
   readonly rows: readonly LogRow[]
   /** Whether the texts of the only record are cut. */

@@ -14,7 +14,7 @@ export interface LogsReached {
 }
 
 /** A cursor of a list of log records. */
-export interface LogCursor extends LogsReached {
+interface LogCursor extends LogsReached {
   /** The time of the search, which the first page has chosen if the request leaves it open. */
   readonly time: SearchedTime
 }

@@ -23,7 +23,7 @@ export interface CallContext {
 }
 
 /** The result of a call as agents receive it. */
-export interface CalledTool extends Record<string, unknown> {
+interface CalledTool extends Record<string, unknown> {
   readonly content: { readonly type: 'text'; readonly text: string }[]
   readonly structuredContent?: Record<string, unknown>
   readonly isError?: true

@@ -27,7 +27,7 @@ export type ReadDeps = Parameters<typeof readFindingsPage>[0] &
   OutlineDeps
 
 /** The result of a tool, before it is fitted to its limit. */
-export interface ToolResult {
+interface ToolResult {
   readonly answer: Answer
   /** Further evidence, such as the completeness of a trace. */
   readonly evidence?: Answer
@@ -38,7 +38,7 @@ export interface ToolResult {
 }
 
 /** A tool as it is defined. */
-export interface ToolDefinition<S extends z.ZodObject> {
+interface ToolDefinition<S extends z.ZodObject> {
   readonly name: string
   readonly title: string
   readonly description: string
@@ -55,7 +55,7 @@ export interface ToolDefinition<S extends z.ZodObject> {
 }
 
 /** A call whose caller may use the tool. */
-export interface ToolCall {
+interface ToolCall {
   readonly workspaceId: string
   readonly args: Readonly<Record<string, unknown>>
   readonly deadline: AbortSignal
@@ -71,7 +71,7 @@ export interface Tool extends Omit<ToolDefinition<z.ZodObject>, 'input' | 'outpu
 }
 
 /** A tool as lists show it. */
-export interface ListedTool {
+interface ListedTool {
   readonly name: string
   readonly title: string
   readonly description: string

@@ -15,7 +15,7 @@ export function presentKind({ type, unit, temporality, isMonotonic }: StoredKind
 }
 
 /** Aggregations of a kind (docs/api/metrics.md#metric-series), and how a message names it. */
-export interface FittingAggregations {
+interface FittingAggregations {
   /** The default first. None if points of this kind cannot be aggregated. */
   readonly aggregations: readonly Aggregation[]
   readonly named: string

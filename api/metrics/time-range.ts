@@ -2,7 +2,7 @@ import { METRICS_RANGE_DAYS_MAX, STEPS_MAX } from '../../schemas/http/metrics.ts
 import { invalid, type Outcome } from '../http/outcome.ts'
 
 /** A range of time in Unix ms. The end is exclusive. */
-export interface TimeRange {
+interface TimeRange {
   readonly fromMs: number
   readonly toMs: number
 }

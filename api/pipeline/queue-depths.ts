@@ -24,7 +24,7 @@ export interface SurfaceMarks {
 }
 
 /** Requests that are counted to know how many wait. */
-export interface WaitingRequests {
+interface WaitingRequests {
   /** Surfaces that have something unfinished of a kind. Others wait for nothing. */
   readonly pairs: readonly SurfaceKind[]
   /** All hours in which an unfinished request can have arrived, in hours since 1970. Undefined if they are too many to count. */

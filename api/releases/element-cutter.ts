@@ -2,7 +2,7 @@ import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.
 import { PermanentError } from '../../shared/runtime/errors.ts'
 
 /** Options of `ElementCutter`. */
-export interface CutterOptions {
+interface CutterOptions {
   /** Numbers of elements and of bytes after which no further element is taken. At least one element is taken. */
   readonly limit: number
   readonly limitBytes: number

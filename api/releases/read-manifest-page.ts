@@ -15,7 +15,7 @@ const PAGE_LIMIT_BYTES = 8 * 1024 * 1024
 const FILE_LIMIT_BYTES = 32 * 1024
 
 /** A position in a manifest, from which the next page continues. */
-export interface ManifestCursor {
+interface ManifestCursor {
   /** Sequence number of the completion that stored the manifest. */
   readonly sequence: number
   /** Byte behind the last file of the page. */

@@ -17,7 +17,7 @@ export async function openInflated(
 }
 
 /** The text of a gzipped object, read piece by piece as far as it is needed. */
-export class InflatedObject {
+class InflatedObject {
   readonly #objectKey: string
   readonly #source: Readable
   readonly #inflated: Readable

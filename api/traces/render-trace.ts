@@ -6,7 +6,7 @@ import { JsonWriter, jsonTextBytes } from './json-writer.ts'
 import { shownHttpStatus } from './shown-http-status.ts'
 
 /** A span of the response. */
-export interface ShownSpan {
+interface ShownSpan {
   /** Position of its row. */
   readonly row: number
   /** Whether the span has a parent that is not retained in the trace. */
@@ -15,7 +15,7 @@ export interface ShownSpan {
 }
 
 /** Counts and times of the whole trace. */
-export interface TraceTotals {
+interface TraceTotals {
   readonly rootCount: number
   readonly danglingParentCount: number
   readonly startedAtUnixNano: bigint

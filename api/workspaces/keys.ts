@@ -3,7 +3,7 @@ import { sealKey } from '../../shared/ids/credentials.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 /** The request by which a workspace key was created. Each combination has its own key. */
-export interface KeyRequest {
+interface KeyRequest {
   readonly workspaceId: string
   readonly userId: string
   readonly idempotencyKey: string

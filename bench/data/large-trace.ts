@@ -3,7 +3,7 @@ import { tracePayload } from '../payloads/trace-payload.ts'
 import { pollUntil } from '../support/poll-until.ts'
 
 /** A stored trace, and the request that reads it (docs/api/findings.md#trace). */
-export interface LargeTrace {
+interface LargeTrace {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly spans: number

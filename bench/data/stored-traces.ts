@@ -1,5 +1,5 @@
 /** Counts of the traces in a filled table. Each trace is derived from its number, so that filling and reading agree. */
-export interface TraceCounts {
+interface TraceCounts {
   /** Number of traces in all workspaces and days. */
   readonly traces: number
   readonly perWorkspace: number
@@ -13,7 +13,7 @@ export const WORKSPACES = 20
 /** Number of filled days, unless a measurement needs another one. */
 export const DAYS = 7
 /** Number of findings in a workspace. */
-export const FINDINGS_PER_WORKSPACE = 100
+const FINDINGS_PER_WORKSPACE = 100
 /** Spans of a small trace. */
 export const SMALL_TRACE_SPANS = 20
 /** Spans of a large trace. */

@@ -16,7 +16,7 @@ export interface SentRequest {
 }
 
 /** A 200 response. */
-export interface Answered {
+interface Answered {
   readonly body: string
   /** Number of refusals before the 200. */
   readonly refused: number

@@ -7,7 +7,7 @@ const POOL = 256
 const LARGE_PAYLOAD_RECORDS = 500
 
 /** A server that takes OTLP over HTTP. */
-export interface RequestTarget {
+interface RequestTarget {
   /** Name for error messages. */
   readonly name: string
   readonly port: number

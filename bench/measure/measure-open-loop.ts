@@ -26,7 +26,7 @@ export const OPEN_CONNECTIONS = 2_000
 const OFFERED_SHARE = 0.455
 
 /** The collaborators of an open loop. */
-export interface OpenLoopDeps {
+interface OpenLoopDeps {
   readonly generator: LoadGenerator
   readonly edge: IngestContender
   readonly emptyRoute: IngestContender

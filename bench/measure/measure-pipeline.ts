@@ -18,7 +18,7 @@ export interface PipelineLoad extends Pick<PayloadPlan, 'data' | 'gzip'> {
 }
 
 /** Result of sending. `load` is set if the load generator was used. */
-export interface Sent {
+interface Sent {
   readonly accepted: number
   readonly load?: LoadResult
 }

@@ -11,7 +11,7 @@ export const SPANS = 200
 const STORED_DEADLINE_MS = 120_000
 
 /** A load that is measured until it is stored. */
-export interface StoredLoad {
+interface StoredLoad {
   /** One plan per generator. All generators send at once. */
   readonly plans: readonly LoadPlan[]
   /** Pids of the processes whose CPU time counts. */

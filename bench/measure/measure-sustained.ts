@@ -7,7 +7,7 @@ import { type Written, watchParts } from './part-watch.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** A part of the load, between two readings. */
-export interface Slice {
+interface Slice {
   readonly seconds: number
   /** Spans that became visible in it. */
   readonly spans: number
@@ -28,7 +28,7 @@ export interface Sustained {
 }
 
 /** The collaborators of a long load. */
-export interface SustainedDeps {
+interface SustainedDeps {
   readonly generator: LoadGenerator
   readonly clickhouse: BenchClickHouse
   readonly pids: Readonly<Record<string, number>>

@@ -19,7 +19,7 @@ const DEADLINE_MS = 60_000
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** A release whose maps are uploaded, and its scripts, from which stacks are made. */
-export interface BenchRelease {
+interface BenchRelease {
   readonly version: string
   readonly slug: string
   readonly scripts: readonly { readonly file: BuildFile; readonly map: SourceMapPayload }[]

@@ -11,7 +11,7 @@ const SIGMA = 1
 const LARGE = [3 * 1024 * 1024, 1024 * 1024, 1024 * 1024]
 
 /** Creates the files of one build. The bytes differ in every build, and the sizes have the same distribution. */
-export function makeBuild(count: number): BuildFile[] {
+function makeBuild(count: number): BuildFile[] {
   const build = randomBytes(4).toString('hex')
   return Array.from({ length: count }, (_, i) => {
     const name = `assets/chunk-${build}-${i}.js`

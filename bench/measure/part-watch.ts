@@ -23,7 +23,7 @@ export interface Written {
 }
 
 /** Watches which parts appear. */
-export interface PartWatch {
+interface PartWatch {
   /** Stops, and returns what was written since the start. Throws if a look has failed. */
   stop(): Promise<Written>
 }

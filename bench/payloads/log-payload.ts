@@ -3,7 +3,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 
 /** Options of `logPayload`. */
-export interface LogPayloadOptions {
+interface LogPayloadOptions {
   records: number
   /** One in this many records carries an exception with its stack. 0: none. */
   exceptionEvery: number

@@ -3,7 +3,7 @@ import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/
 import type { MetricSchema } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
 
 /** Options of `metricsPayload`. */
-export interface MetricsPayloadOptions {
+interface MetricsPayloadOptions {
   points: number
   /** Series of each metric, with one point each. */
   pointsPerMetric: number

@@ -40,7 +40,7 @@ const VERBS =
 const ZONES = ['eu-central-1a', 'eu-central-1b', 'eu-central-1c', 'us-east-1a', 'us-east-1d']
 
 /** The services, the most frequent first. The same in every run. */
-export const REALISTIC_SERVICES: readonly Service[] = makeServices(createRandom(20_261_122))
+const REALISTIC_SERVICES: readonly Service[] = makeServices(createRandom(20_261_122))
 
 const drawRank = createZipf(SERVICES)
 

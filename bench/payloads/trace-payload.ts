@@ -3,7 +3,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 
 /** Options of `tracePayload`. */
-export interface TracePayloadOptions {
+interface TracePayloadOptions {
   spans: number
   /** Spans of one trace. All are children of the first. */
   spansPerTrace: number

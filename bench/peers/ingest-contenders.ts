@@ -8,7 +8,7 @@ import type { ScenarioContext } from '../support/scenario.ts'
 /** Name of the product's edge in reports. */
 export const EDGE = 'product edge'
 /** Name of the product's HTTP server without an edge. */
-export const HTTP_SERVER = 'its HTTP server alone'
+const HTTP_SERVER = 'its HTTP server alone'
 /** Name of uWebSockets.js alone. */
 export const EMPTY_ROUTE = 'uWS, empty route'
 /** Name of the usual implementation. */

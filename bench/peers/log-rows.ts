@@ -11,7 +11,7 @@ import {
 } from './protobufjs.ts'
 
 /** A log record as a row of JSONEachRow, with the columns of the OpenTelemetry Collector's ClickHouse exporter. */
-export interface LogRow {
+interface LogRow {
   readonly WorkspaceId: string
   readonly SurfaceId: string
   readonly ReceivedAt: string

@@ -4,7 +4,7 @@ import { type KeyValue, type Long, loadType, type RowContext, toMap, toSeconds }
  * A data point as a row of JSONEachRow, with the columns of the OpenTelemetry Collector's ClickHouse exporter. The exporter
  * has a table for each kind of metric, so a row has only the columns of its kind.
  */
-export type MetricRow = Record<string, unknown>
+type MetricRow = Record<string, unknown>
 
 const exportRequest = loadType(
   'opentelemetry/proto/collector/metrics/v1/metrics_service.proto',

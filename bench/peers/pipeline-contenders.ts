@@ -105,7 +105,7 @@ export async function startDirectPeer(stage: PipelineStage): Promise<PipelineCon
 }
 
 /** Creates a database for one peer, so that its rows are not merged while another peer is measured. */
-export async function createPeerDatabase({ client }: BenchClickHouse, name: string, table: string): Promise<string> {
+async function createPeerDatabase({ client }: BenchClickHouse, name: string, table: string): Promise<string> {
   await client.command({ query: `CREATE DATABASE ${name}` })
   await client.command({ query: table.replace('CREATE TABLE ', `CREATE TABLE ${name}.`) })
   return name

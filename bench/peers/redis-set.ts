@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { encodePayload } from '../../shared/queue/payload-frame.ts'
 
 /** Bodies to write, and the way to write them. */
-export interface SetPlan {
+interface SetPlan {
   /** Address of the server with the number of the database. */
   readonly url: string
   /** Bodies of payloads. Each becomes a payload frame like those of the edge. */

@@ -2,13 +2,13 @@ import { Readable } from 'node:stream'
 import type { ClickHouseClient } from '@clickhouse/client'
 
 /** Limits within which rows of several calls are inserted together. The names are those of ClickHouse. */
-export interface GatheringLimits {
+interface GatheringLimits {
   readonly async_insert_busy_timeout_max_ms: number
   readonly async_insert_max_data_size: number
 }
 
 /** Options of a row inserter. */
-export interface RowInserterOptions extends GatheringLimits {
+interface RowInserterOptions extends GatheringLimits {
   readonly table: string
   /**
    * Where rows are collected. `server`: each call is an asynchronous insert, which the server combines with others.
@@ -18,7 +18,7 @@ export interface RowInserterOptions extends GatheringLimits {
 }
 
 /** Inserts lines of JSONEachRow. Settles when ClickHouse has confirmed the rows. */
-export type InsertRows = (lines: string) => Promise<void>
+type InsertRows = (lines: string) => Promise<void>
 
 /** Creates a function that inserts rows. */
 export function createRowInserter(clickhouse: ClickHouseClient, options: RowInserterOptions): InsertRows {

@@ -2,7 +2,7 @@ import { isOneOfEach, isUsualLoad, USUAL_PAYLOAD } from './costs.ts'
 import type { MeasuredPoint } from './measured-point.ts'
 
 /** Spans of a load. */
-export interface SpanLoad {
+interface SpanLoad {
   readonly spansPerPayload: number
   /** Share of the spans that are realistic. The others are uniform. */
   readonly realisticShare: number

@@ -16,9 +16,7 @@ export interface Costs {
 }
 
 /** Costs, or the reason why the file cannot be used. */
-export type ReadCostsResult =
-  | { readonly ok: true; readonly costs: Costs }
-  | { readonly ok: false; readonly reason: string }
+type ReadCostsResult = { readonly ok: true; readonly costs: Costs } | { readonly ok: false; readonly reason: string }
 
 const calibration = z.object({ oneCore: z.number(), allCores: z.number(), fsyncP50Ms: z.number() })
 

@@ -3,7 +3,7 @@ import type { Inputs } from './inputs.ts'
 import { makePlan, type Plan } from './make-plan.ts'
 
 /** A load that equal installations share, each with its own workspaces. */
-export interface DividedLoad {
+interface DividedLoad {
   readonly installations: number
   /** Bounds that a single installation would exceed. Empty if it is enough. */
   readonly because: readonly string[]

@@ -117,7 +117,7 @@ export type InputName = keyof typeof INPUTS
 export type Inputs = Readonly<Record<InputName, number>>
 
 /** Inputs, or what is wrong with an option. */
-export type ParseInputsResult =
+type ParseInputsResult =
   | { readonly ok: true; readonly inputs: Inputs }
   | { readonly ok: false; readonly reason: string }
 

@@ -24,7 +24,7 @@ export interface Plan {
 }
 
 /** Way of the bytes from one place to the next. */
-export type Hop =
+type Hop =
   | 'clients to edges'
   | 'edges to Redis'
   | 'Redis to replicas'

@@ -41,7 +41,7 @@ export const measuredPointSchema = z.object({
 export type MeasuredPoint = Readonly<z.infer<typeof measuredPointSchema>>
 
 /** Fleet and load of a point. */
-export interface PointOf {
+interface PointOf {
   readonly workers: number
   readonly partitions: number
   readonly shards: number

@@ -2,7 +2,7 @@ import type { Inputs } from './inputs.ts'
 import type { Plan } from './make-plan.ts'
 
 /** A kind of process or server with its price. */
-export interface PricedLine {
+interface PricedLine {
   readonly name: string
   readonly count: number
   /** Size of one of them. */
@@ -78,7 +78,7 @@ export function pricePlan(plan: Plan, inputs: Inputs): PricedPlan {
 }
 
 /** Returns the bytes of a span that leave their zone: replicas are in other zones, all else is spread evenly. */
-export function crossZoneBytesPerSpan({ bytes }: Plan, inputs: Inputs): number {
+function crossZoneBytesPerSpan({ bytes }: Plan, inputs: Inputs): number {
   if (inputs.zones === 1) return 0
   const spread = bytes.redisReceived + bytes.redisSent + bytes.clickhouseReceived
   const copied = bytes.redisReceived * inputs['redis-replicas'] + bytes.stored * (inputs['clickhouse-replicas'] - 1)

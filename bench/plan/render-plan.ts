@@ -126,7 +126,7 @@ function bottleneckLines({ plan, bottlenecks, oneOfEach }: Simulation): string[]
 }
 
 /** Renders what the model predicts of each measured point, and what that shows. */
-export function checkLines(check: readonly CheckedPoint[]): string[] {
+function checkLines(check: readonly CheckedPoint[]): string[] {
   if (check.length === 0) return ['The model was not checked: too few points are measured.']
   const cells = ({ predicted, measured, error }: Prediction) => [
     figureText(predicted),

@@ -29,9 +29,7 @@ const earlierRun = z.object({
 export type EarlierRun = z.infer<typeof earlierRun>
 
 /** An earlier run, or the reason why its file cannot be read. */
-export type ReadRunResult =
-  | { readonly ok: true; readonly run: EarlierRun }
-  | { readonly ok: false; readonly reason: string }
+type ReadRunResult = { readonly ok: true; readonly run: EarlierRun } | { readonly ok: false; readonly reason: string }
 
 const VERSION: BenchRun['version'] = 1
 

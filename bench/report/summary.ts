@@ -34,7 +34,7 @@ export interface SummarizedRow extends Omit<Row, 'ratios'> {
 }
 
 /** A ratio with its median, range and verdict. */
-export interface SummarizedRatio {
+interface SummarizedRatio {
   readonly to: string
   readonly value: Summary
   readonly verdict: Verdict | undefined
@@ -47,7 +47,7 @@ export interface Verdict {
 }
 
 /** Name, question and context of a scenario. */
-export interface ScenarioFacts extends Pick<SummarizedScenario, 'name' | 'question'> {
+interface ScenarioFacts extends Pick<SummarizedScenario, 'name' | 'question'> {
   readonly seconds: number
   readonly machine?: MachineDuring
   /** Default: those of bench/goals.ts. */

@@ -5,7 +5,7 @@ import { type BenchEdge, type BenchWorkers, QUEUE_LIMITS, startEdge, startWorker
 import type { BenchClickHouse, BenchRedis } from './start-stores.ts'
 
 /** Number of processes of each kind. */
-export interface FleetSize {
+interface FleetSize {
   readonly edges: number
   readonly workers: number
 }

@@ -8,7 +8,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const END_WITH_PARENT = fileURLToPath(new URL('../../deploy/local/processes/end-with-parent.mjs', import.meta.url))
 
 /** Options of `startProcess`. */
-export interface BenchProcessOptions {
+interface BenchProcessOptions {
   /** Another checkout. Default: this one. */
   readonly cwd?: string
   /** Options of Node, such as a loader. */

@@ -102,7 +102,7 @@ export interface BenchClickHouse {
 }
 
 /** A shard of a cluster, which is one server. */
-export interface BenchShard {
+interface BenchShard {
   readonly pid: number
   readonly client: ClickHouseClient
 }

@@ -11,7 +11,7 @@ export interface RoundContender<T> {
 export type Results<T> = readonly (T | undefined)[]
 
 /** How rounds are measured. */
-export interface RoundsPlan<T> {
+interface RoundsPlan<T> {
   /** Name of the measurement in progress and failures, such as "200 spans". */
   readonly what: string
   readonly rounds: number

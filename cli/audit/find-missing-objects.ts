@@ -2,7 +2,7 @@ import type { NamedObject } from '../../clickhouse/queries/audit/select-object-k
 import type { ListedObject, ObjectStore } from '../../shared/object-store/types.ts'
 
 /** An object that rows name and the store does not have, or has with fewer bytes. */
-export interface MissingObject extends NamedObject {
+interface MissingObject extends NamedObject {
   /** Size of the object in the store; undefined if there is none. */
   readonly bytes: number | undefined
 }

@@ -27,7 +27,7 @@ import {
 } from './report.ts'
 
 /** The stores that are compared. */
-export interface AuditDeps {
+interface AuditDeps {
   readonly queues: QueueConnections
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list'>
@@ -35,7 +35,7 @@ export interface AuditDeps {
 }
 
 /** What is audited. Times are Unix seconds at full hours. An empty workspace means all. */
-export interface AuditOptions extends Omit<AuditRange, 'signal'> {
+interface AuditOptions extends Omit<AuditRange, 'signal'> {
   /** Deadline of each query of ClickHouse. An audit has many, so it has none as a whole. */
   readonly queryTimeoutMs?: number
 }

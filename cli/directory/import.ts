@@ -7,7 +7,7 @@ import type { DirectoryConnection } from '../command-context.ts'
 import { type Plan, planLine } from './plan-import.ts'
 
 /** Options of `importDirectory`. */
-export interface ImportOptions {
+interface ImportOptions {
   /** Overwrites records that differ. */
   readonly replace: boolean
   /** Reads every line and changes nothing. */

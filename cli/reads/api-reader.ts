@@ -10,7 +10,7 @@ export interface ApiReader {
 }
 
 /** Where the API is, and who asks. */
-export interface ApiAccess {
+interface ApiAccess {
   readonly url: string
   /** Session token. It is sent to this URL only. */
   readonly token: string

@@ -11,7 +11,7 @@ import { replayPrefixes } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
 /** Dependencies of the deletion of a session. */
-export interface DeleteSessionDeps {
+interface DeleteSessionDeps {
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list' | 'deleteMany'>
   /** All present and former surfaces in the directory. Rows of the session may name more. */

@@ -34,7 +34,7 @@ const CALL_DEADLINE_MS = 30_000
 const COMPLETE_DEADLINE_MS = 60_000
 const REPORT_DEADLINE_MS = 5_000
 /** Limit of the request that completes a release. The service accepts as many bytes. */
-export const COMPLETE_LIMIT_BYTES = 16 * 1024 * 1024
+const COMPLETE_LIMIT_BYTES = 16 * 1024 * 1024
 
 /** Creates the client of the service's operations for builds. */
 export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: string; key: string }): BuildApi {

@@ -19,7 +19,7 @@ export interface DiscoveredBuild {
 }
 
 /** Options of `discoverBuild`. */
-export interface DiscoverOptions {
+interface DiscoverOptions {
   readonly directory: string
   readonly urlPrefix: string
   /** A bundle that names a missing map causes only a warning. */

@@ -13,7 +13,7 @@ export interface PairedMap {
 }
 
 /** The maps of a build, paired with its bundles. */
-export interface Pairing {
+interface Pairing {
   /** Sorted by path. */
   readonly maps: readonly PairedMap[]
   /** Bundles that name a map outside the build or a missing one. */
@@ -25,7 +25,7 @@ export interface Pairing {
 }
 
 /** Dependencies of the pairing. */
-export interface PairingDeps {
+interface PairingDeps {
   /** Returns the debug id of a map file, or undefined if it has none or is not a source map. */
   readonly debugIdOf: (map: BuildFile) => Promise<string | undefined>
   /** Start of the bundles' URLs. An absolute path in `sourceMappingURL` is resolved against it. */

@@ -36,7 +36,7 @@ export interface PrepareOptions {
 }
 
 /** All prepared maps of a build, and what the operator should know about them. */
-export interface PreparedMaps {
+interface PreparedMaps {
   /** Sorted by path. */
   readonly maps: readonly PreparedMap[]
   readonly warnings: readonly string[]

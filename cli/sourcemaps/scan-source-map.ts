@@ -2,7 +2,7 @@ import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.
 import { isDebugId } from './bundle-comments.ts'
 
 /** Properties of a source map, read without building its objects. */
-export type ScannedMap =
+type ScannedMap =
   | {
       readonly ok: true
       /** Value of `debugId`, else of the older `debug_id`, in lower case. */

@@ -43,14 +43,14 @@ export interface UploadProgress {
 }
 
 /** Dependencies of the upload of a build. */
-export interface UploadBuildDeps extends Pick<HttpClientDeps, 'fetch' | 'now' | 'random' | 'delay'> {
+interface UploadBuildDeps extends Pick<HttpClientDeps, 'fetch' | 'now' | 'random' | 'delay'> {
   readonly progress: UploadProgress
   /** Stops the upload. Maps that were uploaded stay, and the next run continues after them. */
   readonly abortSignal: AbortSignal
 }
 
 /** One source map in the outcome of an upload. */
-export interface UploadedFile {
+interface UploadedFile {
   readonly path: string
   readonly bundles: readonly string[]
   /** `ready`: the map was prepared but not uploaded. */
@@ -68,7 +68,7 @@ type Phase = 'preflight' | 'discover' | 'createRelease' | 'upload' | 'cleanup'
 /**
  * Duration of each phase of an upload and of the whole upload, in whole milliseconds (docs/api/releases.md#build-report).
  */
-export type Timings = Readonly<Record<Phase | 'total', number>>
+type Timings = Readonly<Record<Phase | 'total', number>>
 
 /** How the upload of a build ended. The command prints it with `--json`. */
 export interface BuildOutcome {

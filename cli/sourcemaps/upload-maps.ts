@@ -24,7 +24,7 @@ export interface UploadMapsDeps {
 export type UploadOutcome = 'signed' | 'parts' | 'known'
 
 /** Options of `uploadMaps`. */
-export interface UploadMapsOptions {
+interface UploadMapsOptions {
   readonly slug: string
   readonly concurrency: number
   /** Sends every map in parts, without trying the object store. */

@@ -7,7 +7,7 @@ import { activeShards, MAPS_KNOWN_FOR_MS, type ShardMap, usedMaps } from './shar
 import { shardOfTrace } from './shards-of-rows.ts'
 
 /** How to reach a cluster. */
-export interface ClusterConnection extends Omit<ClickHouseConnection, 'url' | 'database'> {
+interface ClusterConnection extends Omit<ClickHouseConnection, 'url' | 'database'> {
   /** Addresses by shard and replica. */
   readonly addresses: readonly (readonly string[])[]
   /** Database of the tables on each shard. */
@@ -29,7 +29,7 @@ const ALL_SHARDS_SETTINGS: ClickHouseSettings = {
  * The servers of a cluster. Each is checked every five seconds. One that does not answer is avoided until it does; while none of
  * a shard answers, work on the shard fails as it does without a cluster while the server is unavailable.
  */
-export class Cluster implements Shards, Reads {
+class Cluster implements Shards, Reads {
   readonly #shards: readonly (readonly Replica[])[]
   readonly database: string
   readonly #timer: NodeJS.Timeout

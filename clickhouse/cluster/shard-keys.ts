@@ -2,7 +2,7 @@
  * Columns whose bytes decide, together with the workspace, on the shard of a row. A further column counts if the one before it has
  * only zeros. A trace is on one shard with its exceptions, so that views fill tables beside those that they read.
  */
-export type ShardKey = readonly [string] | readonly [string, string]
+type ShardKey = readonly [string] | readonly [string, string]
 
 /**
  * The tables that are filled from outside of ClickHouse. `deleted_rows` and `request_counts` are not listed: rows of the

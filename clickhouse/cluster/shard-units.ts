@@ -6,7 +6,7 @@ import type { ClickHouseClient } from '../client.ts'
  * `spans@1/2`, the second of two shards, so that a repetition divides the rows in the same way while shards are added. Without
  * shards, and with one, it is the name of the table.
  */
-export interface ShardUnit {
+interface ShardUnit {
   readonly table: string
   readonly shard: number
   /** Number of shards that the rows were divided between. */

@@ -9,7 +9,7 @@ import { TABLE_SETTINGS } from './table-settings.ts'
 import { writeShardMaps } from './write-shard-maps.ts'
 
 /** Settings of the migration of a cluster. */
-export interface MigrateClusterOptions extends Omit<MigrateOptions, 'adapt'> {
+interface MigrateClusterOptions extends Omit<MigrateOptions, 'adapt'> {
   readonly cluster: ConfiguredCluster
   /** Time until added shards get rows; `MAP_DELAY_MS` if left out. */
   readonly mapDelayMs?: number

@@ -12,7 +12,7 @@ export interface MigrationLock {
 }
 
 /** Settings of the lock. */
-export interface MigrationLockOptions {
+interface MigrationLockOptions {
   readonly database: string
   /** How long a holder may send no heartbeat before it counts as dead. */
   readonly expiryMs: number

@@ -51,7 +51,7 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
 }
 
 /** Returns the settings that a table should have. Empty for tables that no worker fills. */
-export function settingsOf(
+function settingsOf(
   table: string,
   { insertsPerSecond, fsync, isReplicated = false }: TableSettings,
 ): Record<string, number> {
@@ -70,7 +70,7 @@ export function settingsOf(
 }
 
 /** A table with settings to change, as `name = value`. */
-export interface StaleSettings {
+interface StaleSettings {
   readonly table: string
   readonly changes: readonly string[]
 }

@@ -5,7 +5,7 @@ import { SHARD_MAPS_QUERY, SHARD_MAPS_TABLE, type ShardMap } from '../cluster/sh
 import type { ClusterServer } from './check-cluster.ts'
 
 /** Options of `writeShardMaps`. */
-export interface ShardMapOptions {
+interface ShardMapOptions {
   readonly database: string
   readonly shards: number
   /** After this time, nothing that was stored by an earlier map is kept. */

@@ -4,7 +4,7 @@ import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
 /** A row of `build_reports`: a report with its workspace, surface and release. */
-export interface BuildReportRow extends BuildReport {
+interface BuildReportRow extends BuildReport {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly releaseSlug: string

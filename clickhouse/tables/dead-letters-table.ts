@@ -4,7 +4,7 @@ import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
 /** Records of a request that are left out for one reason. */
-export interface RejectedPositions {
+interface RejectedPositions {
   readonly reason: string
   readonly count: number
   /** Positions of the first of these records in the request. */
@@ -12,7 +12,7 @@ export interface RejectedPositions {
 }
 
 /** A row of `dead_letters`. */
-export interface DeadLetterRow {
+interface DeadLetterRow {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly queue: string

@@ -4,7 +4,7 @@ import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
 /** A request that was refused and is not stored. */
-export interface RefusedRequest {
+interface RefusedRequest {
   /** Index of the request in its group commit. */
   readonly index: number
   readonly reason: string
@@ -13,7 +13,7 @@ export interface RefusedRequest {
 }
 
 /** Records of one request that are left out for one reason. */
-export interface RejectedRecords {
+interface RejectedRecords {
   /** Index of the request in its group commit. */
   readonly index: number
   readonly reason: string

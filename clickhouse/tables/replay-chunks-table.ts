@@ -3,7 +3,7 @@ import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
 /** A row of `replay_chunks`. Times and counts are whole numbers within the range of their columns. */
-export interface ReplayChunkRow {
+interface ReplayChunkRow {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly sessionId: string

@@ -3,7 +3,7 @@ import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
 /** A row of `session_identities`: absent values are empty texts. */
-export interface SessionIdentityRow {
+interface SessionIdentityRow {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly sessionId: string

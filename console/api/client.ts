@@ -12,7 +12,7 @@ export interface Fault {
 }
 
 /** How requests of this page are authorized. */
-export interface Authorization {
+interface Authorization {
   readonly token: () => string | undefined
   /** Called when the API refuses a token. */
   readonly refused: () => void

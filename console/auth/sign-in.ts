@@ -11,7 +11,7 @@ interface SignInSettings {
 }
 
 /** State of the sign-in. Its faults are texts for people. */
-export type SignInState =
+type SignInState =
   | { readonly is: 'pending' }
   | { readonly is: 'signedIn' }
   | { readonly is: 'failed'; readonly fault: string }

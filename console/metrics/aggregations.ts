@@ -1,7 +1,7 @@
 import type { MetricKind, MetricSeries } from '../api/generated/client.ts'
 
 /** A choice of how points are aggregated: its value in the address, and its name. */
-export type Choice = readonly [value: string, text: string]
+type Choice = readonly [value: string, text: string]
 
 const OF_VALUES: readonly Choice[] = [
   ['', 'Average'],

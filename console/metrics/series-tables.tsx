@@ -6,7 +6,7 @@ import { DRAWN_MAX, HUES } from './chart.tsx'
 type Line = MetricSeries['series'][number]
 
 /** Returns a line in words: the values of its labels. */
-export function nameOf({ labels, bounds }: Line): string {
+function nameOf({ labels, bounds }: Line): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
   const text = pairs.join(', ') || 'all'
   return bounds ? `${text} (${bounds.length} bounds)` : text

@@ -6,7 +6,7 @@ const HEX_BYTES = 512
 const LINE_BYTES = 16
 
 /** The beginning of a body: its text, or its bytes in hex if it is not text. */
-export interface Excerpt {
+interface Excerpt {
   readonly text: string
   readonly isHex: boolean
   readonly isCut: boolean

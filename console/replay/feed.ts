@@ -3,7 +3,7 @@ import { readReplayEvents } from '../api/generated/client.ts'
 import type { RecordedWindow } from './recording.ts'
 
 /** Events of a time of a window, as JSON lines. */
-export interface Portion {
+interface Portion {
   readonly lines: Blob
   /** All events before this time have been read. */
   readonly through: number

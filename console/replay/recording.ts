@@ -21,7 +21,7 @@ export interface Stretch {
 }
 
 /** A chunk, as far as it matters for playing. */
-export interface Chunk {
+interface Chunk {
   readonly firstMs: number
   readonly lastMs: number
   /** Its number within the window, unless its id is something else. */

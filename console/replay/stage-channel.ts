@@ -4,7 +4,7 @@ import { BASE } from '../state/router.ts'
 import { checkedReport } from './checked-report.ts'
 
 /** Address of the document in which recordings are played. */
-export const PLAYER_DOCUMENT = `${BASE}player`
+const PLAYER_DOCUMENT = `${BASE}player`
 const START_DEADLINE_MS = 15_000
 
 /** The connection to the stage. */

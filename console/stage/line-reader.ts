@@ -3,7 +3,7 @@ const PIECE_BYTES = 128 * 1024
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
 /** A line and its size. The text is undefined if the line is too long. */
-export interface Line {
+interface Line {
   readonly text: string | undefined
   readonly bytes: number
 }

@@ -13,7 +13,7 @@ export function switchShortcuts(on: boolean): void {
 }
 
 /** Actions by key. A key after another one is written with a space: `g f`. One that returns false leaves the key to the browser. */
-export type KeyActions = Readonly<Record<string, (event: KeyboardEvent) => unknown>>
+type KeyActions = Readonly<Record<string, (event: KeyboardEvent) => unknown>>
 
 /** The key that begins sequences. The key after it has no meaning of its own. */
 const FIRST_KEY = 'g'

@@ -4,7 +4,7 @@ import { signal } from '@preact/signals'
 export const BASE = '/console/'
 
 /** Where the console is. Filters, selections and pages of lists are all in the query. */
-export interface Place {
+interface Place {
   /** Path below `BASE`, without a slash at its ends. */
   readonly path: string
   readonly query: URLSearchParams

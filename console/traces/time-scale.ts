@@ -2,13 +2,13 @@ import type { SpanColumns } from './span-columns.ts'
 import type { SpanTree } from './span-tree.ts'
 
 /** A time in which no span without children runs, in nanoseconds after the start of the trace. */
-export interface IdleGap {
+interface IdleGap {
   readonly from: number
   readonly to: number
 }
 
 /** The axis of a trace: times in nanoseconds after its start, and shares of the width from 0 to 1. */
-export interface TimeScale {
+interface TimeScale {
   readonly shareOf: (nanos: number) => number
   readonly timeAt: (share: number) => number
   /** Gaps that are drawn shorter than they are. */

@@ -6,7 +6,7 @@ const HEIGHT_MAX = 15_000_000
 const OVERSCAN = 8
 
 /** The rows in view, and where they are in the content that is scrolled. */
-export interface Viewport {
+interface Viewport {
   /** Height of the content in pixels. */
   readonly contentHeight: number
   readonly first: number

@@ -7,7 +7,7 @@ import { arrange, collapseAll, reveal, type SpanTree, visibleRows } from './span
 import { idleScale, linearScale } from './time-scale.ts'
 
 /** A trace without its spans. */
-export type TraceHead = Omit<TraceColumns, 'spans'>
+type TraceHead = Omit<TraceColumns, 'spans'>
 
 /** A trace in memory, with what is folded, found and active in it. */
 export class WaterfallModel {

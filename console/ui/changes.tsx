@@ -6,7 +6,7 @@ import { type Action, useAction } from '../state/action.ts'
 const FORBIDDEN = 403
 
 /** States why a change could not be made. */
-export function ChangeFault({ fault }: { readonly fault: Fault | undefined }) {
+function ChangeFault({ fault }: { readonly fault: Fault | undefined }) {
   if (fault === undefined) return null
   return (
     <p role="alert" class="fault">

@@ -9,7 +9,7 @@ export interface ScalingRules {
 }
 
 /** A second of a simulated pool. */
-export interface ScalingSample {
+interface ScalingSample {
   readonly atS: number
   readonly workers: number
   readonly ageSeconds: number
@@ -17,7 +17,7 @@ export interface ScalingSample {
 }
 
 /** What is simulated besides the rules. */
-export interface ScalingScenario {
+interface ScalingScenario {
   readonly seconds: number
   /** Cost in bytes that arrives in a second. */
   readonly arrivals: (atS: number) => number

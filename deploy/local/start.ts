@@ -54,7 +54,7 @@ export class StartError extends Error {
 }
 
 /** Collaborators of `startEverything`. */
-export interface StartDeps {
+interface StartDeps {
   config: LocalConfig
   env: Record<string, string | undefined>
   supervisor: Supervisor

@@ -28,7 +28,7 @@ export const auditExceptionsSchema = z.array(
 const REFUSED = ['high', 'critical']
 
 /** The outcome of an audit, one line for each advisory or exception. */
-export interface AuditVerdict {
+interface AuditVerdict {
   readonly refused: readonly string[]
   readonly accepted: readonly string[]
   /** Exceptions that nothing needs. */

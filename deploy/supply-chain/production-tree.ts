@@ -23,7 +23,7 @@ const lockSchema = z.looseObject({ packages: z.record(z.string(), packageSchema)
 const manifestSchema = z.looseObject({ dependencies: versions, devDependencies: versions })
 
 /** The packages of production, in the form of package.json and package-lock.json. */
-export interface ProductionTree {
+interface ProductionTree {
   readonly manifest: object
   readonly lock: z.infer<typeof lockSchema>
   /** Each package with its version, as `name@version`. */
@@ -92,7 +92,7 @@ function nameOf(path: string): string {
 }
 
 /** The output of npm. */
-export interface NpmRun {
+interface NpmRun {
   readonly status: number | null
   readonly stdout: string
   readonly stderr: string

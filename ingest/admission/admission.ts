@@ -13,7 +13,7 @@ import type { RedisClock } from './redis-clock.ts'
 import { decodedLimit } from './request-cost.ts'
 
 /** The collaborators of `Admission`. */
-export interface AdmissionDeps {
+interface AdmissionDeps {
   readonly links: QueueLinks
   /** The partitions that edges write to or have written to. */
   readonly partitions: Pick<PartitionFeed, 'current'>
@@ -28,7 +28,7 @@ export interface AdmissionDeps {
 }
 
 /** The bounds above which requests are refused. */
-export interface AdmissionOptions {
+interface AdmissionOptions {
   /** The most cost of the requests of a queue that are accepted and not finished. */
   readonly maxCost: number
   /** The largest share of Redis' maxmemory that may be used. */

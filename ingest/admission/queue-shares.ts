@@ -53,7 +53,7 @@ export interface Placement {
 }
 
 /** The collaborators of `QueueShares`. */
-export interface QueueSharesDeps {
+interface QueueSharesDeps {
   readonly queue: QueueName
   /** The most cost of the requests that are accepted and not finished. */
   readonly maxCost: number

@@ -4,7 +4,7 @@ import { type ReplayMetadata, replayMetadataSchema } from '../../schemas/http/re
 export type MetadataFault = 'absent' | 'not_base64' | 'not_json_object' | 'invalid_fields'
 
 /** The metadata of an upload, or why there is none. */
-export type DecodedMetadata =
+type DecodedMetadata =
   | { readonly ok: true; readonly metadata: ReplayMetadata }
   | { readonly ok: false; readonly reason: MetadataFault }
 

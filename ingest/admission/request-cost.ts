@@ -20,7 +20,7 @@ const REQUEST_PART = 1 / 16
 const MAX_FRAME_COST = 0xffff_ffff
 
 /** What an edge knows about the requests of a surface in one queue. */
-export interface CostHistory {
+interface CostHistory {
   /** Measured work divided by estimated work, as workers state it. */
   readonly price: number
   /** Decoded size over encoded size of recent compressed bodies; 0 if unknown. */

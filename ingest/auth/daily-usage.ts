@@ -13,7 +13,7 @@ export interface DailyBytes {
 }
 
 /** The collaborators of `DailyUsage`. */
-export interface DailyUsageDeps {
+interface DailyUsageDeps {
   /** The Redis of the directory. */
   readonly redis: Redis
   readonly logger: Logger

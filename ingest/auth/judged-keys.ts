@@ -1,5 +1,5 @@
 /** A judged key, as it is cached. */
-export interface JudgedKey<J> {
+interface JudgedKey<J> {
   readonly judgement: J
   readonly digest: string
   /** The end of the entry's age or of the key itself, whichever is first. */

@@ -9,7 +9,7 @@ import { JudgedKeys } from './judged-keys.ts'
 import { LookupBudget } from './lookup-budget.ts'
 
 /** The outcome of the check of a key. A key is called known if its outcome is `ok`. */
-export interface Judgement {
+interface Judgement {
   readonly ok: boolean
 }
 
@@ -23,7 +23,7 @@ export interface KeyCacheDeps {
 }
 
 /** How a cache names keys and judges them. */
-export interface KeyCacheOptions<J extends Judgement> {
+interface KeyCacheOptions<J extends Judgement> {
   /** Returns the digest of a key by its name: its text if the key is public, its digest if it is secret. */
   readonly digestOf: (name: string) => string
   /** Judges the record of a key at a time. The record is undefined if the key is unknown. */

@@ -147,7 +147,7 @@ const ORIGIN_NOT_ALLOWED: Problem = {
  * Counts an amount per second, with room for the amount of one second. A single amount that is larger passes when the
  * bucket is full, and the bucket then refuses until the time that the amount is worth has passed.
  */
-export class TokenBucket {
+class TokenBucket {
   readonly #perSecond: number
   #tokens: number
   #filledAtMs: number

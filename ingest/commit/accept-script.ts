@@ -101,7 +101,7 @@ return {now, 1}
 `
 
 /** What a commit adds to its queue. */
-export interface Acceptance {
+interface Acceptance {
   readonly jobId: string
   /** The time of Redis, in Unix ms, after which the commit is refused. */
   readonly deadlineMs: number

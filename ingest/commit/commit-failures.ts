@@ -7,7 +7,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 const LOG_INTERVAL_MS = 1_000
 
 /** The collaborators of `CommitFailures`. */
-export interface CommitFailuresDeps {
+interface CommitFailuresDeps {
   readonly logger: Logger
   /** Counts a failed request of a queue: `penstock_commit_failures_total`. */
   readonly count: (queue: QueueName) => void

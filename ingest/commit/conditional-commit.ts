@@ -30,13 +30,13 @@ export interface ConditionalCommit {
 }
 
 /** The outcome of a conditional commit. */
-export interface Committed extends CommitOutcome {
+interface Committed extends CommitOutcome {
   /** The id of the frame's receipt. It is valid only if the condition accepted the frame. */
   readonly receiptId: Buffer
 }
 
 /** The collaborators of conditional commits. */
-export interface ConditionalCommitDeps {
+interface ConditionalCommitDeps {
   readonly redis: Redis
   readonly queue: 'source-maps' | 'completions'
   readonly receipts: ReceiptIssuer
@@ -49,7 +49,7 @@ export interface ConditionalCommitDeps {
 }
 
 /** The bounds of conditional commits. */
-export interface ConditionalCommitOptions {
+interface ConditionalCommitOptions {
   /** A write that Redis has not confirmed by then fails. Each piece of a large payload has this time too. */
   readonly timeoutMs: number
   /** Returns the priority of a bulk job whose surface has this much (`SurfaceShare.backlog`). */

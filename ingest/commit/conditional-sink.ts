@@ -12,7 +12,7 @@ import { type Condition, NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import { NOT_STORED } from './frame-sink.ts'
 
 /** The result of the condition, or the problem of a request that is not stored. */
-export type Stored = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly problem: Problem }
+type Stored = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly problem: Problem }
 
 /** One queue as a route sees it whose frames are accepted on a condition. */
 export interface ConditionalSink {
@@ -26,7 +26,7 @@ export interface ConditionalSink {
 }
 
 /** The collaborators of a conditional sink. */
-export interface ConditionalSinkDeps {
+interface ConditionalSinkDeps {
   readonly commit: Pick<ConditionalCommit, 'commit'>
   readonly shares: QueueShares
   readonly failures: Pick<CommitFailures, 'report'>

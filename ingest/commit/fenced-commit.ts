@@ -35,7 +35,7 @@ export interface FencedCommitDeps {
 }
 
 /** A payload to commit. */
-export interface CommitContent {
+interface CommitContent {
   /** The bytes of the payload, packed or not, or undefined if they arrived in pieces under the key `arriving`. */
   readonly payload: Buffer | undefined
   /** Size of the payload before it was packed. */

@@ -31,7 +31,7 @@ export interface FrameSink {
 }
 
 /** The collaborators of a frame sink. */
-export interface FrameSinkDeps {
+interface FrameSinkDeps {
   readonly queue: IngestQueue
   readonly commits: Readonly<Record<Lane, Pick<GroupCommit, 'enqueue'>>>
   readonly largeCommit: Pick<LargeCommit, 'enqueue'>

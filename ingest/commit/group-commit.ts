@@ -15,7 +15,7 @@ import type { CommitSize } from './open-job.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** The collaborators of a group commit. */
-export interface GroupCommitDeps {
+interface GroupCommitDeps {
   readonly targets: PartitionTargets
   readonly queue: IngestQueue
   readonly lane: Lane

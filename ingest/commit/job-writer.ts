@@ -44,7 +44,7 @@ export interface JobWriter {
 }
 
 /** The collaborators of a job writer. `redis` is a producer's connection (`connectProducer`). */
-export interface JobWriterDeps {
+interface JobWriterDeps {
   readonly redis: Redis
   readonly queue: QueueName
   readonly lane: Lane

@@ -5,7 +5,7 @@ import type { RedisClock } from '../admission/redis-clock.ts'
 import type { PartitionTarget, PartitionTargets } from './lane-writers.ts'
 
 /** The collaborators of `LaneTargets`. */
-export interface LaneTargetsDeps {
+interface LaneTargetsDeps {
   readonly servers: QueueServers
   /** Opens the connection of the lane to a server. */
   readonly connect: (server: string) => Redis

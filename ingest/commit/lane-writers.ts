@@ -22,7 +22,7 @@ export interface PartitionTargets {
 }
 
 /** The collaborators of the writers of a lane. */
-export interface PartitionTurnsDeps extends Omit<FencedCommitDeps, 'redis' | 'clock' | 'partition'> {
+interface PartitionTurnsDeps extends Omit<FencedCommitDeps, 'redis' | 'clock' | 'partition'> {
   readonly targets: PartitionTargets
   readonly now?: () => number
 }

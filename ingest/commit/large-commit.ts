@@ -24,7 +24,7 @@ import type { ReceiptIssuer } from './receipt-issuer.ts'
 const PIECE_MS = 250
 
 /** The collaborators of `LargeCommit`. Only large commits use the connections. */
-export interface LargeCommitDeps {
+interface LargeCommitDeps {
   readonly targets: PartitionTargets
   readonly queue: IngestQueue
   readonly receipts: ReceiptIssuer
@@ -38,7 +38,7 @@ export interface LargeCommitDeps {
 }
 
 /** The bounds of large commits. */
-export interface LargeCommitOptions {
+interface LargeCommitOptions {
   /** How long Redis may take to confirm a piece, and the commit after the last one. */
   readonly timeoutMs: number
   /** Returns the priority of a job whose surface has this much (`SurfaceShare.backlog`). */

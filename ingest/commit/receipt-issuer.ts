@@ -36,7 +36,7 @@ export interface OpenCommit {
 }
 
 /** The surface that a receipt belongs to. */
-export interface ReceiptSurface {
+interface ReceiptSurface {
   readonly workspaceId: string
   readonly surfaceId: string
 }
@@ -90,7 +90,7 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
 const RETRY_MS = 1_000
 
 /** The collaborators of `followReceiptSecret`. */
-export interface ReceiptSecretDeps {
+interface ReceiptSecretDeps {
   /** The Redis of the directory, which has the secret. */
   readonly directory: Redis
   /** The Redis of the queues, which remembers that the installation has a directory. */

@@ -19,7 +19,7 @@ export interface ReplicaWait {
 }
 
 /** The bounds of a transaction, and additions to its commands. */
-export interface TransactionOptions {
+interface TransactionOptions {
   /** A transaction that has not ended after this time is rejected. Its connection must be replaced then. */
   readonly timeoutMs: number
   /** Sends one more command with ioredis before it returns. */

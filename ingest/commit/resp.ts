@@ -1,10 +1,10 @@
 /** Commands in RESP, the protocol of Redis, as text. A word is a string or a number. */
 
 /** A word of a command. */
-export type Word = string | number
+type Word = string | number
 
 /** Returns a word as RESP has it. */
-export function respWord(word: Word): string {
+function respWord(word: Word): string {
   const text = String(word)
   return `$${Buffer.byteLength(text)}\r\n${text}\r\n`
 }

@@ -21,7 +21,7 @@ import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
 
 /** A completion with its record, which this request or an earlier one with the same body has written. */
-export interface RecordedCompletion {
+interface RecordedCompletion {
   readonly ok: true
   /**
    * False when the same request was accepted within 24 h, and no other one of the release since. The record is then that of

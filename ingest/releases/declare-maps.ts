@@ -72,7 +72,7 @@ return isTooMuch and 'too_many_bytes' or 'declared'
 `
 
 /** Bounds of what may be declared. */
-export interface DeclareLimits {
+interface DeclareLimits {
   readonly paths: number
   readonly stagedBytes: number
 }

@@ -17,14 +17,14 @@ export interface VerdictWait {
 }
 
 /** The collaborators of `VerdictWaits`. `subscriber` is a connection for this purpose alone. */
-export interface VerdictWaitsDeps {
+interface VerdictWaitsDeps {
   readonly redis: Redis
   readonly subscriber: Redis
   readonly logger: Logger
 }
 
 /** The bounds of waits for verdicts. */
-export interface VerdictWaitsOptions {
+interface VerdictWaitsOptions {
   /** The number of slots, which surfaces share. One surface alone gets half of them. */
   readonly maxWaiting: number
   /** The longest wait for one verdict. */

@@ -19,7 +19,7 @@ export interface SurfaceRouteDeps {
 }
 
 /** Decides on a request whose public key was accepted. `facts` is what the route read from the head. */
-export type TakeRequest<F> = (surface: SurfaceCaller, facts: F) => Decision
+type TakeRequest<F> = (surface: SurfaceCaller, facts: F) => Decision
 
 /** How a route takes requests whose public key was accepted. A route makes it once, because it runs for every request. */
 export interface Taker<F> {

@@ -8,7 +8,7 @@ import { nextCursorSchema, pageQuerySchema } from './page.ts'
 import { workspaceListProblems } from './problem-sets.ts'
 
 /** A change of a workspace. */
-export const listedChangeSchema = z
+const listedChangeSchema = z
   .strictObject({
     id: z.string(),
     createdAt: z.iso.datetime(),

@@ -9,7 +9,7 @@ import { cursorSchema, nextCursorSchema, pageQuerySchema } from './page.ts'
 import { letterChangeProblems, lettersProblems } from './problem-sets.ts'
 
 /** Id of a dead letter: `letters/letter-id.ts` defines its parts. */
-export const letterIdSchema = z.string().regex(/^dlt_[A-Za-z0-9_-]{15,296}$/, 'must be the id of a dead letter')
+const letterIdSchema = z.string().regex(/^dlt_[A-Za-z0-9_-]{15,296}$/, 'must be the id of a dead letter')
 
 /**
  * States of a dead letter (docs/api/dead-letters.md#replay-letters).
@@ -18,10 +18,10 @@ export const letterIdSchema = z.string().regex(/^dlt_[A-Za-z0-9_-]{15,296}$/, 'm
  * - replaying: it waits for a worker
  * - replayed: its request is stored
  */
-export const LETTER_STATES = ['dead', 'replaying', 'replayed'] as const
+const LETTER_STATES = ['dead', 'replaying', 'replayed'] as const
 
 /** Reasons why a letter is not replayed or purged. `letters/replay-letters.ts` describes them. */
-export const SKIP_REASONS = ['replaying', 'replayed', 'purged', 'not_found', 'bytes_missing', 'not_replayable'] as const
+const SKIP_REASONS = ['replaying', 'replayed', 'purged', 'not_found', 'bytes_missing', 'not_replayable'] as const
 
 const instant = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time, such as 2026-11-21T10:00:00Z' })
 const word = z.string().min(1, 'must not be empty').max(200, 'must have at most 200 characters')
@@ -94,19 +94,19 @@ const letter = {
 }
 
 /** A dead letter in a list. */
-export const letterSchema = z
+const letterSchema = z
   .strictObject(letter)
   .meta({ id: 'DeadLetter', description: 'A request that could not be stored.' })
 /** A dead letter in a list. */
 export type LetterEntry = z.infer<typeof letterSchema>
 
 /** Response of GET /v3/dead-letters. */
-export const lettersPageSchema = z.strictObject({ deadLetters: z.array(letterSchema), nextCursor: nextCursorSchema })
+const lettersPageSchema = z.strictObject({ deadLetters: z.array(letterSchema), nextCursor: nextCursorSchema })
 /** Response of GET /v3/dead-letters. */
 export type LettersAnswer = z.infer<typeof lettersPageSchema>
 
 /** Response of GET /v3/dead-letters/{letterId}. */
-export const letterAnswerSchema = z.strictObject({
+const letterAnswerSchema = z.strictObject({
   deadLetter: z
     .strictObject({
       ...letter,
@@ -146,7 +146,7 @@ const skipped = z
   .meta({ description: 'Letters that this call has not changed.' })
 
 /** Response of POST /v3/dead-letters/replay. */
-export const lettersReplayedSchema = z.strictObject({
+const lettersReplayedSchema = z.strictObject({
   replayed: z.number().int().min(0).meta({ description: 'Letters that are back in their queues.' }),
   skipped,
   nextCursor: nextCursorSchema,
@@ -155,7 +155,7 @@ export const lettersReplayedSchema = z.strictObject({
 export type LettersReplayed = z.infer<typeof lettersReplayedSchema>
 
 /** Response of POST /v3/dead-letters/purge. */
-export const lettersPurgedSchema = z.strictObject({
+const lettersPurgedSchema = z.strictObject({
   purged: z.number().int().min(0).meta({ description: 'Letters that are gone.' }),
   skipped,
   nextCursor: nextCursorSchema,
@@ -176,7 +176,7 @@ const LETTER = {
 } as const
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   listDeadLetters: { deadLetters: [LETTER], nextCursor: null },
   readDeadLetter: {
     deadLetter: {

@@ -31,7 +31,7 @@ export const createErasureSchema = exactObject({
 export type CreateErasure = z.infer<typeof createErasureSchema>
 
 /** An erasure, and what it has removed. */
-export const shownErasureSchema = z
+const shownErasureSchema = z
   .strictObject({
     id: erasureIdSchema,
     kind: z.enum(['identifier', 'session']),
@@ -62,7 +62,7 @@ export const erasureAnswerSchema = z.strictObject({ erasure: shownErasureSchema 
 export type ErasureAnswer = z.infer<typeof erasureAnswerSchema>
 
 /** Response of GET /v3/erasures, newest first. */
-export const erasuresPageSchema = z
+const erasuresPageSchema = z
   .strictObject({ erasures: z.array(shownErasureSchema), nextCursor: nextCursorSchema })
   .meta({ id: 'ErasuresPage' })
 /** Response of GET /v3/erasures. */
@@ -94,7 +94,7 @@ const done = {
 } as const
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   createErasure: { erasure: begun },
   listErasures: { erasures: [begun], nextCursor: null },
   readErasure: { erasure: done },

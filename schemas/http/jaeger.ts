@@ -5,7 +5,7 @@ import { tracesProblems } from './problem-sets.ts'
 import { type NamedRead, toolRead } from './tool-read.ts'
 
 /** Most traces of a search, whose spans are all in the response. */
-export const JAEGER_TRACES_MAX = 50
+const JAEGER_TRACES_MAX = 50
 const TRACES_DEFAULT = 20
 
 const micros = z
@@ -63,7 +63,7 @@ const tag = z.strictObject({
 const warnings = z.array(z.string()).nullable()
 
 /** A trace as Jaeger returns it. */
-export const jaegerTraceSchema = z
+const jaegerTraceSchema = z
   .strictObject({
     traceID: z.string(),
     spans: z.array(
@@ -99,9 +99,9 @@ function answer<S extends z.ZodType>(data: S) {
 /** Response with traces. */
 export const jaegerTracesSchema = answer(jaegerTraceSchema)
 /** Response with names. */
-export const jaegerNamesSchema = answer(z.string())
+const jaegerNamesSchema = answer(z.string())
 /** Response with operations. */
-export const jaegerOperationsSchema = answer(z.strictObject({ name: z.string(), spanKind: z.string() }))
+const jaegerOperationsSchema = answer(z.strictObject({ name: z.string(), spanKind: z.string() }))
 
 interface Read extends NamedRead {
   readonly schema: z.ZodType

@@ -114,7 +114,7 @@ export const logHistogramQuerySchema = z
   .refine(isOrdered, orderedRange)
 
 /** A log record. Absent fields are left out, never null. */
-export const logRecordSchema = z
+const logRecordSchema = z
   .strictObject({
     timestamp: z.iso.datetime({ precision: 9 }).meta({
       description:
@@ -192,13 +192,13 @@ export const logHistogramSchema = z
 export type LogHistogram = z.infer<typeof logHistogramSchema>
 
 /** Time of the examples of a search. */
-export const EXAMPLE_SEARCH = { from: '2026-09-21T14:00:00Z', to: '2026-09-21T14:20:00Z' } as const
+const EXAMPLE_SEARCH = { from: '2026-09-21T14:00:00Z', to: '2026-09-21T14:20:00Z' } as const
 
 const exampleRange = { from: '2026-09-21T14:00:00.000Z', to: '2026-09-21T14:20:00.000Z' } as const
 const none = [0, 0, 0, 0]
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   listLogs: {
     ...exampleRange,
     logs: [

@@ -39,7 +39,7 @@ export type McpMessage = z.infer<typeof mcpMessageSchema>
 const errorShape = { code: z.number().int(), message: z.string() }
 
 /** Response of POST /mcp to a request. */
-export const mcpAnswerSchema = z
+const mcpAnswerSchema = z
   .object({
     jsonrpc: version,
     id: idSchema,
@@ -49,7 +49,7 @@ export const mcpAnswerSchema = z
   .meta({ id: 'McpAnswer', description: 'A response of the Model Context Protocol: a result or an error.' })
 
 /** Body of a problem of POST /mcp. */
-export const mcpProblemSchema = z
+const mcpProblemSchema = z
   .object({
     jsonrpc: version,
     error: z.object({
@@ -62,7 +62,7 @@ export const mcpProblemSchema = z
   })
   .meta({ id: 'McpProblem', description: 'A refusal as an error of JSON-RPC.' })
 /** Body of a problem of POST /mcp. */
-export interface McpProblem {
+interface McpProblem {
   readonly jsonrpc: '2.0'
   readonly error: { readonly code: number; readonly message: string; readonly data: { readonly code: ProblemCode } }
 }

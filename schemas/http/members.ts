@@ -31,7 +31,7 @@ export const addMemberSchema = exactObject({
 export const changeMemberSchema = exactObject({ permissions: permissionsSchema }).meta({ id: 'ChangeMemberRequest' })
 
 /** A member of a workspace. */
-export const listedMemberSchema = z
+const listedMemberSchema = z
   .strictObject({
     id: z.string().meta({ description: 'The user.' }),
     permissions: z.array(permissionSchema),
@@ -44,7 +44,7 @@ export const listedMemberSchema = z
 export type ListedMember = z.infer<typeof listedMemberSchema>
 
 /** Response of POST /v3/members and PATCH /v3/members/{userId}. */
-export const memberAnswerSchema = z.strictObject({ member: listedMemberSchema })
+const memberAnswerSchema = z.strictObject({ member: listedMemberSchema })
 /** Response of POST /v3/members and PATCH /v3/members/{userId}. */
 export type MemberAnswer = z.infer<typeof memberAnswerSchema>
 

@@ -21,9 +21,9 @@ export const UNIT_CHARACTERS = 63
 export const DESCRIPTION_CHARACTERS = 500
 
 /** Types of metrics by their names in OTLP. */
-export const METRIC_TYPES = ['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'] as const
+const METRIC_TYPES = ['gauge', 'sum', 'histogram', 'exponential_histogram', 'summary'] as const
 /** Aggregations of points (docs/api/metrics.md#metric-series). */
-export const AGGREGATIONS = ['average', 'last', 'max', 'min', 'quantile', 'rate', 'sum'] as const
+const AGGREGATIONS = ['average', 'last', 'max', 'min', 'quantile', 'rate', 'sum'] as const
 /** Aggregation of points. */
 export type Aggregation = (typeof AGGREGATIONS)[number]
 
@@ -155,7 +155,7 @@ export const metricSeriesQuerySchema = z
 export type MetricSeriesQuery = z.infer<typeof metricSeriesQuerySchema>
 
 /** Kind of the points of a metric. Points of different kinds are never aggregated together. */
-export const metricKindSchema = z
+const metricKindSchema = z
   .strictObject({
     type: z.enum(METRIC_TYPES),
     unit: z.string().meta({ description: `Empty if none was sent. Cut after ${UNIT_CHARACTERS} characters.` }),
@@ -170,7 +170,7 @@ export const metricKindSchema = z
 export type MetricKind = z.infer<typeof metricKindSchema>
 
 /** A metric by its name. */
-export const metricSchema = z
+const metricSchema = z
   .strictObject({
     name: z.string(),
     description: z.string().meta({ description: `Cut after ${DESCRIPTION_CHARACTERS} characters.` }),
@@ -231,7 +231,7 @@ export type MetricSeries = z.infer<typeof metricSeriesSchema>
 const kind: MetricKind = { type: 'histogram', unit: 's', temporality: 'delta' }
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS: { readonly listMetrics: MetricsPage; readonly readMetricSeries: MetricSeries } = {
+const ANSWERS: { readonly listMetrics: MetricsPage; readonly readMetricSeries: MetricSeries } = {
   listMetrics: {
     metrics: [
       {

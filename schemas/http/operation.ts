@@ -22,7 +22,7 @@ export interface RoutedOperation {
 }
 
 /** How large a body may be, as sent, and how a larger one is refused. */
-export interface BodyLimit {
+interface BodyLimit {
   readonly limitBytes: number
   /** Problem code of the refusal; REQUEST_INVALID unless given. Its status is 413. */
   readonly overLimitCode?: ProblemCode
@@ -73,7 +73,7 @@ export interface PermittedOperation extends Operation {
 }
 
 /** The body of a request. */
-export interface RequestBody extends BodyLimit {
+interface RequestBody extends BodyLimit {
   readonly contents: Readonly<Record<string, Content>>
   readonly description?: string
 }
@@ -94,7 +94,7 @@ export const TAGS = {
   service: 'The service itself.',
 } as const
 /** Tag of an operation. */
-export type Tag = keyof typeof TAGS
+type Tag = keyof typeof TAGS
 
 /** A body of one media type. Without a schema the body is bytes. */
 export interface Content {
@@ -124,7 +124,7 @@ export function problemsOf(operation: Operation): DocumentedProblem[] {
 }
 
 /** The refusal of a body over the limit, without the operation's advice. */
-export interface OverLimit {
+interface OverLimit {
   readonly code: ProblemCode
   readonly status: 413
   readonly service: ProblemService

@@ -23,7 +23,7 @@ const counts = z.array(count)
 const kind = z.enum(RECEIPT_KINDS)
 
 /** Unfinished requests of one queue. */
-export const pipelineQueueSchema = z
+const pipelineQueueSchema = z
   .strictObject({
     queue: z.enum(QUEUES),
     workBytes: z.number().min(0).meta({
@@ -49,7 +49,7 @@ export const pipelineQueueSchema = z
 export type PipelineQueue = z.infer<typeof pipelineQueueSchema>
 
 /** Requests of one kind over time. */
-export const pipelineRateSchema = z
+const pipelineRateSchema = z
   .strictObject({
     kind: z.string().meta({ description: 'The kind of request, such as `traces` or `replay`.' }),
     requests: counts.meta({ description: 'Requests that workers have processed, by step of their arrival.' }),
@@ -60,7 +60,7 @@ export const pipelineRateSchema = z
   .meta({ id: 'PipelineRate', description: 'Requests of one kind over time.' })
 
 /** Outcomes of the requests of a time. */
-export const pipelineHistorySchema = z.strictObject({
+const pipelineHistorySchema = z.strictObject({
   from: z.iso.datetime().meta({ description: 'Start of the first step.' }),
   to: z.iso.datetime().meta({ description: 'End of the last step.' }),
   stepSeconds: z.number().int().min(1),
@@ -107,7 +107,7 @@ const IN_QUEUE_OF_SPANS = { workBytes: 41_204, oldestAgeSeconds: 0.302 }
 const kinds: Readonly<Record<string, Pipeline['queues'][number]['kind']>> = RECEIPT_KIND_OF_QUEUE
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS: { readonly readPipeline: Pipeline } = {
+const ANSWERS: { readonly readPipeline: Pipeline } = {
   readPipeline: {
     readAt,
     isPartial: false,

@@ -26,7 +26,7 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS
 
 /** Parts of the service that a problem may name (docs/api/requests.md#problems). */
-export const PROBLEM_SERVICES = [
+const PROBLEM_SERVICES = [
   'collector',
   'gateway',
   'operation',

@@ -20,12 +20,12 @@ export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[\w.!~*'()%-]
  * - discarded: could not be stored, and is not kept, because its surface had too many dead letters on that day
  * - refused: the response stated why, and nothing is kept (an invalid source map, a completion without its maps)
  */
-export const RECEIPT_STATUSES = ['queued', 'stored', 'dead_lettered', 'discarded', 'refused'] as const
+const RECEIPT_STATUSES = ['queued', 'stored', 'dead_lettered', 'discarded', 'refused'] as const
 /** Outcome of an accepted request. */
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number]
 
 /** A receipt. */
-export const receiptSchema = z
+const receiptSchema = z
   .strictObject({
     id: receiptIdSchema,
     status: z.enum(RECEIPT_STATUSES),
@@ -76,7 +76,7 @@ export type ReceiptAnswer = z.infer<typeof receiptAnswerSchema>
 const { surfaceId } = EXAMPLE
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   readReceipt: {
     receipt: {
       id: EXAMPLE.receiptId,

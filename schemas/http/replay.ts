@@ -33,7 +33,7 @@ export const replayMetadataSchema = z
 export type ReplayMetadata = z.infer<typeof replayMetadataSchema>
 
 /** Response to an upload (docs/api/sessions.md#replay). */
-export const replayUploadAnswerSchema = z
+const replayUploadAnswerSchema = z
   .strictObject({
     objectKey: z.string().meta({
       description:
@@ -54,7 +54,7 @@ const instant = z.iso.datetime({ precision: 3 })
 const count = z.number().int().min(0)
 
 /** A stored chunk. */
-export const storedChunkSchema = z
+const storedChunkSchema = z
   .strictObject({
     id: z.string().regex(/^chk_[0-9a-f]{32}$/),
     objectKey: z.string(),
@@ -76,7 +76,7 @@ export const storedChunkSchema = z
 export type StoredChunk = z.infer<typeof storedChunkSchema>
 
 /** Segments of a window that were never received, between two that were. */
-export const replayGapSchema = z
+const replayGapSchema = z
   .strictObject({
     windowId: z.string(),
     after: z.number().int().meta({ description: 'The last segment before the gap.' }),
@@ -117,7 +117,7 @@ export const replayEventsQuerySchema = z
 const { surfaceId, sessionId, workspaceId } = EXAMPLE
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   readReplay: {
     chunks: [
       {
@@ -143,7 +143,7 @@ export const ANSWERS = {
 } as const
 
 /** Recorded events as JSON lines: the address of a page, and a full snapshot. */
-export const EXAMPLE_EVENTS = [
+const EXAMPLE_EVENTS = [
   { type: 4, data: { href: 'https://shop.example/cart', width: 1280, height: 720 }, timestamp: EXAMPLE.recordedAtMs },
   { type: 2, data: { node: { type: 0, childNodes: [], id: 1 } }, timestamp: EXAMPLE.recordedAtMs + 20 },
 ]
@@ -151,7 +151,7 @@ export const EXAMPLE_EVENTS = [
   .join('')
 
 /** Metadata of the upload of EXAMPLE_EVENTS. */
-export const EXAMPLE_REPLAY_METADATA = {
+const EXAMPLE_REPLAY_METADATA = {
   windowId: EXAMPLE.windowId,
   segmentId: 0,
   firstTs: EXAMPLE.recordedAtMs,

@@ -43,7 +43,7 @@ const keptSchema = (kind: RetainedKind) =>
     .meta({ description: DESCRIPTIONS[kind] })
 
 /** Response of GET and PUT /v3/retention. */
-export const retentionAnswerSchema = z
+const retentionAnswerSchema = z
   .strictObject({
     retention: z.strictObject({
       maxDays: z.int().meta({ description: 'The default of everything but releases, and its upper limit.' }),
@@ -72,7 +72,7 @@ const retention = {
 }
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   readRetention: { retention },
   replaceRetention: { retention },
 } as const

@@ -5,7 +5,7 @@ import { tracesProblems } from './problem-sets.ts'
 import { buildInfoSchema, type NamedRead, toolRead } from './tool-read.ts'
 
 /** Most traces of a search. */
-export const SEARCH_LIMIT_MAX = 100
+const SEARCH_LIMIT_MAX = 100
 const SEARCH_LIMIT_DEFAULT = 20
 /** Most characters of a query. */
 const QUERY_CHARACTERS = 8_192
@@ -45,7 +45,7 @@ export const tempoSearchQuerySchema = z.object({
 export const tempoTagsQuerySchema = z.object(range)
 
 /** Response to a search. */
-export const tempoSearchSchema = z.strictObject({
+const tempoSearchSchema = z.strictObject({
   traces: z.array(
     z.strictObject({
       traceID: z.string(),
@@ -60,23 +60,23 @@ export const tempoSearchSchema = z.strictObject({
 
 const resourceSpans = z.array(z.looseObject({}))
 /** A trace in the JSON of protobuf. */
-export const tempoTraceSchema = z.strictObject({ batches: resourceSpans })
+const tempoTraceSchema = z.strictObject({ batches: resourceSpans })
 /** A trace in the second version of the interface. */
-export const tempoTraceV2Schema = z.strictObject({
+const tempoTraceV2Schema = z.strictObject({
   trace: z.strictObject({ resourceSpans }),
   status: z.enum(['COMPLETE', 'PARTIAL']),
   message: z.string().optional(),
 })
 /** Names of tags. */
-export const tempoTagsSchema = z.strictObject({ tagNames: z.array(z.string()) })
+const tempoTagsSchema = z.strictObject({ tagNames: z.array(z.string()) })
 /** Names of tags by what they belong to. */
-export const tempoTagsV2Schema = z.strictObject({
+const tempoTagsV2Schema = z.strictObject({
   scopes: z.array(z.strictObject({ name: z.string(), tags: z.array(z.string()) })),
 })
 /** Values of a tag. */
-export const tempoValuesSchema = z.strictObject({ tagValues: z.array(z.string()) })
+const tempoValuesSchema = z.strictObject({ tagValues: z.array(z.string()) })
 /** Values of a tag with their types. */
-export const tempoValuesV2Schema = z.strictObject({
+const tempoValuesV2Schema = z.strictObject({
   tagValues: z.array(z.strictObject({ type: z.string(), value: z.string() })),
 })
 

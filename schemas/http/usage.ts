@@ -25,7 +25,7 @@ const count = z.number().int().min(0)
 const kind = z.string().meta({ description: 'The kind of request, such as `traces` or `replay`.' })
 
 /** Requests of a surface on a day. */
-export const usageSchema = z
+const usageSchema = z
   .strictObject({
     day: z.iso.date(),
     surfaceId: z.string(),

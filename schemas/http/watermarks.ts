@@ -12,7 +12,7 @@ function membersOf<K extends string, S extends z.ZodType>(names: readonly K[], s
 }
 
 /** The watermarks of one surface (docs/api/receipts.md#watermarks). */
-export const watermarkSchema = z
+const watermarkSchema = z
   .strictObject({
     surfaceId: z.string(),
     settledBefore: membersOf(RECEIPT_KINDS, z.iso.datetime()).meta({
@@ -42,7 +42,7 @@ const settled = RECEIPT_KINDS.map(kind => [kind, kind === 'traces' ? '2026-09-21
 const ages = QUEUES.map(queue => [queue, queue === 'spans' ? 0.302 : 0])
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS: { readonly listWatermarks: WatermarksPage } = {
+const ANSWERS: { readonly listWatermarks: WatermarksPage } = {
   listWatermarks: {
     readAt,
     watermarks: [

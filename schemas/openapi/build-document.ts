@@ -22,7 +22,7 @@ const INTRODUCTION = [
 const ANY_SERVER = { url: '/', description: 'The address that served this document.' }
 
 /** An OpenAPI document, as far as its readers need its form. */
-export interface OpenApiDocument {
+interface OpenApiDocument {
   readonly openapi: string
   readonly info: { readonly title: string; readonly version: string }
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>

@@ -4,7 +4,7 @@ import { queueNameSchema } from './names.ts'
 const position = z.number().int().min(0)
 
 /** Records of one request that are left out for the same reason (docs/api/dead-letters.md#dead-letters). */
-export const rejectedRecordsSchema = z.object({
+const rejectedRecordsSchema = z.object({
   reason: z.string(),
   count: z.number().int().min(1),
   /**
@@ -41,7 +41,7 @@ export const deadLetterSchema = z.object({
 export type DeadLetter = z.infer<typeof deadLetterSchema>
 
 /** Outcome of a request that could not be stored: it is a dead letter, or it was replayed and is stored. */
-export const letterOutcomeSchema = z.enum(['dead', 'stored'])
+const letterOutcomeSchema = z.enum(['dead', 'stored'])
 /** Outcome of a request that could not be stored. */
 export type LetterOutcome = z.infer<typeof letterOutcomeSchema>
 

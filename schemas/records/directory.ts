@@ -57,7 +57,7 @@ export const RETENTION_MAX_DAYS = 3_650
 const days = z.number().int().min(1).max(RETENTION_MAX_DAYS).optional()
 
 /** How many days each kind of data is kept (docs/api/retention.md#retention). An absent one has the default of the installation. */
-export const retentionSchema = z.object({
+const retentionSchema = z.object({
   traces: days,
   logs: days,
   metrics: days,
@@ -116,7 +116,7 @@ export type Surface = z.infer<typeof surfaceSchema>
 const quota = z.number().int().min(1).max(QUOTA_MAX).optional()
 
 /** Quotas of a key of a surface. One that is absent is not limited (docs/api/credentials.md#quotas). */
-export const keyQuotasSchema = z.object({ requestsPerSecond: quota, bytesPerSecond: quota, bytesPerDay: quota })
+const keyQuotasSchema = z.object({ requestsPerSecond: quota, bytesPerSecond: quota, bytesPerDay: quota })
 /** Quotas of a key of a surface. */
 export type KeyQuotas = z.infer<typeof keyQuotasSchema>
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 const instant = z.iso.datetime()
 
 /** Subject of an erasure: a user identifier, of one source of identities or of all, or a single session. */
-export const erasureSubjectSchema = z.discriminatedUnion('kind', [
+const erasureSubjectSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('identifier'), identifier: z.string(), sourceType: z.string().optional() }),
   z.object({ kind: z.literal('session'), sessionId: z.string() }),
 ])

@@ -17,7 +17,7 @@ const PAGE = 500
 const SCAN_COUNT = 1_000
 
 /** Dependencies of restoring a backup. */
-export interface RestoreDeps {
+interface RestoreDeps {
   /** A connection that nothing else uses and that is never made again, with time for a transaction of the whole directory. */
   readonly redis: Redis
   readonly backups: Pick<Backups, 'read'>
@@ -25,7 +25,7 @@ export interface RestoreDeps {
 }
 
 /** The outcome of restoring a backup. Nothing has changed unless it is `restored`. */
-export type Restored =
+type Restored =
   | { readonly outcome: 'restored'; readonly records: Readonly<Partial<Record<LineKind, number>>> }
   /** The directory has users or workspaces. */
   | { readonly outcome: 'not_empty' }

@@ -2,7 +2,7 @@ import { TransientError } from '../runtime/errors.ts'
 import { FairShares } from './fair-shares.ts'
 
 /** Limits of `FairSlots`. */
-export interface FairSlotsOptions {
+interface FairSlotsOptions {
   /** How many tasks may run at once. One owner may have at most as many as slots are still free. */
   readonly slots: number
   /** How many tasks may wait. One owner may have at most as many as there is still room for. */

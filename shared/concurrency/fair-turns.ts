@@ -1,5 +1,5 @@
 /** Bounds of {@link FairTurns}. */
-export interface FairTurnsLimits {
+interface FairTurnsLimits {
   /** Tasks in progress at the same time. */
   readonly total: number
   /** Tasks of one owner in progress at the same time. */

@@ -1,5 +1,5 @@
 /** Options of {@link forEachConcurrently}. */
-export interface ForEachOptions {
+interface ForEachOptions {
   /** Items in progress at the same time. */
   readonly concurrency: number
   /** No further item is started once an item has failed. Without it, the workers that have not failed continue. */

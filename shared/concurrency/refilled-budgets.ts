@@ -9,7 +9,7 @@ interface Balance {
 }
 
 /** Size of a budget, and the time in which an empty one is refilled. */
-export interface BudgetSize {
+interface BudgetSize {
   readonly amount: number
   readonly refillMs: number
 }

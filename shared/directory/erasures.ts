@@ -11,7 +11,7 @@ import { type Command, commitIf, decideAndCommit } from './transaction.ts'
 /** Erasures of a workspace that may be in progress. */
 export const ACTIVE_ERASURES_MAX = 100
 /** Receipts of erasures that are kept for a workspace. Beyond it, a new erasure removes the oldest that is over. */
-export const ERASURES_KEPT = 10_000
+const ERASURES_KEPT = 10_000
 const SESSIONS_PAGE = 1_000
 
 /** Stores the erasures of a workspace (docs/api/retention.md#erasures). */
@@ -34,7 +34,7 @@ export interface ErasureStore {
 }
 
 /** A new erasure. */
-export interface ErasureRequest {
+interface ErasureRequest {
   readonly workspaceId: string
   readonly subject: ErasureSubject
   readonly createdBy: string
@@ -167,7 +167,7 @@ async function removeOldest(redis: Redis, workspaceId: string): Promise<Command[
  * Returns the keyed hash of a subject, by which a repeated request is recognized and a receipt proves for whom it is. Without
  * the secret of the installation it cannot be computed from a list of identifiers.
  */
-export function hashSubject(secret: Buffer, workspaceId: string, subject: ErasureSubject): string {
+function hashSubject(secret: Buffer, workspaceId: string, subject: ErasureSubject): string {
   const words =
     subject.kind === 'session'
       ? [subject.sessionId]

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 
 /** Identifies a record of a list that is ordered by time, at which a page ends. */
-export interface ListCursor {
+interface ListCursor {
   readonly createdAtMs: number
   readonly id: string
 }

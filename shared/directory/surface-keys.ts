@@ -30,7 +30,7 @@ export type MakerState = (typeof MAKER_STATES)[number]
 const MAKING_PERMISSION = 'org:surfaces:write'
 
 /** The fields of a surface key that can change. A null or empty field is removed, an absent one stays as it is. */
-export interface SurfaceKeyChange {
+interface SurfaceKeyChange {
   readonly quotas?: SurfaceKey['quotas'] | undefined
   readonly allowedOrigins?: SurfaceKey['allowedOrigins'] | null | undefined
 }
@@ -75,13 +75,13 @@ export interface SurfaceKeyRecords {
 }
 
 /** The other records that keys of surfaces depend on. */
-export interface SurfaceKeyDeps {
+interface SurfaceKeyDeps {
   readonly member: (workspaceId: string, userId: string) => Promise<Member | undefined>
   readonly workspaceKey: (workspaceId: string, keyId: string) => Promise<WorkspaceKey | undefined>
 }
 
 /** A record with its exact text. */
-export interface StoredKey {
+interface StoredKey {
   readonly text: string
   readonly key: SurfaceKey
 }

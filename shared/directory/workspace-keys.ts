@@ -33,7 +33,7 @@ const ENDED_READ = 1_000
 const REMOVED_AT_ONCE = 100
 
 /** Outcome of `createWorkspaceKey`, with the new or the existing key. */
-export interface CreatedWorkspaceKey {
+interface CreatedWorkspaceKey {
   readonly outcome: 'created' | 'exists' | 'too_many_keys'
   readonly key: WorkspaceKey
 }

@@ -116,7 +116,7 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
 }
 
 /** Decides how storing this workspace would change the current state. */
-export async function decideWorkspace(redis: Redis, workspace: Workspace) {
+async function decideWorkspace(redis: Redis, workspace: Workspace) {
   const key = keys.workspace(workspace.id)
   const slugKey = keys.slug(workspace.slug)
   const [text, owner] = await redis.mget(key, slugKey)

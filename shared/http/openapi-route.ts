@@ -7,7 +7,7 @@ import { operationRoute } from './operation-route.ts'
 import { NO_SNIFF, type Reply, type Route } from './route.ts'
 
 /** Settings that the document depends on. */
-export interface OpenApiSettings {
+interface OpenApiSettings {
   /** Display names of the identity providers whose identities are accepted. */
   readonly identityProviders: readonly string[]
   /** The address at which clients reach every operation. Unset: the address that served the document. */

@@ -3,7 +3,7 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { Route } from './route.ts'
 
 /** The behaviour of a route: everything that its operation does not state. */
-export type RouteBehaviour = Pick<Route, 'accept' | 'renderProblem'>
+type RouteBehaviour = Pick<Route, 'accept' | 'renderProblem'>
 
 /** Returns the route of an operation. Method, path, CORS and body limit come from the operation alone. */
 export function operationRoute(operation: RoutedOperation, { accept, renderProblem }: RouteBehaviour): Route {

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { nestingDepth } from '../json/member-text.ts'
 
 /** A valid body with its text, or a fault that names the field and the rule it breaks. */
-export type ParsedBody<T> =
+type ParsedBody<T> =
   | { readonly ok: true; readonly value: T; readonly json: string }
   | { readonly ok: false; readonly fault: string }
 

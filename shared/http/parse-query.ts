@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 
 /** Valid query parameters, or a fault that names the first invalid parameter and the rule it breaks. */
-export type ParsedQuery<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: string }
+type ParsedQuery<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: string }
 
 /** Parses query parameters by their schema. Throws nothing, because every fault is the client's. */
 export function parseQuery<S extends z.ZodType>(

@@ -10,7 +10,7 @@ import { createRequestObserver } from './server/request-metrics.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
 /** A process that serves HTTP. */
-export interface ServedProcess {
+interface ServedProcess {
   /** Its routes, without `/openapi.json`, which every process serves. */
   readonly routes: readonly Route[]
   readonly port: number

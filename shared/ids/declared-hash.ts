@@ -1,7 +1,7 @@
 /** Number of hex digits of the digests that a client may declare. */
 const DIGITS = { sha256: 64, sha1: 40, md5: 32 } as const
 /** Algorithm of a declared digest. */
-export type HashAlgorithm = keyof typeof DIGITS
+type HashAlgorithm = keyof typeof DIGITS
 
 /** A digest that a client has declared. */
 export interface DeclaredHash {

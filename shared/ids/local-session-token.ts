@@ -6,7 +6,7 @@ export const LOCAL_ISSUER = 'penstock-local'
 export const LOCAL_AUDIENCE = 'penstock'
 
 /** Contents of a local session token, and the key that signs it. */
-export interface LocalSession {
+interface LocalSession {
   /** Ed25519 key, as PKCS #8 in PEM. */
   readonly privateKey: string
   readonly userId: string

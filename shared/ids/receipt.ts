@@ -34,7 +34,7 @@ const INDEX_AT = COMMIT_AT + COMMIT_CHARACTERS
 const SURFACE_AT = INDEX_AT + INDEX_CHARACTERS + TAG_CHARACTERS + 1
 
 /** Contents of a receipt id. */
-export interface OpenedReceipt {
+interface OpenedReceipt {
   readonly surfaceId: string
   readonly kind: ReceiptKind
   /** Arrival of the first request of its group commit. The request itself arrived at most some seconds later. */

@@ -17,7 +17,7 @@ export const AFTER_ELEMENT = 4
 /** After `{`: a key or `}`. */
 export const FIRST_KEY = 5
 /** After a comma in an object: a key. */
-export const NEXT_KEY = 6
+const NEXT_KEY = 6
 /** After a key: `:`. */
 export const COLON = 7
 /** After a member of an object: `,` or `}`. */

@@ -1,7 +1,7 @@
 import { JsonTokenizer, type ValueKind } from './json-tokenizer.ts'
 
 /** Text of a member, with its nesting. */
-export interface MemberText {
+interface MemberText {
   readonly text: string
   /** Nesting of its objects and arrays: 0 for a plain value, 1 for an object of plain values. */
   readonly depth: number

@@ -47,7 +47,7 @@ async function* chunksOf(source: Readable, idleMs: number): AsyncGenerator<Buffe
 }
 
 /** A body to send. */
-export interface SentBody {
+interface SentBody {
   readonly source: AsyncIterable<Buffer>
   readonly size: number
   readonly abortSignal: AbortSignal

@@ -21,7 +21,7 @@ export interface SignedRequest {
 }
 
 /** Credentials of the signer. */
-export interface SigningIdentity {
+interface SigningIdentity {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string | undefined

@@ -68,7 +68,7 @@ export interface ObjectHead {
 }
 
 /** An object with its whole body in memory. */
-export interface StoredObject extends ObjectHead {
+interface StoredObject extends ObjectHead {
   readonly body: Buffer
 }
 
@@ -95,7 +95,7 @@ export interface ListedObject {
 }
 
 /** Conditions of a presigned PUT. */
-export interface PresignPutOptions {
+interface PresignPutOptions {
   /** The only content type accepted; if absent, any is accepted. */
   readonly contentType?: string
   readonly contentLength: number

@@ -9,7 +9,7 @@ import { type AofSettings, durabilityFault, isReplica } from './durability.ts'
 import type { QueueLinks } from './registry/queue-links.ts'
 
 /** The collaborators of a watch. */
-export interface DurabilityWatchDeps {
+interface DurabilityWatchDeps {
   readonly redis: Redis
   /** Name of the Redis in reasons, logs and metrics. */
   readonly store: 'queues' | 'directory'
@@ -214,7 +214,7 @@ interface QueueWatchesDeps {
 }
 
 /** Watches every server of the queues. Where there are several, one that breaks the promise stops its own partitions only. */
-export class QueueWatches {
+class QueueWatches {
   readonly #deps: QueueWatchesDeps
   readonly #promise: DurabilitySettings
   readonly #watches = new Map<string, DurabilityWatch>()
@@ -278,7 +278,7 @@ export interface StoreWatches {
 }
 
 /** The collaborators of `watchStores`. */
-export interface StoreWatchesDeps {
+interface StoreWatchesDeps {
   /** Connections to the servers of the queues, for this alone. */
   readonly queues: QueueLinks
   readonly directory: Redis

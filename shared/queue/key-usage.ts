@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 
 /** Days for which the usage of keys is kept. */
-export const KEY_USAGE_DAYS = 62
+const KEY_USAGE_DAYS = 62
 const DAY_S = 86_400
 
 /** Requests of one key on one day. */

@@ -47,7 +47,7 @@ export function isPacked(bytes: Buffer): boolean {
 }
 
 /** The memory of payloads. */
-export interface PayloadMemory {
+interface PayloadMemory {
   take(length: number): Buffer
   /** Takes over a buffer of another source, or returns false if the payload is to be copied into memory that was taken. */
   adopt(buffer: Buffer): boolean

@@ -14,7 +14,7 @@ type RedisOptions = Omit<AllOptions, 'replyMapping'>
 export type ConnectTo = string | Exclude<RedisTarget, { kind: 'cluster' }> | SlotAddress
 
 /** One slot of a Redis Cluster, whose connections lead to its current master. */
-export interface SlotAddress {
+interface SlotAddress {
   readonly kind: 'slot'
   readonly map: ClusterMap
   readonly slot: number

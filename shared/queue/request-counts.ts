@@ -40,7 +40,7 @@ export function refusedWith(status: number): RequestOutcome {
 export const OTHER_SURFACES = '*/*'
 
 /** Requests of one surface and kind that arrived in one hour, with one outcome. The number only grows. */
-export interface RequestCount {
+interface RequestCount {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly kind: ReceiptKind

@@ -10,7 +10,7 @@ import type { Registry } from './metrics.ts'
 export type Health = boolean | string
 
 /** Dependencies of an admin server. */
-export interface AdminServerDeps {
+interface AdminServerDeps {
   readonly registry: Registry
   /** Reports progress (finished jobs, event loop), not an open port. An unhealthy process must be restarted. */
   readonly isLive: () => Health | Promise<Health>

@@ -107,7 +107,7 @@ export const redisSettings = {
 }
 
 /** What a confirmed write of Redis survives (docs/operate/durability.md#durability). */
-export const DURABILITIES = ['fsync', 'replicated', 'unchecked'] as const
+const DURABILITIES = ['fsync', 'replicated', 'unchecked'] as const
 
 /** Settings of the processes that write to Redis what they confirm. */
 export const durabilitySettings = {
@@ -143,7 +143,7 @@ export const CLICKHOUSE_SHARDS_MAX = 24
  * Addresses of ClickHouse: one, or those of a cluster as ClickHouse's own table function `remote` takes them. Commas separate
  * shards, and pipes the replicas of a shard.
  */
-export const clickhouseUrl = z.string().superRefine((text, context) => {
+const clickhouseUrl = z.string().superRefine((text, context) => {
   const shards = clickhouseAddresses(text)
   if (Math.max(shards.length, ...shards.map(({ length }) => length)) > CLICKHOUSE_SHARDS_MAX) {
     context.addIssue({ code: 'custom', message: `must have at most ${CLICKHOUSE_SHARDS_MAX} shards and replicas` })

@@ -4,7 +4,7 @@
  */
 
 /** Stable codes of faults, for log queries and alerts. Messages may change, codes do not. */
-export type FaultCode =
+type FaultCode =
   | 'PENSTOCK_PERMANENT'
   | 'PENSTOCK_TRANSIENT'
   /** The lock of a job expired and another worker may have taken the job. */
@@ -13,7 +13,7 @@ export type FaultCode =
   | 'PENSTOCK_STOPPING'
 
 /** Options of both kinds of fault. */
-export interface FaultOptions extends ErrorOptions {
+interface FaultOptions extends ErrorOptions {
   /** A code that is more specific than that of the class. */
   readonly code?: FaultCode
 }

@@ -20,7 +20,7 @@ export const SECRET_SETTINGS = [
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** An environment whose files have been read. */
-export interface ReadEnvironment {
+interface ReadEnvironment {
   readonly env: Environment
   /** Faults of the files, one line each. Their settings are absent from `env`. */
   readonly faults: readonly string[]

@@ -7,7 +7,7 @@ import { type ParserPlugin, parse } from '@babel/parser'
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** A comment, a text or a paragraph, and where it begins. */
-export interface Prose {
+interface Prose {
   readonly file: string
   readonly line: number
   readonly text: string

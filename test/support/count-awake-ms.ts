@@ -1,7 +1,7 @@
 const TICK_MS = 5
 
 /** Counts for how long this process is awake. */
-export interface AwakeClock {
+interface AwakeClock {
   readonly ms: number
   stop(): void
 }

@@ -21,7 +21,7 @@ import type { sharedServices } from './services/shared-services.ts'
 import { until } from './until.ts'
 
 /** Surface of a test. */
-export interface TestSurface {
+interface TestSurface {
   readonly workspaceId: string
   readonly surfaceId: string
 }

@@ -7,7 +7,7 @@ const CACHE = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.ur
 const DOWNLOAD_DEADLINE_MS = 3 * 60_000
 
 /** A command, or the reason why it cannot be had. */
-export type FoundCommand = { readonly command: string } | { readonly fault: string }
+type FoundCommand = { readonly command: string } | { readonly fault: string }
 
 /**
  * Finds a command in PATH, else in Debian's package, which is downloaded and unpacked into the cache of this checkout. It is not

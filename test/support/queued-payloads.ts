@@ -5,7 +5,7 @@ import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-fra
 import { queueKeys } from '../../shared/queue/queue.ts'
 
 /** A payload in Redis, with the requests that have joined it. */
-export interface QueuedPayload {
+interface QueuedPayload {
   readonly jobId: string
   readonly frames: readonly PayloadFrame[]
 }

@@ -12,7 +12,7 @@ const ERROR_EVERY = 10
 const SPANS_PER_EXPORT = 5
 
 /** A server or process that a test kills. */
-export interface Victim {
+interface Victim {
   kill9(): Promise<void>
   restart(): Promise<void>
 }

@@ -6,7 +6,7 @@ import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
 import { errorMessage, TransientError } from '../../shared/runtime/errors.ts'
 
 /** The decompressed body, or the reason why there is none. */
-export type Decompressed =
+type Decompressed =
   | { readonly ok: true; readonly body: Buffer }
   | { readonly ok: false; readonly reason: 'too_large_decompressed' | 'bad_compression' }
 

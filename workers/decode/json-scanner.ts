@@ -1,7 +1,7 @@
 import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.ts'
 
 /** Kind of a member's value; for a number, its text. */
-export type MemberKind = Exclude<ValueKind, 'number'> | { readonly number: string }
+type MemberKind = Exclude<ValueKind, 'number'> | { readonly number: string }
 
 /**
  * Validates one JSON document in chunks and reads the kinds of wanted members of the outermost object. Building the

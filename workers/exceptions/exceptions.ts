@@ -223,7 +223,7 @@ export class ExceptionDeriver {
 }
 
 /** Start of the attributes of a record in the buffers of many records. */
-export interface AttributePosition {
+interface AttributePosition {
   keyStart: number
   valueStart: number
   count: number

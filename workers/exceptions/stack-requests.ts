@@ -35,7 +35,7 @@ export function createRecentStacks(now: () => number = Date.now): RecentStacks {
 }
 
 /** An exception with its stack as it is stored. */
-export interface ThrownStack {
+interface ThrownStack {
   readonly findingId: string
   readonly serviceVersion: string
   readonly stacktrace: string

@@ -25,7 +25,7 @@ export interface LetterQuota {
 }
 
 /** Reports how many letters of a job are kept and how many are discarded. */
-export type OnLetters = (queue: QueueName, kept: number, discarded: number) => void
+type OnLetters = (queue: QueueName, kept: number, discarded: number) => void
 
 /**
  * How long a decision can be repeated. After that, a job that was never finished is counted a second time, which matters

@@ -39,7 +39,7 @@ export interface Pool {
 }
 
 /** Dependencies of a pool. */
-export interface PoolDeps {
+interface PoolDeps {
   readonly servers: QueueServers
   readonly logger: Logger
   /** The partitions that are consumed, by default 0. */
@@ -119,7 +119,7 @@ class PatientWorker extends Worker<CommitJob> {
 }
 
 /** A pool as the code that starts it sees it. */
-export interface StartedPool extends Pool {
+interface StartedPool extends Pool {
   /** Notes that a step of a job succeeded. */
   progress(): void
   /** Notes that a step of a job is attempted, and for which time in a row. */

@@ -37,7 +37,7 @@ export interface JobDeps extends Omit<RetryDeps, 'holdsLock' | 'onFailure'> {
 }
 
 /** Result of the work on a job, and the payloads that go to other queues. */
-export interface ProcessedJob<Result> {
+interface ProcessedJob<Result> {
   readonly result: Result
   readonly moves: readonly Move[]
   /** Whether nothing uses the frames any more once the job is finished, no connection either. Then their memory is freed. */
@@ -45,11 +45,7 @@ export interface ProcessedJob<Result> {
 }
 
 /** Retries an operation. `onFailure` may end the retries of one item. */
-export type RetryItem = <T>(
-  operation: string,
-  work: () => Promise<T>,
-  onFailure?: (error: unknown) => void,
-) => Promise<T>
+type RetryItem = <T>(operation: string, work: () => Promise<T>, onFailure?: (error: unknown) => void) => Promise<T>
 
 /**
  * Runs `work` on the frames of a job's payload, then finishes the job: one script deletes the payload and stores the
@@ -135,7 +131,7 @@ export interface ProcessedFrame<Stats> {
 }
 
 /** Why a frame is not stored, and whether its request becomes a dead letter. */
-export interface FrameRefusal {
+interface FrameRefusal {
   readonly reason: Reason
   readonly isDeadLetter: boolean
 }

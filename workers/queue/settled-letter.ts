@@ -5,7 +5,7 @@ import { reasonText } from '../../shared/runtime/reason.ts'
 import { type RefusedFrame, rejectedRecords } from './letter-moves.ts'
 
 /** Why a replayed request, or a part of it, could not be stored again. */
-export type ReplayRefusal = Pick<RefusedFrame, 'reason' | 'rejected' | 'storedRecords' | 'storedTables'>
+type ReplayRefusal = Pick<RefusedFrame, 'reason' | 'rejected' | 'storedRecords' | 'storedTables'>
 
 /** A replayed request that a job is done with. Without a refusal, all that was replayed is stored. */
 export interface SettledReplay {

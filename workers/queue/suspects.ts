@@ -6,10 +6,10 @@ import type { TakenJob } from './pool.ts'
 /** A job that this many workers have lost is suspected to end its workers. */
 export const SUSPECT_LOSSES = 3
 /** A suspected job that was alone this often without an end is set aside. */
-export const MAX_TIMES_ALONE = 2
+const MAX_TIMES_ALONE = 2
 
 /** Two ways to end a suspected job. */
-export interface SuspectWork<Result> {
+interface SuspectWork<Result> {
   readonly process: () => Promise<Result>
   /** Refuses every request of the job without reading it. */
   readonly setAside: (reason: Reason) => Promise<Result>

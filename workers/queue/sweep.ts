@@ -46,7 +46,7 @@ export function createJobAdder(redis: Redis, partition = 0) {
 }
 
 /** Dependencies of a sweep. */
-export interface SweepDeps {
+interface SweepDeps {
   /** Reaches the partition that is swept. */
   readonly redis: Redis
   /** Reaches the cursors of the sweeper. */

@@ -12,7 +12,7 @@ import type { AddJobs } from './process-frames.ts'
 import { sweep } from './sweep.ts'
 
 /** Dependencies of the sweeper. */
-export interface SweeperDeps {
+interface SweeperDeps {
   readonly queues: QueueConnections
   /** Returns an adder of jobs to a partition. */
   readonly jobsAt: (queue: QueueName, partition: number) => AddJobs

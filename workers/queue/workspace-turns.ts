@@ -14,7 +14,7 @@ export const HELD_JOBS = 128
 const HELD_PER_WORKSPACE = 16
 
 /** Dependencies of {@link WorkspaceTurns}. */
-export interface WorkspaceTurnsDeps {
+interface WorkspaceTurnsDeps {
   readonly queue: QueueName
   /** Returns the connection to a partition of the queue. */
   readonly redisOf: (partition: number) => Pick<Redis, 'getrangeBuffer'>

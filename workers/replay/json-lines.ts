@@ -13,7 +13,7 @@ export const CHUNK_LIMITS = {
 } as const
 
 /** The rule that a chunk breaks: `undefined` if it is not JSON lines. */
-export type BrokenLimit = 'too_many_events' | 'too_many_values' | 'too_many_blanks' | 'line_too_long'
+type BrokenLimit = 'too_many_events' | 'too_many_values' | 'too_many_blanks' | 'line_too_long'
 
 /**
  * Validates JSON lines in chunks and reads the time and type of each event. Building the events would cost too much:

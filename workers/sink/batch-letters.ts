@@ -9,7 +9,7 @@ import { type SettledReplay, settledLetter } from '../queue/settled-letter.ts'
 import { isRefused, note } from './log-entries.ts'
 
 /** A request of a job that becomes a dead letter, and the log entry in which it is counted. */
-export interface LoggedRefusal {
+interface LoggedRefusal {
   readonly entry: IngestLogEntry
   readonly request: RefusedFrame
 }

@@ -22,7 +22,7 @@ import type { BatchStorer } from './store-batch.ts'
 import { SuspectJobs } from './suspect-jobs.ts'
 
 /** Bounds of a batch pool. */
-export interface BatchPoolOptions {
+interface BatchPoolOptions {
   /**
    * A batch is sealed at the first of these bounds, as soon as an insert slot is free; or when its insert is due, as soon as all
    * are.
@@ -39,7 +39,7 @@ export interface BatchPoolOptions {
 }
 
 /** Dependencies of a batch pool. */
-export interface BatchPoolDeps extends BatchSource {
+interface BatchPoolDeps extends BatchSource {
   readonly store: PayloadStore
   readonly storer: Pick<BatchStorer, 'store' | 'split' | 'resolve' | 'setAside'>
   readonly createRows: () => RowBatch

@@ -37,7 +37,7 @@ export interface BatchSource {
 const MEASURED_BYTES = 16 * 1024
 
 /** The outcome of a job in a batch. `again`: the batch was abandoned before it was named, so the job must be looked at again. */
-export type JobOutcome = 'stored' | 'again'
+type JobOutcome = 'stored' | 'again'
 
 /** A job in a batch. */
 export interface PooledJob extends HeldJob {
@@ -48,7 +48,7 @@ export interface PooledJob extends HeldJob {
 }
 
 /** Counters of a batch. */
-export interface BatchStats {
+interface BatchStats {
   frames: number
   payloadBytes: number
   rows: number

@@ -9,7 +9,7 @@ import type { InsertSlot } from './pace/insert-slot.ts'
 import type { TableBlock } from './row-batch.ts'
 
 /** Inserts one block. Repeated with the same token, it adds nothing. Throws a PermanentError or a TransientError. */
-export type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
+type InsertBlock = (block: TableBlock, deduplicationToken: string) => Promise<void>
 
 /** Prefix of the ids of batches that are parts of a condemned batch. It survives a restart, because it is in the record. */
 const SUSPECT_PREFIX = 'suspect-'

@@ -7,7 +7,7 @@ import type { RowBatch } from './row-batch.ts'
 import { recordedShards } from './shard-blocks.ts'
 
 /** Dependencies of forming a batch. */
-export interface FormBatchDeps extends BatchSource {
+interface FormBatchDeps extends BatchSource {
   readonly store: Pick<PayloadStore, 'payload' | 'giveBack'>
 }
 
@@ -17,7 +17,7 @@ export type FormedBatch =
   | { readonly ok: false; readonly reason: 'gone' | NotAdded }
 
 /** Options of forming a batch. */
-export interface FormBatchOptions extends BatchOptions {
+interface FormBatchOptions extends BatchOptions {
   /** None by default: the jobs were within their bounds when they were named. */
   readonly limits?: JobLimits
 }

@@ -4,7 +4,7 @@ import type { RowBatch } from './row-batch.ts'
 import { RowsPool } from './rows-pool.ts'
 
 /** Dependencies of the resources of a lane. */
-export interface LaneResourcesDeps {
+interface LaneResourcesDeps {
   /** Queue and lane, under which the memory is accounted for. */
   readonly name: string
   readonly memory: ColumnMemory
@@ -12,7 +12,7 @@ export interface LaneResourcesDeps {
 }
 
 /** Bounds of the resources of a lane. */
-export interface LaneResourcesOptions {
+interface LaneResourcesOptions {
   readonly maxConcurrentInserts: number
   /** Payload bytes that are fetched from Redis and not yet decoded. */
   readonly maxFetchedBytes: number

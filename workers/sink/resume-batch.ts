@@ -9,7 +9,7 @@ import type { RowsPool } from './rows-pool.ts'
 import type { BatchStorer } from './store-batch.ts'
 
 /** Dependencies of resuming a named batch. */
-export interface BatchResumerDeps extends BatchSource {
+interface BatchResumerDeps extends BatchSource {
   readonly store: PayloadStore
   readonly storer: Pick<BatchStorer, 'store' | 'split' | 'resolve'>
   readonly rowsPool: RowsPool
@@ -17,7 +17,7 @@ export interface BatchResumerDeps extends BatchSource {
 }
 
 /** Bounds of the batches that are resumed. */
-export interface BatchResumerOptions {
+interface BatchResumerOptions {
   readonly maxBytes: number
   readonly jobLimits: JobLimits
 }

@@ -12,7 +12,7 @@ const CONCURRENT_MAPS = 16
 const MAX_FAULTS = 20
 
 /** The files of a manifest, or why it cannot be built. */
-export type CollectedMaps =
+type CollectedMaps =
   | { readonly ok: true; readonly files: ManifestFile[] }
   /** One sentence per path, in the order of the entries. */
   | { readonly ok: false; readonly faults: string[] }

@@ -29,7 +29,7 @@ export interface CompleteReleaseDeps {
 }
 
 /** A completion that the edge has accepted. */
-export interface AcceptedCompletion extends ReleaseKey {
+interface AcceptedCompletion extends ReleaseKey {
   /** Position in the order in which the edges accepted completions. */
   readonly sequence: number
   readonly body: Buffer

@@ -27,7 +27,7 @@ export interface FindMapDeps {
 }
 
 /** The map of one manifest entry, or why it cannot be used. */
-export type FoundMap =
+type FoundMap =
   | { readonly ok: true; readonly file: ManifestFile }
   /** The rest of a sentence that begins with the path. */
   | { readonly ok: false; readonly fault: string }

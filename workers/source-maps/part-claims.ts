@@ -11,7 +11,7 @@ export interface Digested {
 }
 
 /** The claim of one part of a map: the bytes that its number is reserved for. */
-export interface PartClaim extends Digested {
+interface PartClaim extends Digested {
   readonly part: number
   /** Whether the object of the part was written. It is deleted once a manifest names the assembled map. */
   readonly stored: boolean
@@ -85,7 +85,7 @@ return 1
 `
 
 /** A part of a map of a release, and the bytes that claim it. */
-export interface ClaimedPart {
+interface ClaimedPart {
   readonly keys: UploadKeys
   readonly path: string
   readonly part: number

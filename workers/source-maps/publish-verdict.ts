@@ -45,7 +45,7 @@ export async function deliverVerdict(redis: Redis, attempt: string, verdict: Ver
 }
 
 /** An accepted completion whose record is updated. */
-export interface RecordedCompletion {
+interface RecordedCompletion {
   readonly release: ReleaseKey
   /** SHA-256 of its body in hex. */
   readonly digest: string

@@ -22,7 +22,7 @@ const SCAN_BYTES = 128 * 1024
 const PAGE_FILES = 1_000
 
 /** A parsed completion, or the message of its refusal. */
-export type ReadCompletion =
+type ReadCompletion =
   | { readonly ok: true; readonly completion: CompleteSourceMaps }
   | { readonly ok: false; readonly message: string }
 

@@ -31,7 +31,7 @@ export type ReadBytes =
   | { readonly outcome: 'other'; readonly index: number }
 
 /** Limits of reading a map. */
-export interface ReadLimits {
+interface ReadLimits {
   readonly maxBytes: number
   /** A map up to this size is kept in memory while it is read, and need not be read again. */
   readonly keepBytes: number

@@ -12,7 +12,7 @@ import { type DeclaredMap, stagedKeys, stagedMember } from '../../shared/queue/u
 import { type ReleaseClaims, sealParts, unsealParts } from './part-claims.ts'
 
 /** Dependencies of settling the uploads of a release. */
-export interface SettleDeps extends ReleaseClaims {
+interface SettleDeps extends ReleaseClaims {
   readonly objects: Pick<ObjectStore, 'get' | 'list' | 'deleteMany'>
   readonly releases: Pick<ReleaseStore, 'manifest'>
 }

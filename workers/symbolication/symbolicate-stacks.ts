@@ -44,7 +44,7 @@ interface FoundMap extends MapReference {
 }
 
 /** The rows of stacks that were symbolicated. */
-export interface SymbolicatedStacks {
+interface SymbolicatedStacks {
   readonly rows: FindingFramesRow[]
   /** Number of stacks, counted from the first, that were symbolicated. The workspace had no time left for the others. */
   readonly done: number

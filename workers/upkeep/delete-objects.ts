@@ -5,7 +5,7 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 export type DeletedKind = 'replays' | 'dead-letters' | 'source-maps' | 'releases' | 'uploads'
 
 /** Dependencies of {@link ObjectDeleter}. */
-export interface ObjectDeleterDeps {
+interface ObjectDeleterDeps {
   readonly objects: Pick<ObjectStore, 'deleteMany'>
   readonly onDeleted: (kind: DeletedKind, objects: number) => void
   readonly stopping: AbortSignal

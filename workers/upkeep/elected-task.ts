@@ -18,7 +18,7 @@ export interface ElectedTask {
 }
 
 /** Dependencies of a task. */
-export interface ElectedTaskDeps {
+interface ElectedTaskDeps {
   /** Redis of the directory. */
   readonly redis: Redis
   readonly logger: Logger

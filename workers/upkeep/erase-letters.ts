@@ -4,7 +4,7 @@ import { type PurgeLettersDeps, purgeLetters } from '../../letters/purge-letters
 const LETTERS_PAGE = 500
 
 /** Result of erasing dead letters. */
-export interface ErasedLetters {
+interface ErasedLetters {
   readonly purged: number
   /** Letters that wait in a queue, because they are being replayed. */
   readonly replaying: number

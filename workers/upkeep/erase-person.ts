@@ -28,7 +28,7 @@ export interface ErasePersonDeps {
 }
 
 /** An erasure with more sessions has an identifier that many people share, such as `anonymous`. */
-export const ERASED_SESSIONS_MAX = 100_000
+const ERASED_SESSIONS_MAX = 100_000
 /** Sessions in one statement. */
 const SESSIONS_AT_ONCE = 1_000
 const STATEMENT_TIMEOUT_MS = 600_000
@@ -145,7 +145,7 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
  * Adds the rows of a step. If the step is repeated after a crash, the same number means that they were counted, and not yet
  * deleted. A smaller number means that they were deleted, and that these have arrived since.
  */
-export function countStep(
+function countStep(
   erasure: Erasure,
   { table, step, rows }: { readonly table: string; readonly step: string; readonly rows: number },
 ): Erasure {

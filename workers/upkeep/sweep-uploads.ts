@@ -3,7 +3,7 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { ObjectDeleter } from './delete-objects.ts'
 
 /** Dependencies of deleting uploads that no manifest took. */
-export interface SweepUploadsDeps {
+interface SweepUploadsDeps {
   readonly store: Pick<ObjectStore, 'list'>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly now: () => number

@@ -12,9 +12,9 @@ import { PromqlError } from './promql/promql-error.ts'
 import { keyOf, type TimeGrid } from './promql/vector.ts'
 
 /** Most series that a selector may select. */
-export const SELECTED_SERIES_MAX = 5_000
+const SELECTED_SERIES_MAX = 5_000
 /** Most selectors of a query. */
-export const SELECTORS_MAX = 10
+const SELECTORS_MAX = 10
 /** Segments of time with samples that a query keeps in memory: about 120 bytes each. */
 const SEGMENTS_MAX = 200_000
 

@@ -11,7 +11,7 @@ import {
 import type { Outcome } from '../../http/outcome.ts'
 
 /** A cursor of a list of sessions. */
-export interface SessionCursor {
+interface SessionCursor {
   /** The last session of the page. */
   readonly last: SessionPosition
   /** Requests of this time or later do not count on any page, Unix ms. */

@@ -10,12 +10,12 @@ import { TIMELINE_KINDS, type TimelineEntry, type TimelineKind } from '../../../
 import { PRESENT_ENTRY } from './present-entry.ts'
 
 /** Selects a page of a timeline. */
-export interface TimelineSearch extends Omit<TimelineKey, 'firstDay' | 'lastDay'> {
+interface TimelineSearch extends Omit<TimelineKey, 'firstDay' | 'lastDay'> {
   readonly kinds: readonly TimelineKind[]
 }
 
 /** A page of a timeline. */
-export interface LoadedTimeline {
+interface LoadedTimeline {
   readonly entries: readonly TimelineEntry[]
   /** The position of the last entry, or undefined on the last page. */
   readonly reached: TimelinePosition | undefined

@@ -30,7 +30,7 @@ export interface TraceColumns {
 }
 
 /** Columns of the stored rows of a trace, in the order in which they were read. */
-export interface SpanFacts {
+interface SpanFacts {
   readonly flags: Uint32Array
   readonly kinds: Uint8Array
   readonly statuses: Uint8Array

@@ -1,5 +1,5 @@
 /** The index of a text that did not fit. */
-export const NOT_KEPT = -1
+const NOT_KEPT = -1
 
 /**
  * The distinct texts of a column, each with its index in the order in which they came first. Texts beyond the limit of bytes

@@ -39,7 +39,7 @@ const AFTER_MS = 600_000
 const HOURS_IN_REDIS = 7
 
 /** Loads the rest of the evidence, when it is known when the spans of the trace arrived. */
-export type LoadEvidence = (arrivals: TraceArrivals) => Promise<Evidence | undefined>
+type LoadEvidence = (arrivals: TraceArrivals) => Promise<Evidence | undefined>
 
 /**
  * Reads what is settled, and returns a function that loads the rest of the evidence. Spans that are read between both steps

@@ -14,7 +14,7 @@ export interface OutlinedTree {
 }
 
 /** A span of an outline, with the siblings that it represents. */
-export interface ChosenSpan {
+interface ChosenSpan {
   readonly span: number
   readonly depth: number
   /** Whether it is on the path that ends last. */

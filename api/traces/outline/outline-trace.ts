@@ -11,7 +11,7 @@ import { TraceTree } from './trace-tree.ts'
 export type OutlineDeps = EvidenceDeps & ColumnsDeps
 
 /** Selects the part of a trace that is outlined. */
-export interface OutlineOptions {
+interface OutlineOptions {
   /** The span from which the outline goes down; the whole trace if undefined. */
   readonly under: string | undefined
   readonly maxSpans: number
@@ -27,7 +27,7 @@ export interface BriefSpan {
 }
 
 /** A span of an outline, in the order of the tree. */
-export interface OutlinedSpan extends BriefSpan {
+interface OutlinedSpan extends BriefSpan {
   readonly depth: number
   readonly isError?: true
   readonly isCritical?: true

@@ -19,7 +19,7 @@ const PERIOD_DAYS = [2, 4, 8]
 const RARE_TRACES = 2_000
 
 /** Selects traces whose attribute has a value. */
-export interface RareValueSearch {
+interface RareValueSearch {
   readonly workspaceId: string
   readonly filter: TraceFilter
   /** The trace after which the result begins. */
@@ -29,7 +29,7 @@ export interface RareValueSearch {
 }
 
 /** Traces with the value, the newest first. */
-export interface RareValueTraces {
+interface RareValueTraces {
   readonly found: readonly TracePosition[]
   /** Where the search continues, or undefined if it has reached the end. */
   readonly next: TracePosition | undefined

@@ -19,7 +19,7 @@ export async function recentTraces(
 }
 
 /** Selects recent traces. */
-export interface RecentSearch {
+interface RecentSearch {
   readonly workspaceId: string
   readonly service: string | undefined
   readonly range: SearchRange

@@ -23,7 +23,7 @@ export interface TraceSearch {
 }
 
 /** Traces that match, the newest first. */
-export interface FoundTraces {
+interface FoundTraces {
   readonly traces: readonly TraceTotalsRow[]
   /** Where the search continues, or undefined if it has reached the end. */
   readonly next: TracePosition | undefined

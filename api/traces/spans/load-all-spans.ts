@@ -17,7 +17,7 @@ export interface WholeTrace {
 }
 
 /** Limits of a whole trace. */
-export interface WholeTraceLimits {
+interface WholeTraceLimits {
   readonly spans: number
   /** Bytes of the JSON of its spans, as ClickHouse writes it: texts of any column, and what each attribute and event adds. */
   readonly bytes: number

@@ -10,7 +10,7 @@ import { type ReadPlan, timeEach } from './measure-gets.ts'
 import type { ReadDeps } from './measure-reads.ts'
 
 /** Large traces to read, and how often. */
-export interface ConditionPlan extends ReadPlan {
+interface ConditionPlan extends ReadPlan {
   readonly targets: readonly TraceTarget[]
 }
 

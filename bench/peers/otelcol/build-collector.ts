@@ -8,9 +8,7 @@ import { promisify } from 'node:util'
 import { errorMessage } from '../../../shared/runtime/errors.ts'
 
 /** A Collector to run, or the reason why there is none. */
-export type BuiltCollector =
-  | { readonly ok: true; readonly path: string }
-  | { readonly ok: false; readonly reason: string }
+type BuiltCollector = { readonly ok: true; readonly path: string } | { readonly ok: false; readonly reason: string }
 
 const BUILDER = 'go.opentelemetry.io/collector/cmd/builder@v0.161.0'
 const MANIFEST = fileURLToPath(new URL('manifest.yaml', import.meta.url))

@@ -21,7 +21,7 @@ const CONNECTIONS = 64
 const LAST_LINES = 20
 
 /** Running Collectors, and the reason for each that is missing. */
-export interface StartedCollectors {
+interface StartedCollectors {
   readonly rivals: readonly PipelineContender[]
   readonly skipped: readonly string[]
 }

@@ -19,7 +19,7 @@ export interface RowDifference {
 }
 
 /** The rows of one table in a range. */
-export interface RowBalance {
+interface RowBalance {
   readonly logged: number
   readonly deleted: number
   readonly present: number
@@ -28,7 +28,7 @@ export interface RowBalance {
 }
 
 /** Differences of one table and day that are listed. More of them have one cause. */
-export const MAX_DIFFERENCES = 1_000
+const MAX_DIFFERENCES = 1_000
 
 interface Row {
   readonly workspace_id: string

@@ -13,7 +13,7 @@ export interface FindingKey {
 export type CountedFindingRow = CountedFinding & FindingPlaces
 
 /** The details of a finding with the versions that have it, and how many traces and sessions do. */
-export type FindingDetailsRow = FindingDetails & FindingExtent
+type FindingDetailsRow = FindingDetails & FindingExtent
 
 /** Further columns of `findings`. */
 interface FindingPlaces {

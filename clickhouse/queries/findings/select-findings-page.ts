@@ -15,7 +15,7 @@ export interface ArrivalKey {
 }
 
 /** Selects a page of a list of findings. */
-export interface FindingsPageKey {
+interface FindingsPageKey {
   readonly workspaceId: string
   readonly snapshot: FindingsSnapshot
   readonly filter: FindingsFilter

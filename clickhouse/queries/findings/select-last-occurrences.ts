@@ -16,7 +16,7 @@ export interface OccurrenceRow {
 }
 
 /** Chooses the occurrences to read. */
-export interface LastOccurrences {
+interface LastOccurrences {
   /** A day since which there are as many, or that of the first one, `2026-11-21`. */
   readonly since: string
   readonly limit: number

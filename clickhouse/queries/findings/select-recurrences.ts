@@ -3,7 +3,7 @@ import { selectRows } from '../../select.ts'
 import { earliestDay, FINDING_SET_SETTINGS, type FindingSince, findingSet, findingsSince } from './finding-set.ts'
 
 /** The occurrences of a finding since a day. 64-bit numbers are decimal text. */
-export interface Recurrence {
+interface Recurrence {
   readonly id: string
   /** When the last of them was received, Unix ms. */
   readonly lastReceivedMs: string

@@ -12,7 +12,7 @@ import {
 } from './letter.ts'
 
 /** A page of the letters of a workspace, by arrival. */
-export interface LettersPage {
+interface LettersPage {
   readonly workspaceId: string
   readonly filter: LetterFilter
   readonly order: 'newest' | 'oldest'

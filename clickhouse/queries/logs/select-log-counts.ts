@@ -33,7 +33,7 @@ export function selectLogCounts(
 }
 
 /** The first and the last time of records, in Unix ms, rounded down. */
-export interface LogExtent {
+interface LogExtent {
   readonly firstMs: number
   readonly lastMs: number
 }

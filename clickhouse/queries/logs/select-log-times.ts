@@ -10,7 +10,7 @@ import {
 } from './logs-filter.ts'
 
 /** A part of the time of a search, in Unix nanoseconds. Undefined is without a bound. */
-export interface SearchWindow {
+interface SearchWindow {
   /** Inclusive. */
   readonly since: bigint | undefined
   /** Exclusive. */

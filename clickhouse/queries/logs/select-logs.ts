@@ -66,7 +66,7 @@ const WHOLE_COLUMNS = `${OTHER_COLUMNS}, ${SCOPE_COLUMNS}, severity_text AS seve
   body AS bodyText, ${attributeColumns('')} AS attributeColumns`
 
 /** Lengths to which the texts of a record are cut that is too large for a response. */
-export const CUT = { bodyCharacters: 65_536, attributes: 64, textCharacters: 1_024 } as const
+const CUT = { bodyCharacters: 65_536, attributes: 64, textCharacters: 1_024 } as const
 
 const cutText = (text: string) => `leftUTF8(${text}, ${CUT.textCharacters})`
 const cutAttributes = (texts: string) => `arrayMap(t -> ${cutText('t')}, arraySlice(${texts}, 1, ${CUT.attributes}))`
@@ -93,7 +93,7 @@ const SETTINGS: ClickHouseSettings = {
 }
 
 /** Limits of the result of `selectLogs`. */
-export interface LogsResult {
+interface LogsResult {
   /** Bytes of the rows in the memory of ClickHouse. With more, the read fails with the code 396. That of the client if absent. */
   readonly limitBytes?: number
   /** Whether texts are cut, for a record that is too large for a response. */

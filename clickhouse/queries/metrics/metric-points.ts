@@ -33,7 +33,7 @@ export function pointsCondition({ workspaceId, surfaceId, serviceName, ...range 
 export const IS_RECORDED = 'bitAnd(flags, 1) = 0'
 
 /** Points that a read of some metrics may read. */
-export const POINTS_READ_MAX = 10_000_000
+const POINTS_READ_MAX = 10_000_000
 
 /** Settings of reads of points. A read over one of these limits fails with ClickHouse's code 158, 307 or 396. */
 export const POINTS_SETTINGS: ClickHouseSettings = {

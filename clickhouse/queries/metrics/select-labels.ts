@@ -54,7 +54,7 @@ function sourceOf({ filter, storedNames, names, matchers }: LabelSearch): BoundC
 }
 
 /** Keys of attributes. */
-export interface FoundKeys {
+interface FoundKeys {
   readonly keys: readonly string[]
   readonly hasPoints: boolean
   readonly hasBuckets: boolean

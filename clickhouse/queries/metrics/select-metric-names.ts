@@ -3,7 +3,7 @@ import { selectRows } from '../../select.ts'
 import { POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 
 /** Position of a metric in a list: the first 128 bytes of its name, then a hash of the whole name. */
-export interface MetricPosition {
+interface MetricPosition {
   /** Hex. */
   readonly nameStart: string
   /** 32 hex digits. */
@@ -11,12 +11,12 @@ export interface MetricPosition {
 }
 
 /** A metric and its position. */
-export interface MetricNameRow extends MetricPosition {
+interface MetricNameRow extends MetricPosition {
   readonly name: string
 }
 
 /** Selects a page of metrics. */
-export interface MetricNamesPage {
+interface MetricNamesPage {
   readonly filter: PointsFilter
   /** Text with which the names begin. */
   readonly prefix: string | undefined

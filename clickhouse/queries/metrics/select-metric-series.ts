@@ -6,7 +6,7 @@ import { IS_RECORDED, labelColumn, POINTS_SETTINGS, type PointsFilter, pointsCon
 import { samplesByStep } from './samples-by-step.ts'
 
 /** Selects series. */
-export interface SeriesSearch {
+interface SeriesSearch {
   /** Its range has whole steps. */
   readonly filter: PointsFilter
   readonly name: string

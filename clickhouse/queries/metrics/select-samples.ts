@@ -11,14 +11,14 @@ export type SamplePart = 'value' | 'count' | 'sum' | 'bucket'
  * Segments of time. Step n ends at `baseMs + n * stepMs`, inclusive. Its last `remainderMs` are a segment of their own, so that
  * a window of time which ends with a step, and whose length is not a multiple of steps, consists of whole segments.
  */
-export interface SegmentGrid {
+interface SegmentGrid {
   readonly baseMs: number
   readonly stepMs: number
   readonly remainderMs: number
 }
 
 /** Selects samples of a metric. */
-export interface SampleSearch {
+interface SampleSearch {
   readonly filter: PointsFilter
   /** Name of the stored metric. */
   readonly name: string

@@ -3,7 +3,7 @@ import { selectRows } from '../../select.ts'
 import { ARRIVED, AS_SENT, HOUR_ARRIVED, type Period, periodParams } from './period.ts'
 
 /** Requests that could not be stored for one reason. */
-export interface LetterCountRow {
+interface LetterCountRow {
   readonly reason: string
   readonly dead: string
   readonly replayed: string

@@ -4,7 +4,7 @@ import { selectRows } from '../../select.ts'
 import { HOUR_ARRIVED, type Period, periodParams } from './period.ts'
 
 /** Requests of a kind that edges refused with a status. */
-export interface RefusalRow {
+interface RefusalRow {
   readonly kind: string
   readonly status: string
   readonly requests: string

@@ -17,7 +17,7 @@ export interface ReceiptRow {
 }
 
 /** Identifies a request by the content of its receipt. */
-export interface ReceiptKey {
+interface ReceiptKey {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly commit: Buffer

@@ -18,7 +18,7 @@ export interface BuildReportRow {
 }
 
 /** Identifies the reports of a release. Reports of other surfaces under the same slug are not included. */
-export interface BuildReportsKey {
+interface BuildReportsKey {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly releaseSlug: string

@@ -7,7 +7,7 @@ import type { BoundQuery, Reads } from '../../read-connection.ts'
 import { RETAINED_TABLES } from './retained-tables.ts'
 
 /** Dependencies of {@link retainedReads}. */
-export interface RetainedReadsDeps {
+interface RetainedReadsDeps {
   /** Returns the retention of a workspace; undefined if everything has the default. */
   readonly retentionOf: (workspaceId: string) => Promise<Retention | undefined>
   readonly installationDays: number
@@ -55,7 +55,7 @@ async function filterOf(
  * Returns the settings that hide rows past their retention. Tables with the default have none: their TTL drops whole days. In
  * a cluster the conditions also name the tables of each shard.
  */
-export function retentionFilter(
+function retentionFilter(
   retention: Retention | undefined,
   installationDays: number,
   nowMs: number,

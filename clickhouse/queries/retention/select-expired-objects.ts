@@ -10,7 +10,7 @@ export interface ExpiredObject {
 }
 
 /** Selects a page of the objects of one day. */
-export interface ExpiredObjectsKey extends RetentionGroup {
+interface ExpiredObjectsKey extends RetentionGroup {
   readonly table: 'replay_chunks' | 'dead_letters'
   readonly day: string
   /** The last object of the previous page. */

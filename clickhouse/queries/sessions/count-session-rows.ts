@@ -3,7 +3,7 @@ import { selectRows } from '../../select.ts'
 import { OF_SESSION, type SessionKey, type SessionTable } from './session-key.ts'
 
 /** Number of rows of a session in a table, and their surfaces. */
-export interface SessionRows {
+interface SessionRows {
   readonly rows: number
   readonly surfaceIds: readonly string[]
 }

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
 /** Identifies a user of a workspace. */
-export interface IdentifierKey {
+interface IdentifierKey {
   readonly workspaceId: string
   readonly identifier: string
   /** Source of identities; all sources if left out. */

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
 /** Identifies a dead letter of a session. */
-export interface SessionLetterRow {
+interface SessionLetterRow {
   readonly receivedAtMs: number
   readonly jobId: string
   readonly index: number

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
 /** A session, and a surface that has sent data of it. */
-export interface SessionSurfaceRow {
+interface SessionSurfaceRow {
   readonly sessionId: string
   readonly surfaceId: string
 }

@@ -51,7 +51,7 @@ export interface SizedSpanRow<Row extends SpanDetailsRow = SpanDetailsRow> {
 }
 
 /** Selects rows of spans. */
-export interface SpanSelection {
+interface SpanSelection {
   /** 16 hex digits each. */
   readonly spanIds: readonly string[]
   /** Whether only the row of each span is selected that is shown. */
@@ -98,7 +98,7 @@ export async function selectSpanDetails(
 const SMALL_TRACE_MEMORY = 64 * 1024 * 1024
 
 /** Limits of a trace that is read in one query. */
-export interface SmallTrace {
+interface SmallTrace {
   /** Stored rows, of which a span may have several. */
   readonly maxRows: number
   /** As in `SpanSelection`. */
@@ -164,7 +164,7 @@ function sizedRows<Row extends SpanDetailsRow>(lines: Buffer): SizedSpanRow<Row>
 }
 
 /** Size of a span. */
-export interface SpanSize {
+interface SpanSize {
   readonly spanId: string
   /** Bytes of its largest row in the memory of ClickHouse. */
   readonly bytes: string

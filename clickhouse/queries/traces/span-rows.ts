@@ -17,7 +17,7 @@ export const COLUMN_AT = {
 export const TEXTS = 5
 
 /** A row that names findings (migration 0020), with the ids of 30 characters one after the other. */
-export interface NamingRow {
+interface NamingRow {
   readonly row: number
   readonly findingIds: string
 }

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
 /** What a surface has sent of one kind on one day (UTC). 64-bit numbers are decimal text. */
-export interface UsageRow {
+interface UsageRow {
   readonly day: string
   readonly surfaceId: string
   readonly signal: string
@@ -12,10 +12,10 @@ export interface UsageRow {
 }
 
 /** Identifies a row of the usage. */
-export type UsageKey = Pick<UsageRow, 'day' | 'surfaceId' | 'signal'>
+type UsageKey = Pick<UsageRow, 'day' | 'surfaceId' | 'signal'>
 
 /** Selects a page of the usage of a workspace. */
-export interface UsagePage {
+interface UsagePage {
   readonly workspaceId: string
   /** First and last day, `2026-11-21`. */
   readonly from: string

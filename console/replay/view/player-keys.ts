@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { isForShortcuts } from '../../state/keys.ts'
 
 /** Actions of the keys of the player. */
-export interface PlayerKeys {
+interface PlayerKeys {
   readonly toggle: () => void
   readonly step: (direction: -1 | 1) => void
   readonly error: (direction: -1 | 1) => void

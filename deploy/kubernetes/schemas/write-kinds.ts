@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { load } from 'js-yaml'
 
 /** Schemas of the kinds that the chart renders, by `apiVersion Kind`. */
-export const KINDS_FILE = new URL('kinds.json', import.meta.url)
+const KINDS_FILE = new URL('kinds.json', import.meta.url)
 
 /** Kubernetes' own OpenAPI, and the definitions of what others install, each from the module that publishes them. */
 const KUBERNETES = 'k8s.io/kubernetes@v1.36.3'

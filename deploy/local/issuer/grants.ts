@@ -5,7 +5,7 @@ const LIFETIME_MS = 60_000
 const MOST_GRANTS = 1_000
 
 /** A request for authorization that was granted. */
-export interface Grant {
+interface Grant {
   readonly redirectUri: string
   readonly codeChallenge: string
   readonly nonce: string | undefined

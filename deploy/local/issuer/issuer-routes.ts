@@ -15,7 +15,7 @@ const FORM_LIMIT_BYTES = 8 * 1024
 const TEXT_MAX = 512
 
 /** An issuer for one user, who has the machine. */
-export interface LocalIssuer {
+interface LocalIssuer {
   readonly identity: IssuerIdentity
   /** Directory of the installation, with the links. */
   readonly directory: string

@@ -25,7 +25,7 @@ export interface ChildProcess {
 }
 
 /** Options of `startChild`. */
-export interface ChildOptions {
+interface ChildOptions {
   command: string
   args: string[]
   env?: Record<string, string | undefined>

@@ -9,7 +9,7 @@ export interface ConsoleLog {
 }
 
 /** Options of `createConsoleLog`. */
-export interface ConsoleLogOptions {
+interface ConsoleLogOptions {
   write: (text: string) => void
   isColored: boolean
   now?: () => Date

@@ -3,7 +3,7 @@ import { ROOT } from '../config.ts'
 import { answers, type ChildProcess, type LineLog, startChild, untilReady } from './child-process.ts'
 
 /** Options of `startNodeProcess`. */
-export interface NodeProcessOptions {
+interface NodeProcessOptions {
   /** Path of the script in the checkout. */
   script: string
   env: Record<string, string | undefined>

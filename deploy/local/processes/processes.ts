@@ -7,7 +7,7 @@ import { startNodeProcess } from './node-process.ts'
 import type { Unit } from './supervisor.ts'
 
 /** Addresses of the service's processes. */
-export interface Addresses {
+interface Addresses {
   baseUrl: string
   apiUrl: string
   adminUrls: { ingest: string; workers: string; api: string }

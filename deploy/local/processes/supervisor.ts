@@ -23,7 +23,7 @@ export interface Supervisor {
 }
 
 /** Collaborators of a supervisor. */
-export interface SupervisorDeps {
+interface SupervisorDeps {
   readonly log: (unit: string, text: string) => void
   readonly now?: () => number
 }

@@ -11,7 +11,7 @@ import { writePrivateFile } from '../workspace/private-file.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
 /** Options of a local ClickHouse. */
-export interface ClickHouseOptions extends LocalServiceOptions {
+interface ClickHouseOptions extends LocalServiceOptions {
   /** Memory limit of the whole server. Default: 4 GiB. */
   memoryBytes?: number
   /** Password of the user {@link CLICKHOUSE_USER}, without characters that a URL escapes. */
@@ -21,7 +21,7 @@ export interface ClickHouseOptions extends LocalServiceOptions {
 }
 
 /** What a node of a cluster has besides a single server. */
-export interface ClusterNode {
+interface ClusterNode {
   /** Port of the native protocol, which the other nodes use. */
   readonly tcpPort: number
   /** Elements of the configuration file: the cluster, the macros of this node and the Keeper. */

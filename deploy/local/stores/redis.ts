@@ -7,7 +7,7 @@ import { writePrivateFile } from '../workspace/private-file.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
 /** Options of a local Redis. */
-export interface RedisOptions extends LocalServiceOptions {
+interface RedisOptions extends LocalServiceOptions {
   /** Memory limit in the notation of Redis; the edge accepts nothing above 70 % of it. Default: `2gb`. */
   maxMemory?: string
   /** Further settings, as in redis.conf. */

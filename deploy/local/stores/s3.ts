@@ -4,7 +4,7 @@ import { answers, startChild, untilReady } from '../processes/child-process.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
 
 /** Options of a local S3 server. */
-export interface S3Options extends LocalServiceOptions {
+interface S3Options extends LocalServiceOptions {
   bucket: string
   accessKeyId: string
   secretAccessKey: string

@@ -18,7 +18,7 @@ export interface ServiceAccess {
 }
 
 /** The stores: how to reach them, and the units that this start has to run. */
-export interface LocalServices {
+interface LocalServices {
   access: ServiceAccess
   redis: Unit | undefined
   directory: Unit | undefined

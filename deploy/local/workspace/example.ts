@@ -77,7 +77,7 @@ function text(key: string, value: string): MessageInitShape<typeof KeyValueSchem
 }
 
 /** Address and credentials for the example commands. */
-export interface ExampleAccess {
+interface ExampleAccess {
   baseUrl: string
   publicKey: string
   sessionToken: string

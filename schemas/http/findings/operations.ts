@@ -41,7 +41,7 @@ const comment = {
 }
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   listFindings: {
     findings: [finding],
     nextCursor: null,

@@ -54,7 +54,7 @@ export const OCCURRENCE_MESSAGE_MAX = 500
  * Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i *
  * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.
  */
-export const occurrenceCountsSchema = z
+const occurrenceCountsSchema = z
   .strictObject({
     from: z.iso.datetime(),
     to: z.iso.datetime(),
@@ -66,11 +66,9 @@ export const occurrenceCountsSchema = z
     description:
       'Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.',
   })
-/** Number of occurrences by the time they were received. */
-export type OccurrenceCounts = z.infer<typeof occurrenceCountsSchema>
 
 /** An occurrence. Absent fields are left out, never null. */
-export const occurrenceSchema = z
+const occurrenceSchema = z
   .strictObject({
     occurredAt: z.iso.datetime({ precision: 9 }).meta({ description: 'By the clock of the sender.' }),
     receivedAt: z.iso.datetime(),
@@ -91,7 +89,7 @@ export const occurrenceSchema = z
 export type Occurrence = z.infer<typeof occurrenceSchema>
 
 /** Activity of a finding, which GET /v3/findings/{findingId} returns beside the finding itself. */
-export const findingActivitySchema = z.strictObject({
+const findingActivitySchema = z.strictObject({
   occurrences: occurrenceCountsSchema,
   lastOccurrences: z
     .array(occurrenceSchema)
@@ -114,7 +112,7 @@ export const findingIdSchema = z.string().regex(/^fnd_[a-z2-7]{26}$/)
 const instant = z.iso.datetime({ precision: 9 })
 
 /** A finding. */
-export const findingSchema = z
+const findingSchema = z
   .strictObject({
     id: findingIdSchema,
     surfaceId: z.string(),
@@ -164,7 +162,7 @@ const positionSchema = {
 }
 
 /** Why a frame is as it was sent. */
-export const unresolvedReasonSchema = z.enum(['no_version', 'no_release', 'no_map', 'unusable_map', 'no_position'])
+const unresolvedReasonSchema = z.enum(['no_version', 'no_release', 'no_map', 'unusable_map', 'no_position'])
 /** Why a frame is as it was sent. */
 export type UnresolvedReason = z.infer<typeof unresolvedReasonSchema>
 
@@ -210,7 +208,7 @@ export const findingChangedSchema = z.strictObject({ finding: findingSchema })
 export type FindingChanged = z.infer<typeof findingChangedSchema>
 
 /** A trace in which a finding occurred; `id` and `traceId` are the same. */
-export const findingTraceSchema = z
+const findingTraceSchema = z
   .strictObject({
     id: z.string().regex(/^[0-9a-f]{32}$/),
     traceId: z

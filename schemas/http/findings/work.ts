@@ -9,13 +9,11 @@ import { nextCursorSchema } from '../page.ts'
 export const FINDING_STATUSES = ['open', 'resolved', 'ignored', 'regressed'] as const
 
 /** Status of a finding (docs/api/findings.md#finding-work). */
-export const findingStatusSchema = z
-  .enum(FINDING_STATUSES, { error: `must be one of ${FINDING_STATUSES.join(', ')}` })
-  .meta({
-    id: 'FindingStatus',
-    description:
-      'A resolved finding that occurs again in a later version is `regressed`. One that is ignored for a time, or until it has occurred a number of times, is `open` again afterwards.',
-  })
+const findingStatusSchema = z.enum(FINDING_STATUSES, { error: `must be one of ${FINDING_STATUSES.join(', ')}` }).meta({
+  id: 'FindingStatus',
+  description:
+    'A resolved finding that occurs again in a later version is `regressed`. One that is ignored for a time, or until it has occurred a number of times, is `open` again afterwards.',
+})
 /** Status of a finding. */
 export type FindingStatus = z.infer<typeof findingStatusSchema>
 
@@ -89,7 +87,7 @@ export const shownActorSchema = z
   .meta({ id: 'Actor', description: 'Who did it. Null for an operator of the installation.' })
 
 /** Something that was done with a finding. */
-export const findingActivityEntrySchema = z
+const findingActivityEntrySchema = z
   .strictObject({
     id: z.string(),
     createdAt: z.iso.datetime(),

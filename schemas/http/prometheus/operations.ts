@@ -51,7 +51,7 @@ export const ANSWERS = {
 const text = new URLSearchParams({ query: `{"${EXAMPLE.metricName}_count"}` })
 
 /** Bodies of the operations with a form. */
-export const FORMS = {
+const FORMS = {
   instant: `${text}&time=${atSeconds}`,
   range: `${text}&start=${atSeconds}&end=${atSeconds + 60}&step=15s`,
   list: `${new URLSearchParams({ 'match[]': `{"${EXAMPLE.metricName}_count"}` })}&start=${atSeconds}&end=${atSeconds + 600}`,

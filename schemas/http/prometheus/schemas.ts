@@ -131,7 +131,7 @@ export const prometheusProblemSchema = z.strictObject({
   code: z.string().meta({ description: 'The kind of problem, as in other responses.' }),
 })
 /** Body of a refusal. */
-export type PrometheusProblem = z.infer<typeof prometheusProblemSchema>
+type PrometheusProblem = z.infer<typeof prometheusProblemSchema>
 
 /** Error types of Prometheus by the code of a problem. */
 const ERROR_TYPES: Partial<Record<ProblemCode, string>> = {

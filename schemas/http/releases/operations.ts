@@ -30,7 +30,7 @@ const release = {
 }
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   listReleases: { releases: [release], nextCursor: null },
   readRelease: {
     release: {

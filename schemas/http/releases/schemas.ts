@@ -48,7 +48,7 @@ export const registeredReleaseSchema = z
   .meta({ id: 'RegisteredRelease' })
 
 /** Results of the upload of a build (docs/api/releases.md#build-report). */
-export const RELEASE_BUILD_RESULTS = [
+const RELEASE_BUILD_RESULTS = [
   'ok',
   'api_key_wrong_prefix',
   'api_key_unreadable',
@@ -59,7 +59,7 @@ export const RELEASE_BUILD_RESULTS = [
   'client_maps_unmapped',
 ] as const
 /** Result of the upload of a build. */
-export const releaseBuildResultSchema = z
+const releaseBuildResultSchema = z
   .enum(RELEASE_BUILD_RESULTS)
   .meta({ id: 'ReleaseBuildResult', description: 'The result of an upload of source maps.' })
 /** Result of the upload of a build. */
@@ -91,7 +91,7 @@ export const telemetryResponseSchema = z.strictObject({ ok: z.literal(true) }).m
 export type BuildReport = z.infer<typeof buildReportSchema>
 
 /** Most files of a manifest on one page. A manifest may have a hundred thousand files. */
-export const MANIFEST_PAGE_MAX = 10_000
+const MANIFEST_PAGE_MAX = 10_000
 /** Most build reports of a release that are returned. */
 export const BUILD_REPORTS_MAX = 10
 
@@ -111,7 +111,7 @@ const release = {
 }
 
 /** A release, as lists show it. */
-export const listedReleaseSchema = z.strictObject(release).meta({ id: 'Release' })
+const listedReleaseSchema = z.strictObject(release).meta({ id: 'Release' })
 /** A release, as lists show it. */
 export type ListedRelease = z.infer<typeof listedReleaseSchema>
 
@@ -123,7 +123,7 @@ export const releasesPageSchema = z
 export type ReleasesPage = z.infer<typeof releasesPageSchema>
 
 /** A build report as it was sent (docs/api/releases.md#build-report). Fields that were not sent are left out. */
-export const storedBuildReportSchema = z
+const storedBuildReportSchema = z
   .strictObject({
     receivedAt: z.iso.datetime({ precision: 3 }),
     result: releaseBuildResultSchema.optional(),
@@ -144,7 +144,7 @@ export const storedBuildReportSchema = z
 export type StoredBuildReport = z.infer<typeof storedBuildReportSchema>
 
 /** A source map of the manifest, with its size, and whether its bytes were compared with `hash`. */
-export const listedFileSchema = z
+const listedFileSchema = z
   .strictObject({
     path: z.string(),
     hash: z.string(),
@@ -160,16 +160,14 @@ export const listedFileSchema = z
 export type ListedFile = z.infer<typeof listedFileSchema>
 
 /** A page of the manifest, in the order of its completion. */
-export const manifestPageSchema = z.strictObject({
+const manifestPageSchema = z.strictObject({
   completedAt: instant,
   files: z.array(listedFileSchema),
   nextCursor: nextCursorSchema,
 })
-/** A page of the manifest. */
-export type ManifestPage = z.infer<typeof manifestPageSchema>
 
 /** Stack frames of a release, and those that were resolved. `share` is null while there are none. */
-export const symbolicationShareSchema = z
+const symbolicationShareSchema = z
   .strictObject({
     resolvedFrames: count,
     totalFrames: count,

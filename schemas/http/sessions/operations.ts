@@ -26,7 +26,7 @@ const identity = {
 }
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   listSessions: {
     sessions: [
       {

@@ -40,7 +40,7 @@ const device = {
 }
 
 /** Content of one identify request (docs/api/sessions.md#identify). */
-export const sessionIdentitySchema = z
+const sessionIdentitySchema = z
   .strictObject({
     identifier: z.string(),
     source: z.strictObject({ type: z.string(), name: z.string() }),
@@ -57,7 +57,7 @@ export const sessionIdentitySchema = z
 export type SessionIdentity = z.infer<typeof sessionIdentitySchema>
 
 /** A device, identified by its id. Heartbeats without a device id are distinguished by visitor and fingerprint. */
-export const sessionDeviceSchema = z
+const sessionDeviceSchema = z
   .strictObject({
     ...device,
     firstHeartbeatAt: instant,
@@ -73,7 +73,7 @@ export const sessionDeviceSchema = z
 export type SessionDevice = z.infer<typeof sessionDeviceSchema>
 
 /** A trace of a session. */
-export const sessionTraceSchema = z
+const sessionTraceSchema = z
   .strictObject({
     id: z.string().regex(/^[0-9a-f]{32}$/),
     traceId: z.string().regex(/^[0-9a-f]{32}$/),
@@ -87,7 +87,7 @@ export const sessionTraceSchema = z
 export type SessionTrace = z.infer<typeof sessionTraceSchema>
 
 /** A finding of a session. */
-export const sessionFindingSchema = z
+const sessionFindingSchema = z
   .strictObject({
     id: findingIdSchema,
     occurrenceCount: z.number().int().min(1).meta({ description: 'Number of occurrences in this session.' }),
@@ -98,7 +98,7 @@ export const sessionFindingSchema = z
 export type SessionFinding = z.infer<typeof sessionFindingSchema>
 
 /** The recording of a session, in numbers. */
-export const sessionReplaySchema = z.strictObject({
+const sessionReplaySchema = z.strictObject({
   chunkCount: z.number().int().min(1),
   windowCount: z.number().int().min(1),
   eventCount: count,
@@ -172,7 +172,7 @@ export type ListSessionsQuery = z.infer<typeof listSessionsQuerySchema>
 const userText = z.string().meta({ description: `The first ${LISTED_TEXT_MAX} characters.` })
 
 /** A session of a list. */
-export const listedSessionSchema = z
+const listedSessionSchema = z
   .strictObject({
     id: z.string(),
     surfaceIds: z

@@ -58,7 +58,7 @@ function entry<K extends TimelineKind, S extends z.ZodRawShape>(kind: K, id: str
 }
 
 /** An entry of a timeline. Absent fields are left out, never null. */
-export const timelineEntrySchema = z
+const timelineEntrySchema = z
   .discriminatedUnion('kind', [
     entry('span', 'TimelineSpan', 'The start, by the clock of the sender.', {
       traceId: traceIdSchema,

@@ -24,14 +24,14 @@ import {
 const { surfaceId, releaseSlug, workspaceId } = EXAMPLE
 
 /** A source map. */
-export const EXAMPLE_MAP = { version: 3, sources: ['cart.ts'], names: [], mappings: 'AAAA' } as const
+const EXAMPLE_MAP = { version: 3, sources: ['cart.ts'], names: [], mappings: 'AAAA' } as const
 /** EXAMPLE_MAP as it is uploaded. */
 export const EXAMPLE_MAP_TEXT = JSON.stringify(EXAMPLE_MAP)
 
 const mapObjectKey = `source-maps/${workspaceId}/${EXAMPLE.mapSha256}.map`
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   signSourceMaps: {
     files: [
       {

@@ -6,7 +6,7 @@ import { formatBytes, SOURCE_MAP_MAX_BYTES } from '../limits.ts'
 const MAX_PATH_BYTES = 1_024
 
 /** Path of a source map, relative to its build (docs/api/releases.md#source-map-part). */
-export const sourceMapPathSchema = z
+const sourceMapPathSchema = z
   .string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
   .superRefine((path, context) => {
     const fault = pathFault(path)
@@ -48,7 +48,7 @@ export const uploadedSourceMapSchema = z
   .meta({ id: 'UploadedSourceMap' })
 
 /** Description of the hash of a map (docs/api/releases.md#source-map-complete). */
-export const MAP_HASH =
+const MAP_HASH =
   'Hash of the bytes in hex: SHA-256, SHA-1 or MD5. A hash of another form is stored without being compared.'
 
 /** A map, as a completion names it. */

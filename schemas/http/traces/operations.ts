@@ -45,7 +45,7 @@ const totals = {
 const completeness = { state: 'complete', settledBefore: EXAMPLE_TIMES.receivedAt, reasons: [] } as const
 
 /** Responses to the examples of the operations, by operation. */
-export const ANSWERS = {
+const ANSWERS = {
   readFindingTrace: {
     traceId: EXAMPLE.traceId,
     spans: [span],

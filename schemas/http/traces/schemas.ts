@@ -27,7 +27,7 @@ export const SPAN_KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODU
 export const SPAN_STATUSES = ['UNSET', 'OK', 'ERROR'] as const
 
 /** A span; there is one per span id (docs/api/findings.md#trace). Absent fields are left out, never null. */
-export const traceSpanSchema = z
+const traceSpanSchema = z
   .strictObject({
     spanId: spanIdSchema,
     parentSpanId: spanIdSchema.optional().meta({ description: 'Absent for a root span.' }),
@@ -122,7 +122,7 @@ export const recordShape = {
 }
 
 /** A span with everything that was received. */
-export const spanDetailsSchema = traceSpanSchema
+const spanDetailsSchema = traceSpanSchema
   .omit({ danglingParentSpanId: true })
   .extend({
     surfaceId: z.string(),
@@ -167,7 +167,7 @@ export const spansSchema = z.strictObject({
 export type Spans = z.infer<typeof spansSchema>
 
 /** Why spans of a trace are missing, or may be. */
-export const missingCauseSchema = z
+const missingCauseSchema = z
   .enum([
     'in_flight',
     'dead_lettered',
@@ -200,14 +200,14 @@ const completenessShape = {
 }
 
 /** How complete a trace is. */
-export const completenessSchema = z
+const completenessSchema = z
   .strictObject(completenessShape)
   .meta({ id: 'Completeness', description: 'How complete a trace is.' })
 /** How complete a trace is. */
 export type Completeness = z.infer<typeof completenessSchema>
 
 /** A parent that is not retained in its trace. */
-export const missingParentSchema = z
+const missingParentSchema = z
   .strictObject({
     spanId: spanIdSchema,
     firstChild: z.number().int().min(0).meta({ description: 'Index of the first span that names it.' }),

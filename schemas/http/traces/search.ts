@@ -52,7 +52,7 @@ export const listTracesQuerySchema = z
 export type ListTracesQuery = z.infer<typeof listTracesQuerySchema>
 
 /** A trace of a list. */
-export const foundTraceSchema = z
+const foundTraceSchema = z
   .strictObject({
     traceId: traceIdSchema,
     firstSpan: z

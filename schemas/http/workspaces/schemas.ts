@@ -10,7 +10,7 @@ const LIFETIME_MAX_SECONDS = 100 * 365 * 86_400
 const LIFETIME_RULE = `must be a whole number of seconds from 1 to ${LIFETIME_MAX_SECONDS}, or null for no expiry`
 
 /** `secondsUntilExpiration` of a key. At most a hundred years, so that the expiry is a valid date. */
-export const keyLifetimeSchema = z
+const keyLifetimeSchema = z
   .int({ error: issue => (issue.input === undefined ? 'is required: seconds, or null for no expiry' : LIFETIME_RULE) })
   .min(1, LIFETIME_RULE)
   .max(LIFETIME_MAX_SECONDS, LIFETIME_RULE)
@@ -27,7 +27,7 @@ export const surfaceIdSchema = z.string().regex(/^srf_[0-9a-z]{1,64}$/)
 export const createSurfaceSchema = exactObject({ name: textOf(1, 120) }).meta({ id: 'CreateSurfaceRequest' })
 
 /** A surface. */
-export const listedSurfaceSchema = z
+const listedSurfaceSchema = z
   .strictObject({ id: surfaceIdSchema, name: z.string(), createdAt: z.iso.datetime() })
   .meta({ id: 'Surface', description: 'An application of a workspace, such as a web site or a server.' })
 /** A surface. */
@@ -60,7 +60,7 @@ const QUOTA_RULE = `must be a whole number from 1 to ${QUOTA_MAX}`
 const quota = z.int(QUOTA_RULE).min(1, QUOTA_RULE).max(QUOTA_MAX, QUOTA_RULE)
 
 /** Quotas of a key of a surface (docs/api/credentials.md#quotas). */
-export const quotasSchema = exactObject({
+const quotasSchema = exactObject({
   requestsPerSecond: quota.optional(),
   bytesPerSecond: quota.optional(),
   bytesPerDay: quota.optional(),
@@ -80,7 +80,7 @@ export const ORIGIN_RULE =
 const originPatternSchema = textOf(1, ORIGIN_MAX_CHARACTERS).refine(isOriginPattern, ORIGIN_RULE)
 
 /** Origins whose pages may use a public key (docs/api/credentials.md#allowed-origins). */
-export const allowedOriginsSchema = listOf(originPatternSchema, ALLOWED_ORIGINS_MAX, 'must be an array of origins')
+const allowedOriginsSchema = listOf(originPatternSchema, ALLOWED_ORIGINS_MAX, 'must be an array of origins')
   .refine(origins => origins.length > 0, 'must have at least one origin: null removes the rule')
   .meta({ minItems: 1, description: 'Requests with another Origin are refused. Requests without one pass.' })
 
@@ -155,7 +155,7 @@ const makerSchema = z
   .meta({ description: 'Who created a key.' })
 
 /** A key of a surface, without its secret. */
-export const listedSurfaceKeySchema = z
+const listedSurfaceKeySchema = z
   .strictObject({
     id: surfaceKeyIdSchema,
     kind: kindSchema,
@@ -220,7 +220,7 @@ export const workspaceKeyCreatedSchema = z.strictObject({
 export type WorkspaceKeyCreated = z.infer<typeof workspaceKeyCreatedSchema>
 
 /** A workspace API key, without its secret. */
-export const listedWorkspaceKeySchema = z
+const listedWorkspaceKeySchema = z
   .strictObject({
     id: apiKeyIdSchema,
     name: z.string(),

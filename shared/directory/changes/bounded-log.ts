@@ -4,7 +4,7 @@ import { type ListPage, listNewest } from '../sorted-index.ts'
 import type { Command } from '../transaction.ts'
 
 /** An entry of a log. Its id is unique. */
-export interface LogEntry {
+interface LogEntry {
   readonly id: string
   readonly createdAt: string
 }

@@ -22,7 +22,7 @@ export const CHANGES_PER_LINE = 500
 export const MAPS_PER_LINE = 1_000
 
 /** The pointer to the current manifest of a release. */
-export const manifestLineSchema = manifestPointerSchema.extend({
+const manifestLineSchema = manifestPointerSchema.extend({
   workspaceId: z.string(),
   releaseSlug: releaseSchema.shape.slug,
 })
@@ -30,7 +30,7 @@ export const manifestLineSchema = manifestPointerSchema.extend({
 export type ManifestLine = z.infer<typeof manifestLineSchema>
 
 /** SHA-256 digests of source maps that are in the object store. A workspace may have several such lines. */
-export const storedMapsLineSchema = z.object({
+const storedMapsLineSchema = z.object({
   version: z.literal(1),
   workspaceId: z.string(),
   sha256s: z
@@ -42,7 +42,7 @@ export const storedMapsLineSchema = z.object({
 export type StoredMapsLine = z.infer<typeof storedMapsLineSchema>
 
 /** Changes of a workspace. A workspace may have several such lines. */
-export const changesLineSchema = z.object({
+const changesLineSchema = z.object({
   version: z.literal(1),
   workspaceId: z.string(),
   changes: z.array(changeSchema).min(1).max(CHANGES_PER_LINE),
@@ -51,20 +51,20 @@ export const changesLineSchema = z.object({
 export type ChangesLine = z.infer<typeof changesLineSchema>
 
 /** The work of members on a finding, with its activity, the latest first. */
-export const findingWorkLineSchema = findingWorkSchema.extend({
+const findingWorkLineSchema = findingWorkSchema.extend({
   activity: z.array(findingEntrySchema).max(FINDING_ENTRIES_KEPT),
 })
 /** The record of a `finding-work` line. */
 export type FindingWorkLine = z.infer<typeof findingWorkLineSchema>
 
 /** The last line. A text without it is incomplete. */
-export const endLineSchema = z.object({ version: z.literal(1), records: z.number().int().min(0) })
+const endLineSchema = z.object({ version: z.literal(1), records: z.number().int().min(0) })
 
 /**
  * The kinds of lines in an export. Each line is `{ "kind": …, "record": { "version": 1, … } }`. The secret of receipts
  * and the users come first, then each workspace with its records in the order of these kinds, and `end` last.
  */
-export const LINE_SCHEMAS = {
+const LINE_SCHEMAS = {
   'receipt-secret': receiptSecretSchema,
   user: userSchema,
   workspace: workspaceSchema,
@@ -89,7 +89,7 @@ export type Line = { [K in LineKind]: { kind: K; record: z.infer<(typeof LINE_SC
 export type RecordLine = Exclude<Line, { kind: 'end' }>
 
 /** A line, or the reason why it is invalid. */
-export type ParsedLine = { ok: true; line: Line } | { ok: false; reason: string }
+type ParsedLine = { ok: true; line: Line } | { ok: false; reason: string }
 
 /** Parses a line of an export. The reason of an invalid line names the field and the rule. */
 export function parseLine(text: string): ParsedLine {

@@ -4,7 +4,7 @@ import { LineError, readLines } from './read-lines.ts'
 const LINE_LIMIT_BYTES = 4 * 1024 * 1024
 
 /** A line of an export with a record. */
-export interface NumberedRecord {
+interface NumberedRecord {
   /** Number of the line, counted from 1. */
   readonly number: number
   readonly line: RecordLine

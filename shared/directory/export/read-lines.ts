@@ -1,7 +1,7 @@
 const NEWLINE = 0x0a
 
 /** A line of a text. */
-export interface NumberedLine {
+interface NumberedLine {
   /** Number of the line, counted from 1. */
   readonly number: number
   readonly text: string

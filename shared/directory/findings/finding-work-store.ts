@@ -21,7 +21,7 @@ export interface FindingOfWorkspace {
 }
 
 /** A finding, and the time in Unix ms that its index has. */
-export interface TimedFinding {
+interface TimedFinding {
   readonly findingId: string
   readonly atMs: number
 }

@@ -24,7 +24,7 @@ export interface BodyContext {
 }
 
 /** How slowly a body may arrive. Its sender is never refused while it sends `bytesPerSweep` after the first `graceSweeps`. */
-export interface BodyPace {
+interface BodyPace {
   /** Number of sweeps without data after which a body is refused. */
   readonly idleSweeps: number
   /** Number of sweeps in which even an empty body may be incomplete. */

@@ -10,7 +10,7 @@ import { decodePayload, encodePayload, frameBytes, PAYLOAD_HEADER_BYTES, type Pa
  * range, so that one letter can be read without the others. The version is in the metadata of the object too, because a
  * range does not contain it.
  */
-export interface LetterObject {
+interface LetterObject {
   readonly body: Buffer
   readonly metadata: Readonly<Record<string, string>>
   /** The range of each letter, in order. */

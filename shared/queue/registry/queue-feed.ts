@@ -13,7 +13,7 @@ export interface PartitionFeed {
 }
 
 /** Collaborators of {@link FollowedPartitions}. */
-export interface FollowedPartitionsDeps {
+interface FollowedPartitionsDeps {
   readonly queues: Pick<QueueConnections, 'partitions' | 'first' | 'common'>
   readonly logger: Logger
   /** Returns whether this process looks at a partition. */

@@ -10,7 +10,7 @@ import { readRegistry } from './registry.ts'
 const OPENED_WITHIN_MS = 2_000
 
 /** How `QueueLinks` connects. */
-export interface QueueLinksDeps {
+interface QueueLinksDeps {
   readonly servers: QueueServers
   /** Reaches what belongs to the installation. */
   readonly common: Redis

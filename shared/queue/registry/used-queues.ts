@@ -14,7 +14,7 @@ const REGISTER_AGAIN_MS = 1_000
 const USED_FOR_MS = REGISTERED_FOR_MS / 2
 
 /** Collaborators of {@link UsedPartitions}. */
-export interface UsedPartitionsDeps {
+interface UsedPartitionsDeps {
   readonly queues: Pick<QueueConnections, 'common' | 'first'>
   readonly logger: Logger
   /** The number of partitions that this process writes to. */

@@ -10,7 +10,7 @@ import { redisTimeMs } from '../watermark.ts'
 const READ_TIMEOUT_MS = 1_000
 
 /** Age of the oldest unfinished payload of a partition, in seconds. 0 if it is empty. */
-export interface PartitionAge {
+interface PartitionAge {
   readonly queue: QueueName
   readonly partition: number
   readonly seconds: number

@@ -6,7 +6,7 @@ import { oldestBy, readQueueAges } from './queue-ages.ts'
 import { runningLoads, type WorkerLoad } from './worker-heartbeats.ts'
 
 /** What an autoscaler of the pools of one queue looks at. */
-export interface QueueLoad {
+interface QueueLoad {
   /** Time since the arrival of the oldest request that is accepted and not yet stored. 0 if there is none. */
   readonly ageSeconds: number
   /** Requests that are accepted and not yet stored. */

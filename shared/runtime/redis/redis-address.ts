@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { PermanentError } from '../errors.ts'
 
 /** Address of a Redis without the names of files, and the options of its TLS. */
-export interface RedisAddress {
+interface RedisAddress {
   readonly url: string
   /** Absent for `redis:`, which is plain text. */
   readonly tls?: ConnectionOptions

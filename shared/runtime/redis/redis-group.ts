@@ -16,7 +16,7 @@ interface Access {
 }
 
 /** A Redis behind Sentinel, whose primary has the name. */
-export interface SentinelAddress extends Access {
+interface SentinelAddress extends Access {
   readonly kind: 'sentinel'
   readonly nodes: readonly HostPort[]
   readonly name: string

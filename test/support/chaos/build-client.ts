@@ -17,7 +17,7 @@ export interface SentBuild {
 }
 
 /** Addresses and credential of a build client. */
-export interface BuildClientOptions {
+interface BuildClientOptions {
   readonly edgeUrls: readonly string[]
   readonly secretKey: string
 }
@@ -113,6 +113,6 @@ export class BuildClient {
 }
 
 /** Returns a debug id that identifies the map of a build. */
-export function debugIdOf({ sha256 }: Pick<SentBuild, 'sha256'>): string {
+function debugIdOf({ sha256 }: Pick<SentBuild, 'sha256'>): string {
   return sha256.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5')
 }

@@ -17,7 +17,7 @@ const REPEAT_AFTER_MS = 1_000
 const STORED_KINDS = Object.keys(PAYLOADS).length - 1
 
 /** Addresses, credentials and pace of the clients. */
-export interface ClientsOptions {
+interface ClientsOptions {
   readonly edgeUrls: readonly string[]
   readonly secrets: LocalSecrets
   readonly seed: number
@@ -121,7 +121,7 @@ function outcomeAfter({ answer, outcome }: LedgerEntry, last: Outcome): Outcome 
 }
 
 /** Returns what an answer states about the payload (docs/api/backpressure.md#backpressure). */
-export function outcomeOf(status: number): Outcome {
+function outcomeOf(status: number): Outcome {
   if (status === 200) return 'acknowledged'
   return status < 500 ? 'refused' : 'unknown'
 }

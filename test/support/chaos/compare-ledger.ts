@@ -17,7 +17,7 @@ import type { Ledger, LedgerEntry } from './ledger.ts'
 import { REPLAY_SESSION } from './payloads.ts'
 
 /** The stores that the ledger is compared with. */
-export type StoredState = Pick<Installation, 'secrets' | 's3' | 'clickhouse' | 'redis' | 'directory'>
+type StoredState = Pick<Installation, 'secrets' | 's3' | 'clickhouse' | 'redis' | 'directory'>
 
 /** The column of each table that contains the id of a row. */
 const ID_COLUMNS: Readonly<Record<string, string>> = {

@@ -3,10 +3,10 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Direction of bytes, as a client sees it. */
-export type Direction = 'requests' | 'responses'
+type Direction = 'requests' | 'responses'
 
 /** Latency and bandwidth of a slow network, for each direction of a connection. */
-export interface SlowNetwork {
+interface SlowNetwork {
   readonly latencyMs: number
   readonly bytesPerSecond: number
 }

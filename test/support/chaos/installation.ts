@@ -22,7 +22,7 @@ import { type SentinelRedis, startReplica, startSentinelRedis } from './sentinel
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
 /** Name of a server. */
-export type ServerName = 'redis' | 'directory' | 'clickhouse' | 's3'
+type ServerName = 'redis' | 'directory' | 'clickhouse' | 's3'
 
 /** A server, the links of all processes to it, and its disk if it could be mounted. */
 export interface ChaosServer {
@@ -73,7 +73,7 @@ export interface Installation {
 }
 
 /** Options of `startInstallation`. */
-export interface InstallationOptions {
+interface InstallationOptions {
   readonly edges: number
   readonly workers: number
   /** Settings of every process. */

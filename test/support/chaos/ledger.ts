@@ -5,7 +5,7 @@
 export type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
 /** Outcome that the service owes an acknowledged payload. */
-export type Fate = 'stored' | 'dead-lettered'
+type Fate = 'stored' | 'dead-lettered'
 
 /** A payload that a client has sent, once. */
 export interface LedgerEntry {

@@ -20,12 +20,12 @@ export interface SentPayload {
 }
 
 /** Makes the payload of a kind with this serial number. All bytes follow from the number and the random values. */
-export type MakePayload = (serial: number, random: Random, secrets: LocalSecrets) => SentPayload
+type MakePayload = (serial: number, random: Random, secrets: LocalSecrets) => SentPayload
 
 /** Every tenth export of spans contains a span that failed. */
-export const FAILED_EVERY = 10
+const FAILED_EVERY = 10
 /** Service name of all exports. */
-export const SERVICE = 'chaos'
+const SERVICE = 'chaos'
 /** Session of all replay chunks. */
 export const REPLAY_SESSION = 'chaos'
 
@@ -143,7 +143,7 @@ export const PAYLOADS: Readonly<Record<string, MakePayload>> = {
 }
 
 /** Returns whether a span of an export of traces has failed, which adds an occurrence. */
-export function isFailed(serial: number, row: number): boolean {
+function isFailed(serial: number, row: number): boolean {
   return serial % FAILED_EVERY === 0 && row === 0
 }
 

@@ -11,7 +11,7 @@ import type { LocalSecrets } from '../../../deploy/local/workspace/secrets.ts'
 const run = promisify(execFile)
 
 /** The source of the product at another commit, with the dependencies of this one. */
-export interface ProductTree {
+interface ProductTree {
   readonly path: string
   remove(): Promise<void>
 }

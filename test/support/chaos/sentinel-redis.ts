@@ -9,7 +9,7 @@ import { until } from '../until.ts'
 import { FaultProxy } from './fault-proxy.ts'
 
 /** A Redis server of a pair, and the network through which the other one and Sentinel reach it. */
-export interface RedisNode {
+interface RedisNode {
   readonly name: string
   readonly service: TestService
   readonly address: FaultProxy

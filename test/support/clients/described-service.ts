@@ -10,7 +10,7 @@ export interface DescribedService {
 }
 
 /** Security scheme of the document. */
-export type SecurityScheme =
+type SecurityScheme =
   | { readonly type: 'http'; readonly scheme: 'bearer' }
   | { readonly type: 'apiKey'; readonly in: 'header' | 'query'; readonly name: string }
 
@@ -28,7 +28,7 @@ export interface DescribedOperation {
 }
 
 /** Parameter of an operation. */
-export interface DescribedParameter {
+interface DescribedParameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean

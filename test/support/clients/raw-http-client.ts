@@ -6,7 +6,7 @@ import { until } from '../until.ts'
 const POLL = { everyMs: 2 }
 
 /** One parsed response. */
-export interface RawResponse {
+interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -81,7 +81,7 @@ export function rawRequest(
 }
 
 /** Returns the complete final responses at the start of a text. */
-export function parseResponses(text: string): RawResponse[] {
+function parseResponses(text: string): RawResponse[] {
   const responses: RawResponse[] = []
   let rest = text
   for (;;) {

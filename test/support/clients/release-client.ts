@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /** Response of a build operation. */
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly body: Record<string, unknown>
 }

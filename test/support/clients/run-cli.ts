@@ -7,7 +7,7 @@ import { addDirectoryCommands, runProgram } from '../../../cli/program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
 /** Exit code and output of a command. */
-export interface CliRun {
+interface CliRun {
   readonly code: number
   readonly stdout: string
   readonly stderr: string

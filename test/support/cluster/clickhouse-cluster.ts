@@ -17,7 +17,7 @@ export interface ClickHouseCluster extends TestService {
 }
 
 /** Options of `startClickHouseCluster`. */
-export interface ClickHouseClusterOptions {
+interface ClickHouseClusterOptions {
   readonly shards?: number
   /** Further elements of the configuration of each node. */
   readonly config?: string

@@ -59,14 +59,3 @@ export function connectDatabase(url: string, database: string): ClickHouseClient
   }
   return Object.assign(all, { reads: cluster.reads, command, close, ...(cluster.shards && { shards: cluster.shards }) })
 }
-
-/** Drops a database that `migrateDatabase` has created. */
-export async function dropDatabase(url: string, database: string): Promise<void> {
-  for (const [server = ''] of clickhouseAddresses(url)) {
-    const client = createClickHouse({ url: server })
-    for (const name of [database, clusterDatabase(database)]) {
-      await client.command({ query: `DROP DATABASE IF EXISTS ${name} SYNC` })
-    }
-    await client.close()
-  }
-}

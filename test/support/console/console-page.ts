@@ -24,7 +24,7 @@ export async function openPrintedLink(page: Page, start: LocalStart): Promise<vo
 /** Widths at which every page is looked at. */
 const [WIDE, NARROW] = [1280, 390]
 const HEIGHT = 900
-export const THEMES = ['light', 'dark'] as const
+const THEMES = ['light', 'dark'] as const
 
 /** Keeps pictures of the whole page in test/artefacts/console: both widths, both themes. */
 export async function takePictures(page: Page, name: string): Promise<void> {

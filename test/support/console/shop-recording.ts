@@ -16,7 +16,7 @@ main { display: grid; grid-template-columns: repeat(3, 1fr); gap: 20px; padding:
 p { padding: 0 32px }`
 
 /** A page whose text states the second of the recording that it shows: `second 12 of tab-1`. */
-export class ShopPage {
+class ShopPage {
   readonly #builder = new PageBuilder()
   readonly #windowId: string
   readonly #node

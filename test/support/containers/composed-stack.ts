@@ -14,7 +14,7 @@ interface ComposedProcess {
 }
 
 /** The containers of compose.yaml behind its proxy, in the form of `Stack` (test/support/services/stack.ts). */
-export interface ComposedStack {
+interface ComposedStack {
   readonly services: Services
   readonly secrets: LocalSecrets
   /** Settings with which a process outside of the containers finds the stores. */

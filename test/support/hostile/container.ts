@@ -4,7 +4,7 @@ const MIB = 1024 * 1024
 const SAMPLE_MS = 100
 
 /** A process that runs with the memory of a small container. */
-export interface Container {
+interface Container {
   readonly name: string
   readonly pid: number
   readonly limitBytes: number

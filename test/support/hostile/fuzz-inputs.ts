@@ -19,7 +19,7 @@ export type FuzzedSignal = 'traces' | 'logs' | 'metrics'
 const ORIGINALS = 200
 
 /** Valid exports of each signal in both encodings, from which the inputs are made. */
-export interface ExportCorpus {
+interface ExportCorpus {
   readonly protobuf: Readonly<Record<FuzzedSignal, readonly Buffer[]>>
   readonly json: Readonly<Record<FuzzedSignal, readonly Buffer[]>>
 }
@@ -119,7 +119,7 @@ const SOURCE = `export class Cart<T> { #sum = () => 1; async pay(order: T) { ret
 function checkout() { const deep = { get() { throw new Error('\u2028') } }; list.map(x => x?.[0] ?? (() => 1)) }`
 
 /** Source maps as build tools write them. */
-export const SOURCE_MAPS: readonly Buffer[] = [
+const SOURCE_MAPS: readonly Buffer[] = [
   { version: 3, sources: ['a.ts'], names: ['f'], mappings: 'AAAAA,SAASA;AACT' },
   {
     ...{ version: 3, sourceRoot: '../src', sources: ['cart.tsx', 'b.js'], sourcesContent: [SOURCE, SOURCE] },

@@ -12,7 +12,7 @@ export interface FuzzRequest {
 }
 
 /** Address and token of the reads. */
-export interface Reader {
+interface Reader {
   readonly apiUrl: string
   readonly sessionToken: string
   /** Values that the service has stored, by the values of the examples that they replace. */

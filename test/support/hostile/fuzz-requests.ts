@@ -26,13 +26,13 @@ const SIGNALS = ['traces', 'logs', 'metrics'] as const
 const MOST_CREATED = 50
 
 /** One input: requests that are sent one after the other. */
-export interface Sent {
+interface Sent {
   readonly kind: string
   readonly requests: readonly FuzzRequest[]
 }
 
 /** Makes the requests of a seed. */
-export interface FuzzRequests {
+interface FuzzRequests {
   next(random: Random): Sent
   /** Makes a request of any operation of the document. */
   ofOperation(random: Random): Sent

@@ -1,7 +1,7 @@
 import { type Random, seededRandom } from '../payloads/scramble-message.ts'
 
 /** Share of the run that each of the two fuzz tests has. */
-export interface FuzzShare {
+interface FuzzShare {
   readonly ofTime: number
   readonly ofCount: number
 }

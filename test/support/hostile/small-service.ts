@@ -59,7 +59,7 @@ export interface SmallService {
 }
 
 /** Options of `startSmallService`. */
-export interface SmallServiceOptions {
+interface SmallServiceOptions {
   readonly settings?: Readonly<Record<string, string>>
   /** `maxmemory` of Redis. */
   readonly redisMaxMemory?: string

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 /** Namespace of the product, with the restricted Pod Security Standard, and that of its stores and clients. */
 export const NAMESPACE = 'penstock-test'
-export const STORES = 'penstock-test-stores'
+const STORES = 'penstock-test-stores'
 const PRODUCT_IMAGE = 'penstock-cluster-test'
 const STORES_IMAGE = 'penstock-cluster-test-stores'
 const TAG = 'v1'

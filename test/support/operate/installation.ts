@@ -58,7 +58,7 @@ const WORKERS_SETTINGS = {
 }
 
 /** Heading of the step of each page that looks for losses. */
-export const CHECK = 'Check that nothing is lost'
+const CHECK = 'Check that nothing is lost'
 
 /**
  * Starts servers, edge, workers and clients of every kind. Requests arrive in an hour that has passed, because an audit judges

@@ -56,7 +56,7 @@ export async function openPage(name: string, env: Readonly<Record<string, string
 }
 
 /** Returns the blocks of a page: commands are fenced as `sh`, and what they print, if it follows, as `text`. */
-export function blocksOf(page: string): Block[] {
+function blocksOf(page: string): Block[] {
   const blocks: { heading: string; commands: string; shown: string[] }[] = []
   let heading = ''
   let fence: string | undefined

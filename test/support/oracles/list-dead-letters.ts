@@ -4,7 +4,7 @@ import type { S3Access } from '../services/services.ts'
 import { listObjects } from './list-objects.ts'
 
 /** A dead letter with the key of its object. Its attributes are those of the request. */
-export interface ListedLetter extends PayloadFrame, Omit<DeadLetter, 'attributes'> {
+interface ListedLetter extends PayloadFrame, Omit<DeadLetter, 'attributes'> {
   readonly objectKey: string
 }
 

@@ -2,7 +2,7 @@ import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/clien
 import type { S3Access } from '../services/services.ts'
 
 /** Object of the store with its content. */
-export interface ListedObject {
+interface ListedObject {
   key: string
   bytes: Buffer
   body: string

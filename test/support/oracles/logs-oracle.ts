@@ -21,7 +21,7 @@ import type { NativeValue } from './read-block.ts'
 type Row = Record<string, NativeValue>
 
 /** Expected rows by table. */
-export interface ExpectedLogTables {
+interface ExpectedLogTables {
   logs: Row[]
   exceptions: Row[]
   rejected: RejectedRows

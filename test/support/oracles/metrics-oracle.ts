@@ -13,7 +13,7 @@ import { attributeColumns, canonicalJson, cut, latin1, noteRejection, promotedTe
 import type { NativeValue } from './read-block.ts'
 
 /** Expected rows of points, and of their series. */
-export interface ExpectedPoints {
+interface ExpectedPoints {
   points: Row[]
   rejected: RejectedRows
 }

@@ -9,7 +9,7 @@ import type { NativeValue } from './read-block.ts'
 export type Row = Record<string, NativeValue>
 
 /** Expected rows by table. */
-export interface ExpectedTables {
+interface ExpectedTables {
   spans: Row[]
   exceptions: Row[]
   rejected: RejectedRows
@@ -287,7 +287,7 @@ export function hex(bytes: Uint8Array): string {
 }
 
 /** Returns a text in which lone surrogates are replaced. */
-export function wellFormed(text: string): string {
+function wellFormed(text: string): string {
   return text.toWellFormed()
 }
 

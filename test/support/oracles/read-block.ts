@@ -14,7 +14,7 @@ export type NativeValue =
   | { [name: string]: NativeValue }
 
 /** Columns of a block with their values. */
-export interface NativeBlock {
+interface NativeBlock {
   columns: { name: string; type: string; values: NativeValue[] }[]
   rows: number
 }

@@ -21,7 +21,7 @@ const FLAGS = [
 ]
 
 /** Path of a browser, or the reason why there is none. */
-export type FoundBrowser = { readonly path: string } | { readonly missing: string }
+type FoundBrowser = { readonly path: string } | { readonly missing: string }
 
 /**
  * Finds Chromium, or Chrome as the machines of hosted CI have it, or the browser that `CHROMIUM_PATH` names. Installs the missing

@@ -7,7 +7,7 @@ import { build as viteBuild } from 'vite'
 import webpack from 'webpack'
 
 /** Sources of a small shop in three modules. `placeOrder` fails in an async function that a method of a class calls. */
-export const SOURCES = {
+const SOURCES = {
   'main.ts': `import { Cart } from './cart'
 
 const RELEASE: string = '%RELEASE%'

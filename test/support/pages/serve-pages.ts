@@ -27,7 +27,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** Settings of the recorded pages, as `settings` in their global scope. */
-export interface PageSettings {
+interface PageSettings {
   readonly ingestUrl: string
   readonly publicKey: string
   readonly sessionId: string

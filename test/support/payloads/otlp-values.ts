@@ -102,7 +102,7 @@ export const { anyValue, keyValue } = fc.letrec<{ anyValue: AnyValueInit; keyVal
 }))
 
 /** Init object of an AnyValue. */
-export type AnyValueInit = {
+type AnyValueInit = {
   value:
     | { case: 'stringValue'; value: string }
     | { case: 'intValue'; value: bigint }
@@ -114,7 +114,7 @@ export type AnyValueInit = {
     | { case: undefined }
 }
 /** Init object of a KeyValue. */
-export type KeyValueInit = { key: string; value?: AnyValueInit }
+type KeyValueInit = { key: string; value?: AnyValueInit }
 
 /** Generates lists of attributes. */
 export const attributes = fc.array(keyValue, { maxLength: 6 })

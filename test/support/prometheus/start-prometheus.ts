@@ -14,13 +14,13 @@ export interface RunningPrometheus {
 }
 
 /** One value of a query. */
-export interface Sample {
+interface Sample {
   readonly metric: Readonly<Record<string, string>>
   readonly value: number
 }
 
 /** An alert rule as Prometheus has read it. */
-export interface AlertRule {
+interface AlertRule {
   readonly name: string
   readonly query: string
   readonly state: 'inactive' | 'pending' | 'firing'
@@ -30,7 +30,7 @@ export interface AlertRule {
 }
 
 /** What a Prometheus scrapes, and by which rules it judges. */
-export interface PrometheusOptions {
+interface PrometheusOptions {
   readonly command: string
   readonly dir: string
   /** Address of the admin port of each job. */

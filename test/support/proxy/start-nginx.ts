@@ -22,7 +22,7 @@ export interface RunningProxy {
 }
 
 /** The members of a line of the access log that tests read. */
-export interface AccessLogLine {
+interface AccessLogLine {
   readonly client: string
   readonly method: string
   readonly path: string
@@ -32,7 +32,7 @@ export interface AccessLogLine {
 }
 
 /** The parts that differ between installations. */
-export interface ProxyOptions {
+interface ProxyOptions {
   /** Directory of the files of this nginx. */
   readonly dir: string
   /** Addresses as `host:port`. */

@@ -23,7 +23,7 @@ export const ISSUER = 'https://login.test'
 /** Audience of the session tokens. */
 export const AUDIENCE = 'penstock'
 /** Key pair that signs the session tokens. */
-export const sessionKeys = generateKeyPairSync('ed25519')
+const sessionKeys = generateKeyPairSync('ed25519')
 /** Public key of the session tokens, as PEM. */
 export const sessionPublicKeyPem = String(sessionKeys.publicKey.export({ type: 'spki', format: 'pem' }))
 
@@ -201,7 +201,7 @@ export async function insertSpans(client: ClickHouseClient, spans: readonly Stor
 }
 
 /** Occurrence to insert; absent fields have defaults. */
-export interface StoredException {
+interface StoredException {
   workspaceId?: string
   findingId: string
   traceId: string

@@ -23,7 +23,7 @@ export const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 type BuildQueue = 'source-maps' | 'completions' | 'build-reports'
 
 /** Response of a build operation. */
-export interface BuildResponse {
+interface BuildResponse {
   status: number
   headers: Headers
   body: Record<string, unknown>
@@ -42,7 +42,7 @@ export interface BuildRequest {
 }
 
 /** An edge without workers, so that requests of a build stay in its queues and the test writes their verdicts. */
-export interface BuildEdge {
+interface BuildEdge {
   readonly redis: Redis
   readonly directory: Directory
   readonly objects: ObjectStore

@@ -14,7 +14,7 @@ const PROCESSES = { edge: 'ingest/main.ts', workers: 'workers/main.ts', api: 'ap
 type ProcessName = keyof typeof PROCESSES
 
 /** Process of the stack, which a test can kill and restart. */
-export interface StackProcess {
+interface StackProcess {
   readonly pid: number
   kill9(): Promise<void>
   /** Sends SIGTERM, and SIGKILL after the deadline; the exit shows which was necessary. */
@@ -34,7 +34,7 @@ export interface Stack extends Record<ProcessName, StackProcess> {
 }
 
 /** Options of `startStack`. */
-export interface StackOptions {
+interface StackOptions {
   readonly services?: ServicesOptions
   /** Returns settings that depend on the servers, such as other addresses for them. */
   readonly settingsOf?: (services: Services) => Promise<Readonly<Record<string, string>>>

@@ -10,7 +10,7 @@ import { answers, type ChildProcess, startChild, untilReady } from '../../../dep
 import type { S3Access } from '../services/services.ts'
 
 /** Running gateway of Ceph. */
-export interface Ceph {
+interface Ceph {
   readonly s3: S3Access
   /** Kills every daemon and removes the data. */
   stop(): Promise<void>

@@ -60,7 +60,7 @@ export interface MatrixRow {
 }
 
 /** Request of a row. */
-export interface MatrixRequest {
+interface MatrixRequest {
   readonly path: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>

@@ -25,7 +25,7 @@ export interface Tenant {
 }
 
 /** Servers that a tenant is created on. */
-export interface TenantDeps {
+interface TenantDeps {
   readonly redisUrl: string
   readonly apiUrl: string
   readonly edgeUrl: string

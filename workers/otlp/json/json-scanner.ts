@@ -6,7 +6,7 @@ import { endOfString, unescapeString } from './json-string.ts'
 /** Byte of `"`. */
 export const QUOTE = 0x22
 /** Byte of `,`. */
-export const COMMA = 0x2c
+const COMMA = 0x2c
 /** Byte of `:`. */
 export const COLON = 0x3a
 /** Byte of `[`. */

@@ -21,7 +21,7 @@ import { ProtobufWriter } from './protobuf-writer.ts'
 import { ValueTranscoder, wrongType } from './value-transcoder.ts'
 
 /** The rewritten message, or the reason why the payload is refused. */
-export type TranscodeResult =
+type TranscodeResult =
   | {
       ok: true
       /** A view that is valid until the next call. */
@@ -30,7 +30,7 @@ export type TranscodeResult =
   | { ok: false; reason: JsonRefusalReason }
 
 /** Rewrites OTLP/JSON as OTLP/protobuf. */
-export interface JsonTranscoder {
+interface JsonTranscoder {
   /** Returns the Export…ServiceRequest of an OTLP/JSON body as protobuf. Never throws for bad input. */
   transcode(otlpSignal: keyof typeof REQUEST_TYPES, body: Buffer): TranscodeResult
 }

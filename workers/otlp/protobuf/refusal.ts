@@ -5,7 +5,7 @@ import type { SelectedFrame } from '../../sink/row-batch.ts'
 export type PayloadSource = Pick<SelectedFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs' | 'only'>
 
 /** Reasons for refusing a whole payload. A payload is always refused for the same reason. */
-export const PAYLOAD_REFUSALS = {
+const PAYLOAD_REFUSALS = {
   truncated: 'a length or value reaches past the end of its message',
   overlong_varint: 'a varint has more than ten bytes',
   invalid_tag: 'a field number of zero, a group, or an unknown wire type',
@@ -14,10 +14,10 @@ export const PAYLOAD_REFUSALS = {
   rows_too_large: 'the rows of the payload exceed the memory limit of a payload',
 } as const
 /** A key of PAYLOAD_REFUSALS. */
-export type PayloadRefusal = keyof typeof PAYLOAD_REFUSALS
+type PayloadRefusal = keyof typeof PAYLOAD_REFUSALS
 
 /** Reasons for leaving out a row while its neighbours are stored. */
-export const ROW_REJECTIONS = {
+const ROW_REJECTIONS = {
   invalid_trace_id: 'not 16 bytes, or all zero',
   invalid_span_id: 'not 8 bytes, or all zero',
   invalid_parent_span_id: 'neither absent nor 8 bytes',

@@ -18,7 +18,7 @@ const STATUS_ERROR = 2
 const MAX_KIND = 5
 
 /** Buffers of the attributes of spans, events and links. */
-export interface SpanAttributes {
+interface SpanAttributes {
   span: Attributes
   event: Attributes
   link: Attributes

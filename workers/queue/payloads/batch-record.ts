@@ -7,7 +7,7 @@ import { TransientError } from '../../../shared/runtime/errors.ts'
 export type RefusedRequests = Readonly<Record<string, RefusedOfJob>>
 
 /** Requests of one job by label, in the same form. */
-export type RefusedOfJob = Readonly<Record<string, readonly number[]>>
+type RefusedOfJob = Readonly<Record<string, readonly number[]>>
 
 /** Label of requests of which some records are left out. All other labels mean that nothing of the request is stored. */
 export const STORED_IN_PART = 'records_rejected'

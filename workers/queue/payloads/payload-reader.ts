@@ -20,7 +20,7 @@ export interface PayloadReader {
 }
 
 /** Options of a payload reader. */
-export interface PayloadReaderOptions {
+interface PayloadReaderOptions {
   /** Bytes of memory that are kept while no payload uses them. */
   readonly maxIdleBytes: number
   /** Memory that several readers share, instead of `maxIdleBytes` of its own. */

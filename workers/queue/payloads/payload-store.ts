@@ -23,7 +23,7 @@ export interface HeldJob {
  * Why a job could not be named: it is in another batch, it is already stored, or this worker has lost its lock, or the payload that
  * it has read, to a promoted replica that has it from before.
  */
-export type NamingConflict = 'named' | 'stored' | 'lost'
+type NamingConflict = 'named' | 'stored' | 'lost'
 
 /** A payload for another queue, or one part of a payload that is split. */
 export interface NewPayload {
@@ -48,7 +48,7 @@ export interface Move extends NewPayload {
 }
 
 /** Cost by surface, the keys being members of the sorted set `shares` (`shareMember`). */
-export type Shares = ReadonlyMap<string, number>
+type Shares = ReadonlyMap<string, number>
 
 /** Returns the cost of these requests by surface. */
 export function sharesOf(frames: readonly PayloadFrame[]): Map<string, number> {
@@ -64,14 +64,14 @@ export function addShare(shares: Map<string, number>, frame: PayloadFrame): void
 }
 
 /** Amounts that a finished job or batch adds to the counters of its queue and takes from the shares of its surfaces. */
-export interface DoneCounts {
+interface DoneCounts {
   readonly frames: number
   readonly bytes: number
   readonly shares: Shares
 }
 
 /** The outcome of finishing a job or a batch. */
-export interface Finished {
+interface Finished {
   /** False if another worker has finished it before. */
   readonly isFirst: boolean
   /** The moves that were left out because their queue is too far behind. */

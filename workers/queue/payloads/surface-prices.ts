@@ -28,7 +28,7 @@ const AVERAGE_PART = 1 / 8
 const FLUSH_MS = 1_000
 
 /** Collaborators of `SurfacePrices`. */
-export interface SurfacePricesDeps {
+interface SurfacePricesDeps {
   readonly redis: Redis
   readonly logger: Logger
 }

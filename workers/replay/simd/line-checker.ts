@@ -2,7 +2,7 @@ import { assembleLineCheck, PADDING_BYTES, TEXT_AT } from './line-check.ts'
 import { instantiate } from './wasm-module.ts'
 
 /** Facts of the events of a text. */
-export interface LineFacts {
+interface LineFacts {
   readonly events: number
   readonly hasFullSnapshot: boolean
   /** Infinite if no event has a timestamp. */

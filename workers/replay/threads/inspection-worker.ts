@@ -19,7 +19,7 @@ export interface ThreadDeath {
 type Outcome = InspectionAnswer | ThreadDeath
 
 /** How a thread is started. */
-export interface ThreadOptions {
+interface ThreadOptions {
   /** Module that the thread runs. */
   readonly entry: URL
   /** Takes the reason why the thread proves no chunks. */

@@ -23,7 +23,7 @@ export type FenceInsert = (
 ) => Promise<ReadonlySet<number>>
 
 /** Dependencies of dividing a batch. */
-export interface DivideDeps {
+interface DivideDeps {
   readonly store: Pick<PayloadStore, 'payload' | 'giveBack' | 'splitJob'>
   readonly addJobs: AddJobs
   readonly queue: QueueName

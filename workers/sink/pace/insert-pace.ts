@@ -32,7 +32,7 @@ return math.max(0, at - now)
 `
 
 /** Dependencies of a pace. */
-export interface InsertPaceDeps {
+interface InsertPaceDeps {
   readonly redis: Pick<Redis, 'eval'>
   readonly logger: Logger
 }

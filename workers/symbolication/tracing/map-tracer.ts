@@ -19,7 +19,7 @@ const MS_PER_MINUTE = 20_000
 const UNUSABLE_LIMIT = 10_000
 
 /** Dependencies of a tracer. */
-export interface MapTracerDeps {
+interface MapTracerDeps {
   /** Opens a map, or returns undefined if it does not exist. */
   readonly openMap: (mapKey: string) => Promise<Pick<StreamedObject, 'size' | 'body'> | undefined>
   readonly guards: MapGuards

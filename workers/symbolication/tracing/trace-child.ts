@@ -18,7 +18,7 @@ export interface DeadChild {
 }
 
 /** An answer that is awaited. */
-export interface AwaitedAnswer {
+interface AwaitedAnswer {
   /** Returns the answer, or that the process is dead if it has not answered within the deadline, counted from this call. */
   within(): Promise<TraceAnswer | DeadChild>
   /** Stops counting, while something else than the process is waited for. */
@@ -29,7 +29,7 @@ export interface AwaitedAnswer {
 }
 
 /** Options of a child. */
-export interface TraceChildOptions {
+interface TraceChildOptions {
   readonly settings: TraceSettings
   readonly heapBytes: number
   readonly deadlineMs: number

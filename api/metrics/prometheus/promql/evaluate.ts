@@ -12,7 +12,7 @@ import { LOOKBACK_MS, lastValues, overTime, type SampledSeries } from './over-ti
 import { Budget, emptySeries, joinSameLabels, mapValues, type Series, type TimeGrid, type Value } from './vector.ts'
 
 /** Times and samples of a query. */
-export interface Evaluation {
+interface Evaluation {
   readonly grid: TimeGrid
   /** Returns the samples of a selector of the query. */
   readonly samplesOf: (selector: SelectorExpression) => readonly SampledSeries[]

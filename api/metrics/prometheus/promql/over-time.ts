@@ -13,7 +13,7 @@ export interface SampledSeries {
 }
 
 /** How the window that ends at each time of a query is divided into segments. */
-export interface Windows {
+interface Windows {
   readonly grid: TimeGrid
   /** How far in the past the samples are read, in ms. */
   readonly offsetMs: number

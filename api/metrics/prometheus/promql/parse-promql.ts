@@ -16,7 +16,7 @@ import { numberOf, textOfLiteral } from './literals.ts'
 import { PromqlError } from './promql-error.ts'
 
 /** Most characters of a query. */
-export const QUERY_CHARACTERS = 8_192
+const QUERY_CHARACTERS = 8_192
 const DEPTH_MAX = 64
 /** A hundred years. */
 const DURATION_MS_MAX = 100 * 365 * 86_400_000

@@ -1,5 +1,5 @@
 /** How Prometheus classifies a refused query: `bad_data` for its text, `execution` for its size or its data. */
-export type PromqlErrorType = 'bad_data' | 'execution'
+type PromqlErrorType = 'bad_data' | 'execution'
 
 /** A query that is refused. The message is for its author. */
 export class PromqlError extends Error {

@@ -43,7 +43,7 @@ export interface SessionFindingsRow {
 }
 
 /** Limits of what a list shows of each session. */
-export interface ListedLimits {
+interface ListedLimits {
   readonly surfaces: number
   /** Characters of an identifier or a name. */
   readonly textCharacters: number

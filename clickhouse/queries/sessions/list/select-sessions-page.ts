@@ -24,12 +24,12 @@ export interface SessionPosition {
 }
 
 /** A session of a page. */
-export interface FoundSession extends SessionPosition {
+interface FoundSession extends SessionPosition {
   readonly id: string
 }
 
 /** Selects a page of a list of sessions. */
-export interface SessionsPageKey {
+interface SessionsPageKey {
   readonly workspaceId: string
   readonly filter: SessionsFilter
   /** Requests of this time or later do not count, Unix ms. All pages of a list have the same. */

@@ -26,7 +26,7 @@ export interface TimelineKey extends SessionKey, SessionDays {
 }
 
 /** The kind and the time of an entry. */
-export interface TimelineTime {
+interface TimelineTime {
   readonly kind: TimelineKind
   readonly at: bigint
 }

@@ -21,7 +21,7 @@ export async function selectMatchingTraces(
 }
 
 /** Days of arrival, such as `2026-11-21`. */
-export interface ArrivalDays {
+interface ArrivalDays {
   readonly from: string
   /** Exclusive, or undefined for all later ones. */
   readonly to: string | undefined

@@ -4,7 +4,7 @@ import { TRACE_READ_SETTINGS } from '../span-row.ts'
 import { IN_TRACE_IDS } from './trace-filter.ts'
 
 /** Traces whose spans are looked at. */
-export interface TagSource {
+interface TagSource {
   readonly workspaceId: string
   readonly traceIds: readonly string[]
   readonly limit: number
@@ -52,7 +52,7 @@ export async function selectTagValues(
 }
 
 /** Selects services. */
-export interface ServiceSearch {
+interface ServiceSearch {
   readonly workspaceId: string
   readonly fromNano: bigint
   readonly toNano: bigint

@@ -11,7 +11,7 @@ export interface TracePosition {
 }
 
 /** Selects traces that may match. */
-export interface CandidateSearch {
+interface CandidateSearch {
   readonly workspaceId: string
   readonly filter: TraceFilter
   /** The trace after which the result begins. */

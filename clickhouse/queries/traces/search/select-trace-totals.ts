@@ -20,7 +20,7 @@ export interface TraceTotalsRow {
 }
 
 /** Selects traces. */
-export interface MatchedTraces {
+interface MatchedTraces {
   readonly workspaceId: string
   readonly traceIds: readonly string[]
   /** Which one of the spans must meet, or undefined. */
@@ -28,7 +28,7 @@ export interface MatchedTraces {
 }
 
 /** Most services that a list names of a trace. */
-export const SERVICES_MAX = 20
+const SERVICES_MAX = 20
 const NAME_CHARACTERS = 256
 const NO_SPAN = "toFixedString('', 8)"
 

@@ -12,13 +12,13 @@ import { insertLogs, type StoredLog } from '../../../support/workspaces/log-rows
 
 const DATABASE = `api_logs_${process.pid}_${Date.now()}`
 /** Most stored records that a query of a search may read in these tests. */
-export const SEARCH_ROWS = 40_000
+const SEARCH_ROWS = 40_000
 
 const services = sharedServices()
 export const client = await createDatabase(services.clickhouseUrl, DATABASE)
 await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
 await putWorkspace(services.redisUrl, { id: 'ws_2', slug: 'globex', userId: 'user_2' })
-export const api = await startApi(services, DATABASE, { LOG_SEARCH_ROWS: String(SEARCH_ROWS) })
+const api = await startApi(services, DATABASE, { LOG_SEARCH_ROWS: String(SEARCH_ROWS) })
 const token = await signToken()
 export const otherToken = await signToken({ org: 'globex', sub: 'user_2' })
 

@@ -94,7 +94,7 @@ const attributesOf = (values: Readonly<Record<string, string>>) =>
   Object.entries(values).map(([key, stringValue]) => ({ key, value: { stringValue } }))
 
 /** A span to send; times are Unix ms. */
-export interface SentSpan {
+interface SentSpan {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId?: string

@@ -35,7 +35,7 @@ export const iso = (seconds: number) => new Date(BASE_MS + seconds * 1_000).toIS
 export type SentMetric = MessageInitShape<typeof MetricSchema>
 
 /** Attributes of OTLP with these texts. */
-export const attributes = (texts: Readonly<Record<string, string>> = {}) =>
+const attributes = (texts: Readonly<Record<string, string>> = {}) =>
   Object.entries(texts).map(([key, value]) => ({ key, value: { value: { case: 'stringValue' as const, value } } }))
 
 const DELTA = 1

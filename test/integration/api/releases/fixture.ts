@@ -15,7 +15,7 @@ const DATABASE = `api_releases_${process.pid}`
 export const NOW = Date.now() - 4 * 3_600_000
 export const slugOf = (name: string) => `rel_${process.pid}${name}`
 
-export async function request(baseUrl: string, path: string, token: string) {
+async function request(baseUrl: string, path: string, token: string) {
   const response = await fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } })
   return {
     status: response.status,

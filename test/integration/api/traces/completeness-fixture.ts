@@ -59,7 +59,7 @@ export async function stopPools(): Promise<void> {
 }
 
 /** A span of a request. */
-export interface SentSpan {
+interface SentSpan {
   /** 0 is refused. */
   readonly spanId: number
   readonly parent?: number

@@ -11,7 +11,7 @@ export interface Means {
 }
 
 /** A hostile page. Its nodes are recorded in a snapshot, and once more as a mutation of an innocent page. */
-export interface HostilePage {
+interface HostilePage {
   readonly name: string
   readonly isHead?: boolean
   readonly nodes: (means: Means) => readonly StagedNode[]

@@ -7,7 +7,7 @@ const token = await signToken()
 const PREFIX = '/prometheus/api/v1'
 
 /** Response of the interface of Prometheus. */
-export interface PrometheusAnswer {
+interface PrometheusAnswer {
   readonly status: number
   readonly body: {
     readonly status: string
