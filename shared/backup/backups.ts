@@ -5,7 +5,7 @@ import type { Line } from '../directory/export/lines.ts'
 import type { ObjectStore } from '../object-store/types.ts'
 import { BackupError, decrypt, encrypt } from './seal.ts'
 
-/** Bytes of a stored backup, all of which are in memory while it is made or restored. 100,000 records take about 15 MB. */
+/** Bytes of a stored backup, all of which are in memory while it is made or restored. 100,000 surface keys take 5.6 MB. */
 const MAX_BYTES = 1024 * 1024 * 1024
 /** A backup that is this much newer than the present was named by a clock that was ahead. */
 export const CLOCK_AHEAD_MS = 60 * 60 * 1_000
