@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Line } from '../directory/export/lines.ts'
 import type { ObjectStore } from '../object-store/types.ts'
@@ -80,12 +81,14 @@ export class Backups {
     const contents = { workspaces: 0, records: 0 }
     const pieces: Buffer[] = []
     let size = 0
-    for await (const piece of Readable.from(textOf(lines, contents)).compose(createGzip()) as AsyncIterable<Buffer>) {
-      await check()
-      pieces.push(piece)
-      size += piece.length
-      if (size > MAX_BYTES - 1024) throw new BackupError(`the backup would have more than ${MAX_BYTES} bytes`)
-    }
+    await pipeline(Readable.from(textOf(lines, contents)), createGzip(), async (gzipped: AsyncIterable<Buffer>) => {
+      for await (const piece of gzipped) {
+        await check()
+        pieces.push(piece)
+        size += piece.length
+        if (size > MAX_BYTES - 1024) throw new BackupError(`the backup would have more than ${MAX_BYTES} bytes`)
+      }
+    })
     if (contents.workspaces === 0) {
       throw new BackupError('the directory has no workspace, so there is nothing to back up')
     }
