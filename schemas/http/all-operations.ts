@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { listChanges } from './changes.ts'
 import {
   listDeadLetters,
@@ -15,23 +16,23 @@ import {
   listFindingTraces,
   readFinding,
 } from './findings/operations.ts'
-import { JAEGER_OPERATIONS } from './jaeger.ts'
+import { JAEGER_OPERATIONS } from './grafana/jaeger.ts'
+import { PROMETHEUS_OPERATIONS } from './grafana/prometheus.ts'
+import { TEMPO_OPERATIONS } from './grafana/tempo.ts'
 import { listLogs, readLogHistogram } from './logs.ts'
 import { exchangeMcp } from './mcp.ts'
 import { addMember, changeMember, listMembers, removeMember } from './members.ts'
 import { listMetrics, readMetricSeries } from './metrics.ts'
 import type { Operation } from './operation.ts'
 import { readPipeline } from './pipeline.ts'
-import { PROMETHEUS_OPERATIONS } from './prometheus/operations.ts'
+import { INTERNAL } from './problem-sets.ts'
 import { readReceipt } from './receipts.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
 import { readRetention, replaceRetention } from './retention.ts'
-import { readOpenApi } from './service.ts'
 import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain } from './telemetry.ts'
-import { TEMPO_OPERATIONS } from './tempo.ts'
 import { listTraces, readCompleteness, readSpans, readTrace, readTraceColumns } from './traces/operations.ts'
 import { listKeyUsage, listUsage } from './usage.ts'
 import { listWatermarks } from './watermarks.ts'
@@ -47,6 +48,30 @@ import {
   revokeWorkspaceKey,
   updateSurfaceKey,
 } from './workspaces/operations.ts'
+
+/** Reads the OpenAPI document (docs/api/requests.md#openapi). */
+export const readOpenApi: Operation = {
+  operationId: 'readOpenApi',
+  method: 'GET',
+  path: '/openapi.json',
+  service: 'gateway',
+  tag: 'service',
+  summary: 'Read this document',
+  credentials: [],
+  success: {
+    status: 200,
+    description: 'An OpenAPI document.',
+    contents: {
+      'application/json': {
+        schema: z.looseObject({ openapi: z.string() }).meta({ id: 'OpenApiDocument' }),
+        example: { openapi: '3.0.4', info: { title: 'Penstock', version: '3.0.0' }, paths: {} },
+      },
+    },
+  },
+  isConditional: true,
+  cors: true,
+  problems: [INTERNAL],
+}
 
 /** Returns every operation of both processes, in the order of the document. */
 export function allOperations(settings: { identityProviders: readonly string[] }): readonly Operation[] {

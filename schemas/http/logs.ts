@@ -31,6 +31,7 @@ export const HISTOGRAM_STEPS_MAX = 400
 export const SEVERITY_LEVELS = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
 /** The same after the severity of records that have none, whose number is 0. Numbers that OTLP does not define are FATAL. */
 export const SEVERITIES = ['UNSPECIFIED', ...SEVERITY_LEVELS] as const
+type Severity = (typeof SEVERITIES)[number]
 
 const NOT_ZERO = 'must not consist of zeros'
 const isNotZero = (id: string) => !/^0+$/.test(id)
@@ -178,10 +179,7 @@ export const logHistogramSchema = z
     total: z.number().int().min(0),
     counts: z
       .strictObject(
-        Object.fromEntries(SEVERITIES.map(severity => [severity, countsSchema])) as Record<
-          (typeof SEVERITIES)[number],
-          typeof countsSchema
-        >,
+        Object.fromEntries(SEVERITIES.map(name => [name, countsSchema])) as Record<Severity, typeof countsSchema>,
       )
       .meta({
         description: 'Number of records by severity and step: the step `i` begins `i * stepSeconds` after `startsAt`.',
@@ -196,7 +194,6 @@ const EXAMPLE_SEARCH = { from: '2026-09-21T14:00:00Z', to: '2026-09-21T14:20:00Z
 
 const exampleRange = { from: '2026-09-21T14:00:00.000Z', to: '2026-09-21T14:20:00.000Z' } as const
 const none = [0, 0, 0, 0]
-
 /** Responses to the examples of the operations, by operation. */
 const ANSWERS = {
   listLogs: {
@@ -240,9 +237,8 @@ const ANSWERS = {
     stepSeconds: 300,
     total: 1,
     counts: {
-      ...{ UNSPECIFIED: none, TRACE: none, DEBUG: none, INFO: none },
+      ...{ UNSPECIFIED: none, TRACE: none, DEBUG: none, INFO: none, ERROR: none, FATAL: none },
       WARN: [0, 0, 1, 0],
-      ...{ ERROR: none, FATAL: none },
     },
   },
 } as const

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { allOperations } from '../../schemas/http/all-operations.ts'
-import { readOpenApi } from '../../schemas/http/service.ts'
+import { allOperations, readOpenApi } from '../../schemas/http/all-operations.ts'
 import { buildOpenApiDocument } from '../../schemas/openapi/build-document.ts'
 import { namesTag } from './etag.ts'
 import { operationRoute } from './operation-route.ts'

@@ -18,8 +18,12 @@ import {
   listSeries,
   listSeriesByForm,
   readBuildInfo,
-} from '../../../schemas/http/prometheus/operations.ts'
-import { labelsParameters, metadataParameters, seriesParameters } from '../../../schemas/http/prometheus/schemas.ts'
+} from '../../../schemas/http/grafana/prometheus.ts'
+import {
+  labelsParameters,
+  metadataParameters,
+  seriesParameters,
+} from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { isSampled } from '../kinds.ts'
 import { refuseExpression, storedNames } from './load-samples.ts'

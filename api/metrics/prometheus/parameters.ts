@@ -1,6 +1,6 @@
 import type { z } from 'zod'
+import { LABELS_MAX, RESOLUTION_MAX } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
-import { LABELS_MAX, RESOLUTION_MAX } from '../../../schemas/http/prometheus/schemas.ts'
 import { durationMs } from './promql/literals.ts'
 import { PromqlError } from './promql/promql-error.ts'
 import type { TimeGrid } from './promql/vector.ts'

@@ -4,12 +4,12 @@ import {
   queryInstantByForm,
   queryRange,
   queryRangeByForm,
-} from '../../../schemas/http/prometheus/operations.ts'
+} from '../../../schemas/http/grafana/prometheus.ts'
 import {
   instantQueryParameters,
   RESPONSE_VALUES_MAX,
   rangeQueryParameters,
-} from '../../../schemas/http/prometheus/schemas.ts'
+} from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { loadSamples, selectorKey } from './load-samples.ts'
 import { gridOf, inParameter, parametersOf } from './parameters.ts'

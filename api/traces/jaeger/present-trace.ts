@@ -1,6 +1,6 @@
 import type { AttributeColumns, AttributeType } from '../../../clickhouse/queries/attributes/attribute-columns.ts'
 import type { SpanDetailsRow } from '../../../clickhouse/queries/traces/select-span-details.ts'
-import type { JaegerTrace } from '../../../schemas/http/jaeger.ts'
+import type { JaegerTrace } from '../../../schemas/http/grafana/jaeger.ts'
 import { SPAN_KINDS } from '../../../schemas/http/traces/schemas.ts'
 import type { WholeTrace } from '../spans/load-all-spans.ts'
 

@@ -8,7 +8,7 @@ import {
   jaegerServiceOperations,
   jaegerServices,
   jaegerTrace,
-} from '../../../schemas/http/jaeger.ts'
+} from '../../../schemas/http/grafana/jaeger.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'

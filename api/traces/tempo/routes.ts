@@ -17,7 +17,7 @@ import {
   tempoTraceV2,
   tempoValues,
   tempoValuesV2,
-} from '../../../schemas/http/tempo.ts'
+} from '../../../schemas/http/grafana/tempo.ts'
 import { SPAN_STATUSES } from '../../../schemas/http/traces/schemas.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import { NO_SNIFF, NO_STORE, type Reply, type Route } from '../../../shared/http/route.ts'

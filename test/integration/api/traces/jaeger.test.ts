@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type JaegerTrace, jaegerTracesSchema } from '../../../../schemas/http/jaeger.ts'
+import { type JaegerTrace, jaegerTracesSchema } from '../../../../schemas/http/grafana/jaeger.ts'
 import { insertSpans, START, signToken } from '../../../support/services/api.ts'
 import { api, child, client, id, nextTraceId, span, store } from './fixture.ts'
 

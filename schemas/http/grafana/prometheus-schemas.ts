@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EXAMPLE } from '../example-values.ts'
 import type { ProblemCode } from '../problems.ts'
-import { buildInfoSchema } from '../tool-read.ts'
+import { buildInfoSchema } from './tool-read.ts'
 
 /** Most times at which one query is evaluated. Prometheus has the same limit. */
 export const RESOLUTION_MAX = 11_000

@@ -3,7 +3,6 @@ import { EXAMPLE } from '../example-values.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { prometheusFormProblems, prometheusProblems } from '../problem-sets.ts'
-import { type NamedRead, toolRead } from '../tool-read.ts'
 import {
   buildInfoAnswerSchema,
   instantQueryParameters,
@@ -17,7 +16,8 @@ import {
   rangeQueryParameters,
   seriesListSchema,
   seriesParameters,
-} from './schemas.ts'
+} from './prometheus-schemas.ts'
+import { type NamedRead, toolRead } from './tool-read.ts'
 
 const atSeconds = EXAMPLE.recordedAtMs / 1_000
 const metric = {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { EXAMPLE } from './example-values.ts'
-import type { PermittedOperation } from './operation.ts'
-import { tracesProblems } from './problem-sets.ts'
+import { EXAMPLE } from '../example-values.ts'
+import type { PermittedOperation } from '../operation.ts'
+import { tracesProblems } from '../problem-sets.ts'
 import { buildInfoSchema, type NamedRead, toolRead } from './tool-read.ts'
 
 /** Most traces of a search. */

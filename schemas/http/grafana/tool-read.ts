@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { READER } from './credentials.ts'
-import type { PermittedOperation } from './operation.ts'
+import { READER } from '../credentials.ts'
+import type { PermittedOperation } from '../operation.ts'
 
 /** Name, path and parameters of an operation that another tool has defined. */
 export type NamedRead = Pick<PermittedOperation, 'operationId' | 'path' | 'summary' | 'parameters'>
