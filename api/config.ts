@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
+import { MIB } from '../schemas/units.ts'
 import {
   clickhouseSettings,
   count,
@@ -48,7 +49,7 @@ export const apiConfigSchema = z
     REPLAY_STREAMS: count(16),
     SHUTDOWN_DEADLINE_MS: count(15_000),
     /** Limit of the request bodies in memory, in bytes. */
-    HELD_BODY_BYTES: count(64 * 1024 * 1024),
+    HELD_BODY_BYTES: count(64 * MIB),
     /** The same as at the edge. Only /openapi.json uses it here, because both serve the same document. */
     IDENTITY_PROVIDERS: identityProvidersSchema,
     /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */

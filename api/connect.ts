@@ -4,6 +4,7 @@ import { readLimitSettings } from '../clickhouse/select.ts'
 import { watchClickHouse } from '../clickhouse/watch-server.ts'
 import { LetterClaims } from '../letters/letter-claims.ts'
 import { ReplayJobs } from '../letters/replay-jobs.ts'
+import { GIB, MIB } from '../schemas/units.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
@@ -69,17 +70,17 @@ const SHARES = {
   /** Steps of replays and purges of dead letters: 24 MiB of letters and their payload, or an object of up to 64 MiB. */
   letterSteps: { slots: 2, waiting: 64 },
   /** Bytes of large responses that their clients have not read yet. */
-  replyBytes: 64 * 1024 * 1024,
+  replyBytes: 64 * MIB,
   /** Open replay chunks, besides the first one of each stream: 0.5 MB each. Most sessions have one or two at a time. */
   replayChunks: 32,
 } as const
 
 /** Limits of one query. A list reads a row per finding and day, so these numbers only stop what would never end. */
 const READ_LIMITS = {
-  memoryBytes: 512 * 1024 ** 2,
+  memoryBytes: 512 * MIB,
   readRows: 1_000_000_000,
-  readBytes: 16 * 1024 ** 3,
-  resultBytes: 16 * 1024 ** 2,
+  readBytes: 16 * GIB,
+  resultBytes: 16 * MIB,
 } as const
 
 /** Connects what the routes of the API need. `lifecycle` closes it again, after the server that mounts the routes. */

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { MINUTE_MS } from '../schemas/units.ts'
 import { MemoryTrend, MOST_GROWTH, residentBytes } from '../test/support/hostile/memory-trend.ts'
 import type { LoadPlan, LoadResult } from './load/plan.ts'
 import { type LoadGenerator, startGenerator } from './load/start-generator.ts'
@@ -95,7 +96,7 @@ async function soak(dir: string, { minutes, share }: { minutes: number; share: n
     clickhouse,
     warm.map(({ accepted }) => accepted),
   )
-  const capacityMs = Math.min(CAPACITY_MS, (minutes * 60_000) / 6)
+  const capacityMs = Math.min(CAPACITY_MS, (minutes * MINUTE_MS) / 6)
   progress(`measuring the capacity for ${capacityMs / 1_000} s`)
   const startedAt = performance.now()
   const most = await send(() => ({ kind: 'closed' }), capacityMs)
@@ -111,7 +112,7 @@ async function soak(dir: string, { minutes, share }: { minutes: number; share: n
   const pids = { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid }
   const trends = Object.entries(pids).map(([name, pid]) => ({ name, trend: new MemoryTrend(() => residentBytes(pid)) }))
   for (const { trend } of trends) trend.start()
-  const sent = await send(i => ({ kind: 'open', requestsPerSecond: rates[i] as number }), minutes * 60_000)
+  const sent = await send(i => ({ kind: 'open', requestsPerSecond: rates[i] as number }), minutes * MINUTE_MS)
   for (const { trend } of trends) trend.stop()
 
   for (const { name, trend } of trends) console.log(`${name.padEnd(10)} ${trend}`)

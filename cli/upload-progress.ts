@@ -1,8 +1,8 @@
 import { Presets, SingleBar } from 'cli-progress'
+import { MIB } from '../schemas/units.ts'
 import type { UploadProgress } from './sourcemaps/upload-build.ts'
 
 const LINE_EVERY_MS = 5_000
-const MIB = 1024 * 1024
 
 /** Creates the progress display: a bar on a terminal, and a line every five seconds if `plain` is set (logs and CI). */
 export function createUploadProgress(

@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
+import { DAY_MS } from '../schemas/units.ts'
 import { classifyClickHouseError, quoteIdentifier } from './client.ts'
 
 /** Prefix of the workspace of fence rows. No workspace has an id with it, and the audit leaves them out. */
@@ -14,8 +15,6 @@ interface FencedInsert {
   readonly days: readonly number[]
   readonly timeoutMs: number
 }
-
-const DAY_MS = 86_400_000
 
 /**
  * Makes sure that no insert with this token can land any more on these days, and returns the days on which one has landed

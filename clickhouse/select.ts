@@ -1,4 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
+import { MIB } from '../schemas/units.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { type ClickHouseClient, classifyClickHouseError } from './client.ts'
 import type { TraceOfQuery } from './read-connection.ts'
@@ -37,7 +38,7 @@ const READ_SETTINGS: ClickHouseSettings = {
   wait_end_of_query: 1,
   // Results up to this size wait in memory. By default each one is a temporary file, for which the file system may have to
   // write its journal while Redis syncs.
-  http_response_buffer_size: String(8 * 1024 ** 2),
+  http_response_buffer_size: String(8 * MIB),
   // A query stops when its client closes the connection.
   cancel_http_readonly_queries_on_client_close: 1,
   // Results are small, and further threads to format them take 0.5 ms to prepare, of 6 in the read of a trace.
@@ -59,7 +60,7 @@ interface ReadLimits {
   readonly resultBytes: number
 }
 
-const OVERCOMMIT_BYTES = 64 * 1024 ** 2
+const OVERCOMMIT_BYTES = 64 * MIB
 
 /** Returns the settings of a client that only reads. A single read may lower the limits. */
 export function readLimitSettings(limits: ReadLimits): ClickHouseSettings {

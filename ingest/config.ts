@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
+import { GIB, MIB } from '../schemas/units.ts'
 import { MAX_RECEIPTS } from '../shared/ids/receipt.ts'
 import { MAX_PARTITIONS } from '../shared/queue/registry/queue-tag.ts'
 import {
@@ -25,7 +26,7 @@ export const ingestConfigSchema = z.object({
    * The most cost per queue of requests that are accepted and not yet stored: estimated work in decoded bytes, and at least its
    * size and 8 KiB. A surface may have as much as is left. Above it, its requests get INGEST_BACKPRESSURE.
    */
-  QUEUE_MAX_COST: count(4 * 1024 * 1024 * 1024),
+  QUEUE_MAX_COST: count(4 * GIB),
   /**
    * Partitions that this process spreads its commits over, each of which is in one slot of a Redis Cluster. One is enough for
    * one Redis. Edges may have different numbers for as long as all workers know partitions, which those of 0.1.0 do not.
@@ -37,9 +38,9 @@ export const ingestConfigSchema = z.object({
    */
   REDIS_MAX_MEMORY_SHARE: z.coerce.number().gt(0).max(1).default(0.7),
   /** The most bytes of bodies in the memory of the process. One surface gets at most two thirds of them. */
-  HELD_BODY_BYTES: count(96 * 1024 * 1024),
+  HELD_BODY_BYTES: count(96 * MIB),
   /** The most bytes of one commit. */
-  COMMIT_MAX_BYTES: count(4 * 1024 * 1024),
+  COMMIT_MAX_BYTES: count(4 * MIB),
   /** The most requests of one commit. */
   COMMIT_MAX_FRAMES: z.coerce.number().int().min(1).max(MAX_RECEIPTS).default(512),
   /** How long Redis may take to confirm a write. After it, requests get INGEST_INFRA_UNAVAILABLE. */

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
+import { MIB } from '../schemas/units.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import type { BufferPool } from '../shared/memory/buffer-pool.ts'
 import type { StoreWatches } from '../shared/queue/durability-watch.ts'
@@ -44,7 +45,7 @@ export interface SinkParts {
  * Memory of payloads that is kept between commits, for all lanes: four buffers of COMMIT_MAX_BYTES. A busy lane takes one when a
  * request arrives and gives it back when Redis has confirmed it, so few are idle at once.
  */
-export const IDLE_PAYLOAD_BYTES = 16 * 1024 * 1024
+export const IDLE_PAYLOAD_BYTES = 16 * MIB
 
 /** The sinks of the queues that are written by group commits. */
 interface ConnectedSinks {

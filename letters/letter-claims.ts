@@ -1,5 +1,6 @@
 import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
+import { DAY_MS, MIB } from '../schemas/units.ts'
 import { PIECE_BYTES, writeInPieces } from '../shared/queue/large-values.ts'
 import { type QueueKeys, queueKeys } from '../shared/queue/queue.ts'
 import type { QueueConnections } from '../shared/queue/queues.ts'
@@ -11,12 +12,11 @@ import { TransientError } from '../shared/runtime/errors.ts'
  * Cost that a surface may have unfinished in a queue when a letter of it is replayed, and cost of all surfaces in that
  * queue: 0.1 and 1.8 s of work. So a replay makes way for requests of clients, and takes what is left.
  */
-const MAX_SURFACE_COST = 16 * 1024 * 1024
-const MAX_QUEUE_COST = 256 * 1024 * 1024
+const MAX_SURFACE_COST = 16 * MIB
+const MAX_QUEUE_COST = 256 * MIB
 
 /** A claim is kept for longer than its letter by this much. */
-const KEPT_LONGER_MS = 7 * 24 * 60 * 60 * 1_000
-const DAY_MS = 24 * 60 * 60 * 1_000
+const KEPT_LONGER_MS = 7 * DAY_MS
 const PURGED = 'purged'
 
 /**

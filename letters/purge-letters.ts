@@ -3,6 +3,7 @@ import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import { HAS_KEY, keyParams } from '../clickhouse/queries/letters/letter.ts'
 import { deleteCountedRows } from '../clickhouse/queries/retention/delete-counted-rows.ts'
 import { deadLetterSchema } from '../schemas/queues/dead-letters.ts'
+import { MIB } from '../schemas/units.ts'
 import { forEachConcurrently } from '../shared/concurrency/for-each.ts'
 import { parseJson } from '../shared/json/parse-json.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
@@ -38,7 +39,7 @@ interface PurgeStep {
 }
 
 /** An object has the letters of one payload, which is 8 MiB or one letter of at most a body and its attributes. */
-const MAX_OBJECT_BYTES = 64 * 1024 * 1024
+const MAX_OBJECT_BYTES = 64 * MIB
 /** Objects whose properties are read at the same time: each letter of a step may be in an object of its own. */
 const HEAD_CONCURRENCY = 16
 /** How often an object is written again because others purge letters of it at the same time. */

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Letter } from '../clickhouse/queries/letters/letter.ts'
 import { type DeadLetter, deadLetterSchema } from '../schemas/queues/dead-letters.ts'
+import { KIB, MIB } from '../schemas/units.ts'
 import { parseJson } from '../shared/json/parse-json.ts'
 import type { ByteRange, ObjectStore } from '../shared/object-store/types.ts'
 import { decodeLetter, isBlank } from '../shared/queue/letters/letter-object.ts'
@@ -8,9 +9,9 @@ import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { PermanentError } from '../shared/runtime/errors.ts'
 
 /** Letters that are this close in their object are read together. */
-const MAX_GAP_BYTES = 64 * 1024
+const MAX_GAP_BYTES = 64 * KIB
 /** The most bytes of one read, unless one letter is larger. */
-const MAX_READ_BYTES = 8 * 1024 * 1024
+const MAX_READ_BYTES = 8 * MIB
 
 /** A dead letter with its bytes. */
 export interface LetterContent {

@@ -3,6 +3,7 @@ import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import { EXPORT_DECOMPRESSED_BYTES } from '../schemas/http/limits.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
+import { KIB, MIB } from '../schemas/units.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import { withReplay } from '../shared/queue/letters/replayed-letter.ts'
 import { encodePayload, frameBytes, type PayloadFrame } from '../shared/queue/payload-frame.ts'
@@ -15,12 +16,12 @@ import { type Selection, type Step, selectPage } from './select-page.ts'
 
 /** Bounds of one payload, which are those of a group commit of the edge: frames, bytes and estimated work. */
 const MAX_FRAMES = 512
-const MAX_PAYLOAD_BYTES = 4 * 1024 * 1024
-const MAX_COST = 8 * 1024 * 1024
+const MAX_PAYLOAD_BYTES = 4 * MIB
+const MAX_COST = 8 * MIB
 /** The least cost of a request, so that the number of requests in progress has a bound. */
-const MIN_REQUEST_COST = 8 * 1024
+const MIN_REQUEST_COST = 8 * KIB
 /** Bytes of letters that one step has in memory, unless one letter is larger. */
-const MAX_STEP_BYTES = 24 * 1024 * 1024
+const MAX_STEP_BYTES = 24 * MIB
 
 /**
  * Queues whose letters are not replayed. The work of `symbolication` is requested again by itself. A part of a map has lost

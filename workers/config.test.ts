@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
+import { MIB } from '../schemas/units.ts'
 import { ConfigError, parseConfig } from '../shared/runtime/config.ts'
 import { symbolicationHeapBytes, workersConfigSchema } from './config.ts'
 
-const MIB = 1024 * 1024
 const parse = (env: Record<string, string> = {}) =>
   parseConfig(workersConfigSchema, { DIRECTORY_REDIS_URL: 'redis://directory:6379', ...env })
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type QueueName, queueNameSchema } from '../schemas/queues/names.ts'
+import { GIB, MIB } from '../schemas/units.ts'
 import {
   backupSettings,
   clickhouseSettings,
@@ -14,7 +15,6 @@ import {
 import type { LetterLimits } from './queue/letter-quota.ts'
 import type { PoolOptions } from './queue/pool.ts'
 
-const MIB = 1024 * 1024
 const MIN_SYMBOLICATION_HEAP_BYTES = 96 * MIB
 /** Room for the largest source map of a build, and for those that were parsed before. */
 const FULL_SYMBOLICATION_HEAP_BYTES = 1_152 * MIB
@@ -41,7 +41,7 @@ export const workersConfigSchema = z.object({
   POOL_CONCURRENCY: count(256),
   /** Bounds of an open batch. It is full at the first bound that it reaches. */
   BATCH_MAX_ROWS: count(100_000),
-  BATCH_MAX_BYTES: count(32 * 1024 * 1024),
+  BATCH_MAX_BYTES: count(32 * MIB),
   /**
    * Time between two inserts of a lane over all workers, unless a batch is full. After a pause, inserts follow at once. A batch
    * waits four times as long at most. All workers have the same value.
@@ -49,24 +49,24 @@ export const workersConfigSchema = z.object({
   BATCH_MAX_AGE_MS: count(250),
   BATCH_CONCURRENT_INSERTS: count(2),
   /** Payload bytes that a pool has fetched and not yet decoded. */
-  POOL_FETCHED_BYTES: count(8 * 1024 * 1024),
+  POOL_FETCHED_BYTES: count(8 * MIB),
   /** Jobs of replay chunks in progress, and the bytes of their payloads. */
   REPLAY_CONCURRENCY: count(8),
-  REPLAY_HELD_BYTES: count(32 * 1024 * 1024),
+  REPLAY_HELD_BYTES: count(32 * MIB),
   /** Jobs of source maps and parts in progress, and the bytes of their payloads. A map over the bound is processed alone. */
   SOURCE_MAPS_CONCURRENCY: count(8),
-  SOURCE_MAPS_HELD_BYTES: count(32 * 1024 * 1024),
+  SOURCE_MAPS_HELD_BYTES: count(32 * MIB),
   /**
    * Completions in progress, one of a workspace at a time. Each reads 16 maps at the same time. The bytes of their bodies
    * have room for four of the largest.
    */
   COMPLETIONS_CONCURRENCY: count(4),
-  COMPLETIONS_HELD_BYTES: count(64 * 1024 * 1024),
+  COMPLETIONS_HELD_BYTES: count(64 * MIB),
   /**
    * Bounds of the dead letters of one surface and day. A workspace may have four times as much. Above a bound, requests that
    * cannot be stored are only counted.
    */
-  DEAD_LETTER_MAX_BYTES_PER_DAY: count(256 * 1024 * 1024),
+  DEAD_LETTER_MAX_BYTES_PER_DAY: count(256 * MIB),
   DEAD_LETTER_MAX_COUNT_PER_DAY: count(100_000),
   /**
    * Heap limit of the process that parses source maps, which this process starts. Its memory is up to 150 MiB more. Half of
@@ -77,10 +77,10 @@ export const workersConfigSchema = z.object({
     .number()
     .int()
     .min(MIN_SYMBOLICATION_HEAP_BYTES)
-    .max(16 * 1024 * MIB)
+    .max(16 * GIB)
     .optional(),
   /** Memory for parsed source maps in that process, at most a quarter of its heap. */
-  SYMBOLICATION_CACHE_BYTES: count(256 * 1024 * 1024),
+  SYMBOLICATION_CACHE_BYTES: count(256 * MIB),
   /** At most a minute, because lists of findings treat rows that were stored two minutes ago as final. */
   INSERT_TIMEOUT_MS: z.coerce.number().int().min(1).max(60_000).default(60_000),
   /** A job is given to another worker after its worker has not renewed the lock for this long. */

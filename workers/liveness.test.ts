@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { QueueName } from '../schemas/queues/names.ts'
+import { MINUTE_MS } from '../schemas/units.ts'
 import { Liveness } from './liveness.ts'
-
-const MINUTE = 60_000
 
 /** Two pools of rows and one of objects, of which `spans` and `replay` have work. */
 function process() {
-  let nowMs = 1_000 * MINUTE
+  let nowMs = 1_000 * MINUTE_MS
   const pool = (queue: QueueName, activeJobs: number) => ({
     queue,
     activeJobs,
@@ -28,7 +27,7 @@ function process() {
     /** Lets minutes pass, in each of which the work runs. */
     pass(minutes: number, work: () => void = () => {}, waitingJobs: typeof waiting | undefined = waiting) {
       for (let minute = 0; minute < minutes; minute++) {
-        nowMs += MINUTE
+        nowMs += MINUTE_MS
         replay.lastProgressAt = replay.lastAttemptAt = nowMs
         work()
         liveness.observe(waitingJobs)

@@ -1,12 +1,13 @@
 import type { QueueName } from '../schemas/queues/names.ts'
+import { MINUTE_MS } from '../schemas/units.ts'
 
 /** A pool with work that has settled nothing for this long is wedged, unless its attempts show that it waits for a store. */
-const WEDGED_AFTER_MS = 2 * 60_000
+const WEDGED_AFTER_MS = 2 * MINUTE_MS
 /**
  * A pool whose attempts all fail for this long is wedged if its store serves another pool of the process meanwhile. It is
  * longer than a batch that is refused again and again needs to be divided (`CONDEMN_AFTER`).
  */
-const FAILING_AFTER_MS = 30 * 60_000
+const FAILING_AFTER_MS = 30 * MINUTE_MS
 
 /** The pools that write to the object store. All others write to ClickHouse. */
 const OBJECT_QUEUES: readonly QueueName[] = ['replay', 'source-maps', 'completions', 'dead-letters']

@@ -1,4 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { HOUR_MS, KIB } from '../../schemas/units.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -18,7 +19,7 @@ interface RemoteKeysOptions {
 const FETCH_BURST = 5
 const FETCH_EVERY_MS = 10_000
 /** A set contains a few keys; this is room for a hundred of the largest. */
-const SET_LIMIT_BYTES = 256 * 1024
+const SET_LIMIT_BYTES = 256 * KIB
 
 interface KeySet {
   readonly find: JWTVerifyGetKey
@@ -51,7 +52,7 @@ class RemoteKeys {
   constructor(options: RemoteKeysOptions) {
     this.#options = options
     this.#maxAgeMs = options.maxAgeMs ?? 600_000
-    this.#keptMs = options.keptMs ?? 3_600_000
+    this.#keptMs = options.keptMs ?? HOUR_MS
     this.#refilledAtMs = options.now()
   }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ArrivalKey } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import type { FindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
+import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { CLICKHOUSE_SHARDS_MAX } from '../../shared/runtime/config.ts'
 import { decodeCursor, digestOf, encodeCursor, INVALID_CURSOR, type ListIdentity, OTHER_LIST } from '../http/cursor.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
@@ -14,10 +15,10 @@ interface ArrivalCursor {
 }
 
 /** Pages after the first read `finding_arrivals` (migration 0012), which keeps its rows for two days. */
-const SNAPSHOT_MAX_AGE_MS = 86_400_000
+const SNAPSHOT_MAX_AGE_MS = DAY_MS
 
 /** How far the clock of ClickHouse, which dates snapshots, may be ahead of that of this process. */
-const CLOCK_DIFFERENCE_MS = 3_600_000
+const CLOCK_DIFFERENCE_MS = HOUR_MS
 
 const unixMs = z.string().regex(/^\d{1,15}$/)
 /** A block, or one for each shard. */

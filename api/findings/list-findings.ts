@@ -11,6 +11,7 @@ import {
   type ListFindingsQuery,
   listFindingsQuerySchema,
 } from '../../schemas/http/findings/schemas.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
@@ -94,8 +95,6 @@ export async function readFindingsPage(
   }
   return { ok: true, value: { findings, nextCursor, occurrences } }
 }
-
-const DAY_MS = 86_400_000
 
 /** Returns the buckets of the requested time, or of the last 24 hours. */
 function bucketsOf({ fromMs, toMs }: Pick<RequestedTime, 'fromMs' | 'toMs'>, nowMs: number): Buckets {

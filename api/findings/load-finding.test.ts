@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { chooseBuckets } from './load-finding.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const now = Date.UTC(2026, 10, 21, 14, 20)
 const nothing = { fromMs: undefined, toMs: undefined, firstMs: now - 3 * DAY_MS, nowMs: now }
 

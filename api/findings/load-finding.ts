@@ -17,6 +17,7 @@ import {
   OCCURRENCE_MESSAGE_MAX,
   type Occurrence,
 } from '../../schemas/http/findings/schemas.ts'
+import { DAY_S, HOUR_S } from '../../schemas/units.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import { presentFinding } from './present-finding.ts'
 
@@ -104,10 +105,8 @@ function presentOccurrence(row: OccurrenceRow): Occurrence {
   }
 }
 
-const HOUR_SECONDS = 3_600
-const DAY_SECONDS = 86_400
 /** Lengths of buckets. Each divides a day, and is a multiple of the five minutes by which occurrences are counted. */
-const BUCKET_SECONDS = [300, 900, 1_800, HOUR_SECONDS, 7_200, 10_800, 21_600, 43_200, DAY_SECONDS] as const
+const BUCKET_SECONDS = [300, 900, 1_800, HOUR_S, 7_200, 10_800, 21_600, 43_200, DAY_S] as const
 
 /** The time for which a request wants counts. */
 export interface RequestedTime {
@@ -129,18 +128,18 @@ export function chooseBuckets(
 ): Buckets {
   const end = inRange((toMs ?? Math.max(nowMs, fromMs ?? nowMs)) / 1_000)
   const start = Math.min(inRange((fromMs ?? firstMs) / 1_000), end)
-  const least = fromMs === undefined && toMs === undefined ? HOUR_SECONDS : 0
+  const least = fromMs === undefined && toMs === undefined ? HOUR_S : 0
   for (const bucketSeconds of BUCKET_SECONDS) {
     if (bucketSeconds < least) continue
     const from = Math.floor(start / bucketSeconds) * bucketSeconds
     const to = Math.ceil(end / bucketSeconds) * bucketSeconds
     if ((to - from) / bucketSeconds <= bucketsMax) return { from, to, bucketSeconds }
   }
-  const to = Math.ceil(end / DAY_SECONDS) * DAY_SECONDS
-  return { from: to - bucketsMax * DAY_SECONDS, to, bucketSeconds: DAY_SECONDS }
+  const to = Math.ceil(end / DAY_S) * DAY_S
+  return { from: to - bucketsMax * DAY_S, to, bucketSeconds: DAY_S }
 }
 
 /** Limits Unix seconds to the range of ClickHouse's DateTime, with a few days left for rounding. */
 function inRange(seconds: number): number {
-  return Math.min(Math.max(seconds, 0), 2 ** 32 - 10 * DAY_SECONDS)
+  return Math.min(Math.max(seconds, 0), 2 ** 32 - 10 * DAY_S)
 }

@@ -1,3 +1,5 @@
+import { DAY_MS } from '../../schemas/units.ts'
+
 const NANOS_PER_SECOND = 1_000_000_000n
 
 /** Formats Unix nanoseconds as RFC 3339 in UTC with nine decimals: `2026-11-20T11:27:03.000000042Z`. */
@@ -28,8 +30,6 @@ export function unixNanoOf(time: string, max: bigint): bigint {
   if (nano < 0n) return 0n
   return nano < max ? nano : max
 }
-
-const DAY_MS = 86_400_000
 
 /** Returns the UTC day of a text like `2026-11-21`, or of a time, in days since 1970. */
 export function dayOf(at: string | number): number {

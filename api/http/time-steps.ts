@@ -1,9 +1,9 @@
 import type { TimeSteps } from '../../clickhouse/select.ts'
+import { DAY_S } from '../../schemas/units.ts'
 
-const DAY_SECONDS = 86_400
 /** Lengths of steps that are chosen. Longer ones are whole days. */
 const STEP_SECONDS = [
-  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY_SECONDS],
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY_S],
 ] as const
 /** Steps for which a length is chosen. There may be one more, because both ends of the time may be within steps. */
 const STEPS_CHOSEN = 100
@@ -15,8 +15,8 @@ const STEPS_CHOSEN = 100
 export function divideTime(fromMs: number, toMs: number, stepSeconds?: number): TimeSteps {
   const seconds = (toMs - fromMs) / 1_000
   const chosen = STEP_SECONDS.find(step => seconds / step <= STEPS_CHOSEN)
-  const days = Math.ceil(seconds / STEPS_CHOSEN / DAY_SECONDS)
-  const stepMs = (stepSeconds ?? chosen ?? days * DAY_SECONDS) * 1_000
+  const days = Math.ceil(seconds / STEPS_CHOSEN / DAY_S)
+  const stepMs = (stepSeconds ?? chosen ?? days * DAY_S) * 1_000
   const startMs = Math.floor(fromMs / stepMs) * stepMs
   return { startMs, stepMs, count: Math.max(Math.ceil((toMs - startMs) / stepMs), 1) }
 }

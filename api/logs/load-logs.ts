@@ -9,6 +9,7 @@ import {
   selectLogSizes,
   selectLogs,
 } from '../../clickhouse/queries/logs/select-logs.ts'
+import { MIB } from '../../schemas/units.ts'
 import type { LogsReached } from './log-cursor.ts'
 
 /** Selects a page of log records. */
@@ -29,7 +30,6 @@ interface LoadedLogs {
   readonly reached: LogsReached | undefined
 }
 
-const MIB = 1024 * 1024
 /** Bytes of the records of a page in the memory of ClickHouse. Almost all pages have less, and are one query. */
 const RESULT_BYTES = 2 * MIB
 /** Bytes of the records of a page whose records have more. */

@@ -1,6 +1,7 @@
 import { type ClickHouseClient, readsTooMuch } from '../../clickhouse/client.ts'
 import { type LogsFilter, type SearchLimits, TIME_MAX_MS } from '../../clickhouse/queries/logs/logs-filter.ts'
 import { LOG_SEARCH_DAYS, type LogsQuery, SEVERITY_LEVELS } from '../../schemas/http/logs.ts'
+import { DAY_MS, GIB, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { GuardedRouteDeps } from '../http/guarded-route.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
@@ -34,10 +35,8 @@ export interface SearchedTime {
   readonly toMs: number | undefined
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** How far the clock of a sender may be ahead without its newest records missing in a search until now. */
-const AHEAD_MS = 5 * 60_000
+const AHEAD_MS = 5 * MINUTE_MS
 
 /** Returns the time that a query searches: unless it names a trace, the last hour where it leaves the time open. */
 export function searchedTime({ trace, from, to }: LogsQuery, nowMs: number): Outcome<SearchedTime> {
@@ -80,7 +79,7 @@ export function filterOf(workspaceId: string, query: LogsQuery, { fromMs, toMs }
 }
 
 /** The bodies that a search for a word reads are most of its bytes. */
-const SEARCH_BYTES = 4 * 1024 ** 3
+const SEARCH_BYTES = 4 * GIB
 
 /** Runs a search in a slot of its workspace, and refuses one that reads too much. */
 export async function runSearch<T>(

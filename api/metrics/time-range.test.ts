@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { stepsOf, timeRange } from './time-range.ts'
 
 const NOW = Date.parse('2026-09-21T14:13:20.500Z')
@@ -6,10 +7,10 @@ const message = (text: string) => ({ ok: false, problem: { message: expect.strin
 
 describe('a range of time', () => {
   it('is the last hour by default, or the hour before its end', () => {
-    expect(timeRange({}, NOW)).toEqual({ ok: true, value: { fromMs: NOW - 3_600_000, toMs: NOW } })
+    expect(timeRange({}, NOW)).toEqual({ ok: true, value: { fromMs: NOW - HOUR_MS, toMs: NOW } })
     const to = '2026-09-20T01:00:00+01:00'
     const toMs = Date.parse(to)
-    expect(timeRange({ to }, NOW)).toEqual({ ok: true, value: { fromMs: toMs - 3_600_000, toMs } })
+    expect(timeRange({ to }, NOW)).toEqual({ ok: true, value: { fromMs: toMs - HOUR_MS, toMs } })
   })
 
   it('is refused if it is empty or longer than 31 days', () => {
@@ -37,7 +38,7 @@ describe('the steps of a range', () => {
     [7 * 24, 3_600],
     [31 * 24, 10_800],
   ])('of %i hours have %i seconds by default', (hours, stepSeconds) => {
-    const steps = stepsOf({ fromMs: NOW - hours * 3_600_000, toMs: NOW }, undefined)
+    const steps = stepsOf({ fromMs: NOW - hours * HOUR_MS, toMs: NOW }, undefined)
     expect(steps).toMatchObject({ ok: true, value: { stepSeconds } })
   })
 

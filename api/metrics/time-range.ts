@@ -1,4 +1,5 @@
 import { METRICS_RANGE_DAYS_MAX, STEPS_MAX } from '../../schemas/http/metrics.ts'
+import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 
 /** A range of time in Unix ms. The end is exclusive. */
@@ -13,8 +14,6 @@ export interface Steps extends TimeRange {
   readonly count: number
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** Bounds within the range of nanoseconds in 64 bits. */
 const MIN_MS = 0
 const MAX_MS = Date.UTC(2200, 0, 1)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { HOUR_MS } from '../../schemas/units.ts'
 import type { SurfaceWatermarks } from '../../shared/queue/watermark.ts'
 import { countedQueues, depthsOf, waitingRequests } from './queue-depths.ts'
 
-const HOUR_MS = 3_600_000
 const NOW = 500_000 * HOUR_MS + 60_000
 
 /** Watermarks of a surface with work in these queues, all of which was accepted at this time or later. */

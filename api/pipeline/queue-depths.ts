@@ -6,6 +6,7 @@ import {
   RECEIPT_KIND_OF_QUEUE,
   type ReceiptKind,
 } from '../../schemas/queues/names.ts'
+import { HOUR_MS } from '../../schemas/units.ts'
 import type { CountedQueue } from '../../shared/queue/request-counts.ts'
 import { QUEUES_OF_SIGNAL, type SurfaceWatermarks } from '../../shared/queue/watermark.ts'
 
@@ -13,7 +14,6 @@ import { QUEUES_OF_SIGNAL, type SurfaceWatermarks } from '../../shared/queue/wat
 const LOGGED_BEFORE: readonly QueueName[] = ['dead-letters', 'dead-letter-index']
 /** A request arrives before it is accepted: by the time that its body takes, and by the difference of two clocks. */
 const ARRIVES_BEFORE_MS = 30_000
-const HOUR_MS = 3_600_000
 /** Most counts that are read from a partition of Redis: of the surfaces with something unfinished, for each hour. */
 const COUNTS_MAX = 10_000
 

@@ -11,6 +11,7 @@ import {
   readPipeline,
 } from '../../schemas/http/pipeline.ts'
 import { QUEUES, type QueueName, RECEIPT_KIND_OF_QUEUE, type ReceiptKind } from '../../schemas/queues/names.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
@@ -51,7 +52,6 @@ const PIPELINE: Resource = {
   },
 }
 
-const DAY_MS = 86_400_000
 /** A bound within those of the times of ClickHouse. */
 const TIME_MAX_MS = Date.UTC(2200, 0, 1)
 /** Share of the time of a request in which stored data is read, so that the queues are returned if it is not available. */

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type ReceiptRow, selectReceipt } from '../../clickhouse/queries/receipts/select-receipt.ts'
 import type { Receipt, ReceiptStatus } from '../../schemas/http/receipts.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import { openReceiptId } from '../../shared/ids/receipt.ts'
 import { labelOf, type RefusalLabel } from '../../shared/runtime/reason.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
@@ -19,8 +20,6 @@ export interface ReceiptReader {
   /** Set for surface keys, which may read only the receipts of their own surface. */
   readonly surfaceId?: string
 }
-
-const DAY_MS = 24 * 60 * 60 * 1_000
 
 /** Reasons whose details are from ClickHouse, S3 or an internal error. The details are logged, and not shown to clients. */
 const INTERNAL_REASONS: ReadonlySet<string> = new Set<RefusalLabel>([

@@ -2,17 +2,18 @@ import { addAbortSignal } from 'node:stream'
 import type { ListedFile } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { manifestFileSchema } from '../../schemas/records/manifest.ts'
+import { KIB, MIB } from '../../schemas/units.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { ElementCutter } from './element-cutter.ts'
 
 /** Size at which a page ends before its limit of files, because their paths are long. */
-const PAGE_LIMIT_BYTES = 8 * 1024 * 1024
+const PAGE_LIMIT_BYTES = 8 * MIB
 /**
  * Limit of one entry. Its texts have at most 3.5 KB (docs/api/releases.md#source-map-part,
  * docs/api/releases.md#source-map-complete), and six times as much if JSON escapes every character.
  */
-const FILE_LIMIT_BYTES = 32 * 1024
+const FILE_LIMIT_BYTES = 32 * KIB
 
 /** A position in a manifest, from which the next page continues. */
 interface ManifestCursor {

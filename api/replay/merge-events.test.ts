@@ -3,13 +3,12 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import type { StreamedObject } from '../../shared/object-store/types.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { type MergeOptions, mergeEvents } from './merge-events.ts'
 import type { ChunkRef } from './open-chunk.ts'
-
-const MIB = 1024 * 1024
 
 interface Chunk {
   readonly ref: ChunkRef
@@ -30,7 +29,7 @@ function storeOf(chunks: readonly Chunk[]) {
           yield piece
         }
       })(),
-      { objectMode: false, highWaterMark: 64 * 1024 },
+      { objectMode: false, highWaterMark: 64 * KIB },
     )
     counters.opened++
     counters.openMax = Math.max(counters.openMax, ++counters.open)
@@ -49,7 +48,7 @@ function chunkOf(windowId: string, segment: number, lines: readonly string[], fi
 }
 
 function* piecesOf(body: Buffer): Generator<Buffer> {
-  for (let at = 0; at < body.length; at += 16 * 1024) yield body.subarray(at, at + 16 * 1024)
+  for (let at = 0; at < body.length; at += 16 * KIB) yield body.subarray(at, at + 16 * KIB)
 }
 
 const LIMITS = { openMax: 16, openShares: new FairShares(64), owner: 'ws_1', signal: new AbortController().signal }

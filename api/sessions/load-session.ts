@@ -9,6 +9,7 @@ import { type SessionReplayRow, selectSessionReplay } from '../../clickhouse/que
 import { type SessionTraceRow, selectSessionTraces } from '../../clickhouse/queries/sessions/select-session-traces.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
 import { SESSION_LIST_MAX, type SessionAnswer } from '../../schemas/http/sessions/schemas.ts'
+import { MIB } from '../../schemas/units.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import {
   type PresentedIdentity,
@@ -20,7 +21,7 @@ import {
 } from './present-session.ts'
 
 /** Limit of the texts of all shown identities. One identity may have 256 KiB. */
-const IDENTITY_TEXT_BYTES = 4 * 1024 * 1024
+const IDENTITY_TEXT_BYTES = 4 * MIB
 
 /** A session whose traits are the texts that were sent. */
 export type PresentedSession = Omit<SessionAnswer['session'], 'identity' | 'identities'> & {

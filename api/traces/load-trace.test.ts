@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Trace } from '../../schemas/http/traces/schemas.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import { expectedTrace, type StoredRow, spanRowBinary } from '../../test/support/oracles/trace-oracle.ts'
 import { loadTrace } from './load-trace.ts'
 
@@ -10,7 +11,6 @@ const OTHER = `fnd_${'b'.repeat(26)}`
 const TRACE = 'abcdef0123456789abcdef0123456789'
 const KEY = { workspaceId: 'ws_1', findingId: FINDING, traceId: TRACE }
 const NEVER = new AbortController().signal
-const DAY_MS = 86_400_000
 
 /** Loads a small trace of which the first query returns these bytes in pieces, and a further query nothing. */
 async function load(bytes: Buffer, { limit = 2_000, pieceBytes = 1_000, firstKeptDay = 0 } = {}) {

@@ -8,6 +8,7 @@ import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/sele
 import { selectTraceEnd } from '../../clickhouse/queries/traces/select-trace-end.ts'
 import { SKELETON_AT, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
 import { COLUMN_AT, type SpanRows } from '../../clickhouse/queries/traces/span-rows.ts'
+import { DAY_MS, MIB } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
 import { renderTrace, textBytesOf } from './render-trace.ts'
@@ -28,7 +29,7 @@ interface Deps {
  */
 const SMALL_TRACE_ROWS_MAX = 16_000
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
-const RESPONSE_TEXT_BYTES = 8 * 1024 * 1024
+const RESPONSE_TEXT_BYTES = 8 * MIB
 
 const STATUS_ERROR = 2
 
@@ -52,8 +53,6 @@ export async function loadTrace(
   const load = () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal)
   return deps.largeTraces.run(key.workspaceId, load, abortSignal)
 }
-
-const DAY_MS = 86_400_000
 
 /**
  * Returns whether a span of a day that findings are kept names the finding. A row of `finding_traces` of the same day has been

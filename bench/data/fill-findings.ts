@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import { DAYS, workspaceId } from './stored-traces.ts'
 
 /** Workspace of all findings. */
@@ -9,7 +10,6 @@ const SERVICES = 25
 /** Every tenth occurrence belongs to finding 0. */
 const FREQUENT_EVERY = 10
 const INSERTS_PER_DAY = 12
-const DAY_MS = 86_400_000
 
 const ID_OF_NUMBER = (number: string) =>
   `concat('fnd_', translate(leftPad(toString(${number}), 26, 'a'), '0189', 'wxyz'))`

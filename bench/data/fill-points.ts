@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { type Slot, slotsUntil, workspaceIdOf, workspaceNumberOf } from './filled-time.ts'
 import { fillWithParts, type StoredRows, storedRows, withPatientClient } from './insert-parts.ts'
 
@@ -5,7 +6,6 @@ import { fillWithParts, type StoredRows, storedRows, withPatientClient } from '.
 export const POINT_DAYS = 4
 /** Number of metrics, each of which every workspace has. */
 const METRICS = 24
-const MINUTE_MS = 60_000
 const MINUTES_PER_DAY = 1_440
 const MINUTE_NANOS = 60_000_000_000n
 

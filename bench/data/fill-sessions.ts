@@ -1,8 +1,8 @@
+import { DAY_MS } from '../../schemas/units.ts'
 import { workspaceIdOf, workspaceNumberOf } from './filled-time.ts'
 import { runStatements, withPatientClient } from './insert-parts.ts'
 import { DAYS } from './stored-traces.ts'
 
-const DAY_MS = 86_400_000
 const HEARTBEATS = 10
 const HEARTBEAT_MS = 30_000
 const TRACES = 3

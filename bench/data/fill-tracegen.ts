@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import { runStatement, runStatements, type StoredRows, storedRows, withPatientClient } from './insert-parts.ts'
 import { workspaceId } from './stored-traces.ts'
 
@@ -20,7 +21,6 @@ const TRACE_NANOS = 800_000
 const CHILD_NANOS = 75_000
 /** Traces of an insert. Their spans are as many as a worker inserts at once. */
 const TRACES_PER_INSERT = 10_000
-const DAY_MS = 86_400_000
 
 /** Result of filling. */
 export interface FilledTracegen extends StoredRows {

@@ -1,9 +1,9 @@
+import { DAY_MS } from '../../schemas/units.ts'
 import { DAYS, PARTS_PER_DAY } from './stored-traces.ts'
 
 /** Number of workspaces with log records, points and sessions. The first has half of the rows, the next half of the rest. */
 export const SIGNAL_WORKSPACES = 8
 
-const DAY_MS = 86_400_000
 const SLOT_MS = DAY_MS / PARTS_PER_DAY
 
 /** Returns the number of the workspace of a random number: with how many zeros it ends. */

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, platform, release, totalmem } from 'node:os'
 import { promisify } from 'node:util'
+import { GIB } from '../../schemas/units.ts'
 import { ROOT } from '../services/start-process.ts'
 
 /** Returns facts of the machine that affect the figures. `dir` is on the disk of the servers' data. */
@@ -9,7 +10,7 @@ export async function machineFacts(dir: string): Promise<Record<string, string>>
   const [processor] = cpus()
   return {
     CPU: `${processor?.model.trim() ?? 'unknown'}, ${availableParallelism()} cores`,
-    Memory: `${(totalmem() / 1024 ** 3).toFixed(1)} GiB`,
+    Memory: `${(totalmem() / GIB).toFixed(1)} GiB`,
     System: `${platform()} ${release()}`,
     'File system of the data': fileSystemOf(dir),
     'Load before': loadavg()

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { KIB, MIB } from '../../schemas/units.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { type BuildClient, type BuildFile, buildFile } from '../load/build-client.ts'
 import { sourceMapPayload } from '../payloads/source-map-payload.ts'
@@ -6,9 +7,9 @@ import type { BenchS3 } from '../services/start-s3.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** Sizes of the maps of a build with many routes: most have a few sources, some a whole library. */
-const MEDIAN_BYTES = 8 * 1024
+const MEDIAN_BYTES = 8 * KIB
 const SIGMA = 1
-const LARGE = [3 * 1024 * 1024, 1024 * 1024, 1024 * 1024]
+const LARGE = [3 * MIB, MIB, MIB]
 
 /** Creates the files of one build. The bytes differ in every build, and the sizes have the same distribution. */
 function makeBuild(count: number): BuildFile[] {

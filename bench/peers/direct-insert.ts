@@ -1,5 +1,6 @@
 import { createClient } from '@clickhouse/client'
 import { fastify } from 'fastify'
+import { MIB } from '../../schemas/units.ts'
 import { createRowInserter } from './row-inserter.ts'
 import { decodeTraceRows } from './trace-rows.ts'
 
@@ -20,11 +21,11 @@ const insertRows = createRowInserter(clickhouse, {
   // The defaults of ClickHouse. With 20 and 40 MB, inserts are three times as large and responses later, without more
   // spans a second.
   async_insert_busy_timeout_max_ms: 200,
-  async_insert_max_data_size: 10 * 1024 * 1024,
+  async_insert_max_data_size: 10 * MIB,
 })
 const keys = new Map([[process.env.PUBLIC_KEY ?? '', { workspaceId: 'ws_1', surfaceId: 'srf_1' }]])
 
-const app = fastify({ logger: false, bodyLimit: 20 * 1024 * 1024, keepAliveTimeout: 60_000 })
+const app = fastify({ logger: false, bodyLimit: 20 * MIB, keepAliveTimeout: 60_000 })
 app.addContentTypeParser('application/x-protobuf', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 app.get('/readyz', async () => 'ok\n')
 app.post('/drain/v1/traces', async (request, reply) => {

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { MIB } from '../../schemas/units.ts'
 import { createHttpServer } from '../../shared/http/server/server.ts'
 
 /**
@@ -6,12 +7,12 @@ import { createHttpServer } from '../../shared/http/server/server.ts'
  */
 const server = createHttpServer({
   logger: pino({ level: 'warn' }),
-  heldBodyLimitBytes: 256 * 1024 * 1024,
+  heldBodyLimitBytes: 256 * MIB,
   routes: [
     {
       method: 'POST',
       path: '/drain/v1/:signal',
-      bodyLimitBytes: 20 * 1024 * 1024,
+      bodyLimitBytes: 20 * MIB,
       cors: true,
       accept: () => () => ({ status: 200, headers: [['content-type', 'application/x-protobuf']] }),
     },

@@ -1,6 +1,7 @@
 import { Queue } from 'bullmq'
 import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
+import { MIB } from '../../schemas/units.ts'
 
 /**
  * Serves traces the way a team would build first: Fastify with one BullMQ job per request that contains the body. Tuned: no
@@ -26,7 +27,7 @@ setInterval(() => {
   )
 }, 250)
 
-const app = fastify({ logger: false, bodyLimit: 20 * 1024 * 1024, keepAliveTimeout: 60_000 })
+const app = fastify({ logger: false, bodyLimit: 20 * MIB, keepAliveTimeout: 60_000 })
 app.addContentTypeParser('application/x-protobuf', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 app.get('/readyz', async () => 'ok\n')
 app.post('/drain/v1/traces', async (request, reply) => {

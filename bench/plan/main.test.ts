@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { DAY_S } from '../../schemas/units.ts'
 
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 
@@ -40,7 +41,7 @@ describe('npm run simulate', () => {
     expect(JSON.parse(stdout)).toMatchObject({
       inputs: { 'spans-per-day': 1e10, 'peak-factor': 2 },
       ...{ installations: 1, because: [] },
-      plan: { meanRate: expect.closeTo(1e10 / 86_400) },
+      plan: { meanRate: expect.closeTo(1e10 / DAY_S) },
       price: { dollarsPerBillionSpans: expect.any(Number) },
       check: expect.arrayContaining([expect.objectContaining({ name: '4 workers' })]),
     })

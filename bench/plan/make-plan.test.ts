@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { HOUR_S } from '../../schemas/units.ts'
 import { bottlenecksOf, oneOfEach } from './bottlenecks.ts'
 import { fitModel } from './cost-model.ts'
 import { measuredPoints } from './example-points.ts'
@@ -164,7 +165,7 @@ describe('pricePlan', () => {
     const between = (different: Partial<Inputs>) =>
       pricePlan(plan, { ...BY_HAND, ...different }).amounts[1]?.dollarsPerMonth ?? 0
     expect(between({})).toBe(0)
-    const spans = 1e6 * 730 * 3_600
+    const spans = 1e6 * 730 * HOUR_S
     expect(between({ zones: 2 })).toBeCloseTo((spans * ((400 + 390 + 410) / 2) * 0.02) / 1e9)
     expect(between({ zones: 2, 'redis-replicas': 1 }) - between({ zones: 2 })).toBeCloseTo((spans * 400 * 0.02) / 1e9)
   })

@@ -1,3 +1,4 @@
+import { DAY_S } from '../../schemas/units.ts'
 import { type BatchShape, type CostModel, ENDLESS_BATCH, type SpanBytes, type SpanCpu } from './cost-model.ts'
 import type { Inputs } from './inputs.ts'
 import { type ClickHousePlan, planClickHouse, planRedis, type RedisPlan, type SpanDemand } from './plan-stores.ts'
@@ -32,7 +33,6 @@ type Hop =
   | 'workers to ClickHouse'
   | 'ClickHouse to replicas'
 
-const SECONDS_OF_DAY = 86_400
 const MOST_ROUNDS = 1_000
 
 /** Sizes everything for the peak, so that no resource is in use for more than its share. */
@@ -42,7 +42,7 @@ export function makePlan(model: CostModel, inputs: Inputs): Plan {
     realisticShare: inputs['realistic-share'],
     gzipShare: inputs['gzip-share'],
   }
-  const meanRate = inputs['spans-per-day'] / SECONDS_OF_DAY
+  const meanRate = inputs['spans-per-day'] / DAY_S
   const peakRate = meanRate * inputs['peak-factor']
   const goal = inputs.utilisation
   const cpuAt = (batch: BatchShape) => ofSpeed(model.cpu(load, batch), inputs['core-speed'])

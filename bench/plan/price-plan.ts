@@ -1,3 +1,4 @@
+import { HOUR_S } from '../../schemas/units.ts'
 import type { Inputs } from './inputs.ts'
 import type { Plan } from './make-plan.ts'
 
@@ -23,7 +24,7 @@ export interface PricedPlan {
 
 const HOURS_OF_MONTH = 730
 const DAYS_OF_MONTH = HOURS_OF_MONTH / 24
-const SECONDS_OF_MONTH = HOURS_OF_MONTH * 3_600
+const SECONDS_OF_MONTH = HOURS_OF_MONTH * HOUR_S
 const GB = 1e9
 /** Memory that belongs to the price of a core. */
 const GB_OF_CORE = 2

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { runAudit } from '../../cli/audit/run-audit.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { DAY_S } from '../../schemas/units.ts'
 import { onOneServer } from '../../shared/queue/queues.ts'
 import { fillSpans } from '../data/fill-spans.ts'
 import { DAYS } from '../data/stored-traces.ts'
@@ -8,7 +9,6 @@ import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../
 import type { Scenario, ScenarioContext, ScenarioResult } from '../support/scenario.ts'
 
 const MILLION = 1_000_000
-const DAY_S = 86_400
 
 interface Size {
   readonly millions: number

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { setImmediate as otherEvents } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { type Inspected, inspectChunk } from '../../workers/replay/inspect-chunk.ts'
 import { JsonLinesScanner } from '../../workers/replay/json-lines.ts'
@@ -14,10 +15,10 @@ import { summarize } from '../report/statistics.ts'
 import { rotated } from '../support/rounds.ts'
 import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
-const CHUNK_BYTES = 1024 * 1024
+const CHUNK_BYTES = MIB
 /** Number of different bodies. Together they are larger than the caches of a core. */
 const BODIES = 8
-const PIECE_BYTES = 128 * 1024
+const PIECE_BYTES = 128 * KIB
 
 const PROVE = 'inflate, prove every line, hash'
 const EXACT = 'inflate, check every line exactly, hash'

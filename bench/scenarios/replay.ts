@@ -1,6 +1,7 @@
 import { Agent, type RequestOptions, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { MIB } from '../../schemas/units.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { meterProcesses, type ProcessUse } from '../measure/process-meter.ts'
 import { type ReplayPayload, replayPayload } from '../payloads/replay-payload.ts'
@@ -13,7 +14,7 @@ import { measureRounds, type Results, rowsOf, samplesOf, succeeded } from '../su
 import type { Row, Scenario, ScenarioRun } from '../support/scenario.ts'
 
 const IN_FLIGHT = 64
-const CHUNK_BYTES = 1024 * 1024
+const CHUNK_BYTES = MIB
 /** Number of different bodies. More would not change the figures and take longer to create. */
 const BODIES = 8
 const WARM_UP_CHUNKS = 16

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { createJobAdder } from '../../workers/queue/sweep.ts'
 import { createBuildClient, UPLOADS_AT_ONCE } from '../load/build-client.ts'
 import {
@@ -21,9 +22,9 @@ import type { Row, Scenario, ScenarioContext, ScenarioRun } from '../support/sce
 
 const POOLS = 'source-maps,completions,receipts,symbolication'
 const WARM_UP_FILES = 100
-const LARGE_MAP_BYTES = 20 * 1024 * 1024
+const LARGE_MAP_BYTES = 20 * MIB
 /** Maps that take a quarter of the worker's cache when they are parsed. */
-const WARM_MAPS = { maps: 20, bytes: 300 * 1024 }
+const WARM_MAPS = { maps: 20, bytes: 300 * KIB }
 
 const FULL = { rounds: 2, files: 3_000, stacks: 2_000, symbolicationRounds: 3 }
 const QUICK = { rounds: 1, files: 300, stacks: 400, symbolicationRounds: 1 }
@@ -36,7 +37,7 @@ const WAYS: readonly { readonly way: Way; readonly name: string }[] = [
   { way: 'direct', name: DIRECT },
 ]
 const WARM = 'frames with a warm cache'
-const FIRST = `first frame of a ${LARGE_MAP_BYTES / 1024 / 1024} MiB map`
+const FIRST = `first frame of a ${LARGE_MAP_BYTES / MIB} MiB map`
 const ALONE = 'the libraries alone'
 
 /** Measures uploads of source maps, and symbolication. */

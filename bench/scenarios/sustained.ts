@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { MINUTE_MS } from '../../schemas/units.ts'
 import type { LoadPlan } from '../load/plan.ts'
 import { startGenerator } from '../load/start-generator.ts'
 import { truncateTables } from '../measure/clickhouse-work.ts'
@@ -46,7 +47,7 @@ export const scenario: Scenario = {
     }
     await capacityOver(context.quick ? 1_000 : 3_000)
     const minutes = context.sustainedMinutes
-    const capacityMs = Math.min(CAPACITY_MS, (minutes * 60_000) / 4)
+    const capacityMs = Math.min(CAPACITY_MS, (minutes * MINUTE_MS) / 4)
     const capacity = await capacityOver(capacityMs)
     const rate = Math.round(SHARE * capacity)
     context.progress(`${rate.toLocaleString('en')} spans/s for ${durationText(minutes * 60)}`)
@@ -55,7 +56,7 @@ export const scenario: Scenario = {
     const rows = await attempt(context, `${durationText(minutes * 60)} of load`, [], async () => {
       const sustained = await measureSustained(
         { generator, clickhouse, pids },
-        { ...plan, mode: { kind: 'open', requestsPerSecond: rate / SPANS }, durationMs: minutes * 60_000 },
+        { ...plan, mode: { kind: 'open', requestsPerSecond: rate / SPANS }, durationMs: minutes * MINUTE_MS },
       )
       assertStored(sustained)
       return toRows(sustained, (await countRewrites(redis)) - rewritesBefore)

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../schemas/units.ts'
 import { type Filled, fillSpans } from '../data/fill-spans.ts'
 import { mergePastDays, withPatientClient } from '../data/insert-parts.ts'
 import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../data/stored-traces.ts'
@@ -18,7 +19,6 @@ import { attempt } from '../support/rounds.ts'
 import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../support/scenario.ts'
 
 const MILLION = 1_000_000
-const DAY_MS = 86_400_000
 
 interface Size {
   /** Number of reads of each trace size. */

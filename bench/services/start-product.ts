@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
+import { MIB } from '../../schemas/units.ts'
 import { createDirectory, type Directory, newId } from '../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
@@ -12,8 +13,6 @@ const QUEUE_DATABASE = 0
 const DIRECTORY_DATABASE = 1
 
 const STOP_DEADLINE_MS = 10_000
-
-const MIB = 1024 * 1024
 
 /** The limit of a queue: some seconds of work, so that workers never wait for clients that retry after a second. */
 export const QUEUE_LIMITS = { QUEUE_MAX_COST: String(2048 * MIB) }

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { ROOT } from '../services/start-process.ts'
 import type { ScenarioResult } from './scenario.ts'
 import type { ScenarioMessage, ScenarioOrder } from './scenario-process.ts'
@@ -16,7 +17,7 @@ export async function makeDataDir(): Promise<string> {
 }
 
 /** Time limit of a scenario without the sustained load, longer than any complete run. A peer may have to be built first. */
-const DEADLINE_MS = 40 * 60_000
+const DEADLINE_MS = 40 * MINUTE_MS
 /** Time limit for the end steps of a scenario. */
 const END_DEADLINE_MS = 30_000
 
@@ -54,9 +55,9 @@ function runInChild(
     child.kill('SIGTERM')
     killer ??= setTimeout(() => child.kill('SIGKILL'), END_DEADLINE_MS)
   }
-  const deadlineMs = DEADLINE_MS + order.sustainedMinutes * 60_000
+  const deadlineMs = DEADLINE_MS + order.sustainedMinutes * MINUTE_MS
   const deadline = setTimeout(() => {
-    progress(`not done after ${deadlineMs / 60_000} minutes: stopping it`)
+    progress(`not done after ${deadlineMs / MINUTE_MS} minutes: stopping it`)
     end()
   }, deadlineMs)
   signal.addEventListener('abort', end)

@@ -10,6 +10,7 @@ import {
 } from '../../clickhouse/queries/audit/select-request-balance.ts'
 import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/audit/select-row-balance.ts'
 import type { ReceiptKind } from '../../schemas/queues/names.ts'
+import { DAY_S, HOUR_S } from '../../schemas/units.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { QueueConnections } from '../../shared/queue/queues.ts'
 import { OTHER_SURFACES } from '../../shared/queue/request-counts.ts'
@@ -43,8 +44,6 @@ interface AuditOptions extends Omit<AuditRange, 'signal'> {
 /** Part of an audit, whose signal is made for each query. */
 type AuditedDay = Required<AuditOptions>
 
-const HOUR_S = 3_600
-const DAY_S = 24 * HOUR_S
 /**
  * An hour is judged when everything accepted until this long after its end is settled: a request is accepted within 17 s of
  * its arrival, and the clocks of edges differ a little (docs/api/receipts.md#watermarks).

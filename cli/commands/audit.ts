@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { HOUR_S } from '../../schemas/units.ts'
 import type { AuditReport, RequestLine } from '../audit/report.ts'
 import { runAudit } from '../audit/run-audit.ts'
 import type { StoresCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findWorkspace } from '../find-workspace.ts'
 import { parsedBy, rowOf } from '../terminal.ts'
-
-const HOUR_S = 3_600
 
 const HELP = `
 Compares, for each surface and hour of arrival, what the edges have counted, what Redis has accepted, what the batches have

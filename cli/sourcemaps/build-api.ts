@@ -8,6 +8,7 @@ import {
   type SignSourceMaps,
   signedSourceMapsSchema,
 } from '../../schemas/http/source-maps/schemas.ts'
+import { MIB } from '../../schemas/units.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import { BuildFailure } from './build-failure.ts'
 import { type HttpAnswer, type HttpClient, problemCode, type RequestBody } from './http-client.ts'
@@ -34,7 +35,7 @@ const CALL_DEADLINE_MS = 30_000
 const COMPLETE_DEADLINE_MS = 60_000
 const REPORT_DEADLINE_MS = 5_000
 /** Limit of the request that completes a release. The service accepts as many bytes. */
-const COMPLETE_LIMIT_BYTES = 16 * 1024 * 1024
+const COMPLETE_LIMIT_BYTES = 16 * MIB
 
 /** Creates the client of the service's operations for builds. */
 export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: string; key: string }): BuildApi {

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { createHttpClient, type Failure, type HttpRequest, retryAfterMs, retryDelayMs } from './http-client.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
@@ -162,7 +163,7 @@ describe('a request of a build', () => {
   })
 
   it('stops reading an answer that is too long', async () => {
-    answers = [(_request, response) => void response.writeHead(200).end(Buffer.alloc(9 * 1024 * 1024))]
+    answers = [(_request, response) => void response.writeHead(200).end(Buffer.alloc(9 * MIB))]
     await expect(client().send(request())).rejects.toThrow('an answer is longer than')
   })
 })

@@ -1,3 +1,4 @@
+import { MIB } from '../../schemas/units.ts'
 import { exponentialDelayMs } from '../../shared/concurrency/retry.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 
@@ -67,7 +68,7 @@ export class RequestFailed extends TransientError {
   }
 }
 
-const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024
+const ANSWER_LIMIT_BYTES = 8 * MIB
 
 /** Creates the client. It repeats a request for at most `retryTimeoutMs`. */
 export function createHttpClient(deps: HttpClientDeps, { retryTimeoutMs }: { retryTimeoutMs: number }): HttpClient {

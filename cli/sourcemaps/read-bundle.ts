@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { type BundleComments, readBundleComments } from './bundle-comments.ts'
 import type { BuildFile } from './find-build-files.ts'
 import { readRange } from './replace-file.ts'
@@ -15,11 +16,11 @@ export interface Bundle extends Omit<BundleComments, 'insertAt'> {
 }
 
 const BEFORE_BYTES = 256
-const TAIL_BYTES = 64 * 1024
+const TAIL_BYTES = 64 * KIB
 /**
  * A bundle up to this size is read completely if its last bytes name no map, because an inline map is one long line.
  */
-const MAX_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = 256 * MIB
 
 /** Reads the comments of a bundle, usually from its last bytes only. The bytes of an inline map are not kept. */
 export async function readBundle(file: BuildFile): Promise<Bundle> {

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { HOUR_MS, KIB } from '../../schemas/units.ts'
 import { createHttpClient } from './http-client.ts'
 import type { PreparedMap } from './prepare-maps.ts'
 import { signBatches, type UploadMapsDeps, uploadMaps } from './upload-maps.ts'
 
-const HOUR_MS = 3_600_000
-const PART_BYTES = 512 * 1024
+const PART_BYTES = 512 * KIB
 
 describe('uploading maps', () => {
   let directory: string
@@ -148,7 +148,7 @@ it('declares all maps in order, within the limits of a call', () => {
       expect(batches.flat().map(({ path }) => path)).toEqual(paths)
       for (const batch of batches) {
         const files = batch.map(({ path, size, sha256 }) => ({ path, size, hash: sha256 }))
-        expect(Buffer.byteLength(JSON.stringify({ files }))).toBeLessThan(256 * 1024)
+        expect(Buffer.byteLength(JSON.stringify({ files }))).toBeLessThan(256 * KIB)
         expect(batch.length).toBeGreaterThan(0)
       }
     }),

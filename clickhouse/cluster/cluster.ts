@@ -33,7 +33,7 @@ class Cluster implements Shards, Reads {
   readonly #shards: readonly (readonly Replica[])[]
   readonly database: string
   readonly #timer: NodeJS.Timeout
-  #turn = Math.floor(Math.random() * 1_024)
+  #turn = Math.floor(Math.random() * 1024)
   #checking: Promise<void> | undefined
 
   constructor({ addresses, database, isReplicated, settings = {}, ...connection }: ClusterConnection) {

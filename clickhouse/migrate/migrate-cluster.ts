@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../schemas/units.ts'
 import { classifyClickHouseError } from '../client.ts'
 import { MAP_DELAY_MS } from '../cluster/shard-maps.ts'
 import type { ConfiguredCluster } from '../connect.ts'
@@ -16,7 +17,6 @@ interface MigrateClusterOptions extends Omit<MigrateOptions, 'adapt'> {
   readonly now?: () => number
 }
 
-const DAY_MS = 86_400_000
 /** A row may wait in Redis before it is stored, and expires with its day. */
 const SLACK_DAYS = 7
 

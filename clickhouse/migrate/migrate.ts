@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
@@ -37,7 +38,7 @@ export interface MigrateOptions {
 
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url))
 /** Timeout of the client. Statements must end earlier, see MAX_STATEMENT_SECONDS. */
-export const MIGRATION_TIMEOUT_MS = 3_600_000
+export const MIGRATION_TIMEOUT_MS = HOUR_MS
 const MAX_STATEMENT_SECONDS = MIGRATION_TIMEOUT_MS / 1_000 - 60
 const ALREADY_EXISTS = new Set(['57', '82'])
 

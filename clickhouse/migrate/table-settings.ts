@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
+import { DAY_S } from '../../schemas/units.ts'
 import { quoteIdentifier } from '../client.ts'
 
 /** Settings of the tables that workers fill, which an operator chooses. */
@@ -15,7 +16,7 @@ export interface TableSettings {
 export const TABLE_SETTINGS: TableSettings = { insertsPerSecond: 4, fsync: true }
 
 /** How long a repeated insert is recognized: longer than a batch waits for a worker, but for outages of a day. */
-const WINDOW_SECONDS = 24 * 60 * 60
+const WINDOW_SECONDS = DAY_S
 
 /**
  * Inserts into each table, as a multiple of the inserts of one queue. A view has those of the table that it reads.

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { GrowingBuffer, RowsTooLarge } from './growing-buffer.ts'
 
 function viewOf(bytes: Buffer): DataView {
@@ -87,7 +88,7 @@ describe('a growing buffer', () => {
 
   it('shrinks when far less is used, and keeps the memory in use', () => {
     const buffer = new GrowingBuffer()
-    buffer.reserve(1024 * 1024)
+    buffer.reserve(MIB)
     const capacity = buffer.bytes.length
     for (let batch = 0; batch < 4; batch++) {
       buffer.length = 300_000

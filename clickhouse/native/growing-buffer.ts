@@ -1,3 +1,5 @@
+import { MIB } from '../../schemas/units.ts'
+
 /** Short strings are copied four bytes at a time, which may write up to three bytes past their end. */
 const OVERSHOOT_BYTES = 4
 const MIN_CAPACITY_BYTES = 4096
@@ -8,7 +10,7 @@ export const MAX_LENGTH_BYTES = 5
  */
 const LOOP_COPY_BYTES = 32
 /** Memory doubles up to here. Larger buffers grow by a quarter, because half of their memory could stay unused. */
-const DOUBLE_UP_TO_BYTES = 16 * 1024 * 1024
+const DOUBLE_UP_TO_BYTES = 16 * MIB
 
 /** A limit that a buffer respects before it takes more memory. */
 export interface GrowthLimit {

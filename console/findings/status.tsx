@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../schemas/units.ts'
 import type { Finding } from '../api/generated/client.ts'
 
 const TAGS: Readonly<Record<Finding['status'], string>> = {
@@ -6,7 +7,7 @@ const TAGS: Readonly<Record<Finding['status'], string>> = {
   resolved: 'tag good',
   ignored: 'tag doubt',
 }
-const NEW_MS = 24 * 3_600_000
+const NEW_MS = DAY_MS
 
 /** The status of a finding, and whether it is new: first received since a time, or within a day. */
 export function Status(props: {

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { DAY_MS } from '../../schemas/units.ts'
 import { type Fault, faultOf } from '../api/client.ts'
 import { changeFinding, commentFinding, type FindingDetails, listFindingActivity } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
@@ -6,7 +7,7 @@ import { Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
 
 const SHOWN = 20
-const WEEK_MS = 7 * 24 * 3_600_000
+const WEEK_MS = 7 * DAY_MS
 
 type Change = Parameters<typeof changeFinding>[0]['changeFindingRequest']
 type Activity = Awaited<ReturnType<typeof listFindingActivity>>['activity'][number]

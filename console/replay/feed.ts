@@ -1,3 +1,4 @@
+import { MIB } from '../../schemas/units.ts'
 import { type Fault, faultOf } from '../api/client.ts'
 import { readReplayEvents } from '../api/generated/client.ts'
 import type { RecordedWindow } from './recording.ts'
@@ -10,7 +11,7 @@ interface Portion {
 }
 
 /** Size at which a portion ends, as JSON. A chunk that is larger is one portion. */
-const PORTION_BYTES = 1024 * 1024
+const PORTION_BYTES = MIB
 /** Behind the last chunk there is nothing to wait for. */
 const END = Number.MAX_SAFE_INTEGER
 const LONGEST_WAIT_MS = 5_000

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { MIB } from '../../schemas/units.ts'
 import type { Fault } from '../api/client.ts'
 import type { RecordedEntry, StageReport } from '../stage/messages.ts'
 import { merged } from './entries.ts'
@@ -12,7 +13,7 @@ const AHEAD_MS = 20_000
 /** How far the picture may be behind the clock before the clock waits. */
 const LAG_MS = 250
 /** Portions and bytes that wait in the stage, at which no more are read. */
-const WAITING_MAX = { portions: 3, bytes: 8 * 1024 * 1024 }
+const WAITING_MAX = { portions: 3, bytes: 8 * MIB }
 const LONGEST_TICK_MS = 100
 /** Speeds that can be chosen. */
 export const SPEEDS: readonly number[] = [1, 2, 4, 8, 16]

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { SECOND_MS } from '../../schemas/units.ts'
 import type { ReplayChunk } from '../api/generated/client.ts'
 import { Axis } from './axis.ts'
 import { type Recording, recordingOf, seedOf, stretchAt, windowAt } from './recording.ts'
 
 const START = Date.parse('2026-11-23T10:00:00.000Z')
-const SECOND = 1_000
 
 /** A chunk by its window, number and seconds. */
 function chunk(
@@ -14,7 +14,7 @@ function chunk(
   to: number,
   more: Partial<ReplayChunk> = {},
 ): ReplayChunk {
-  const at = (second: number) => new Date(START + second * SECOND).toISOString()
+  const at = (second: number) => new Date(START + second * SECOND_MS).toISOString()
   return {
     id: `chk_${windowId}_${segment}`,
     objectKey: '',
@@ -44,8 +44,8 @@ function recorded(...chunks: ReplayChunk[]): Recording {
 const kindsOf = (recording: Recording, window = 0) =>
   recording.windows[window]?.stretches.map(({ kind, from, to }) => [
     kind,
-    (from - START) / SECOND,
-    (to - START) / SECOND,
+    (from - START) / SECOND_MS,
+    (to - START) / SECOND_MS,
   ])
 
 describe('the stretches of a window', () => {
@@ -104,7 +104,7 @@ describe('the window of a time', () => {
     chunk('c', 1, 200, 210),
     chunk('c', 2, 210, 220, snapshot),
   )
-  const at = (second: number, shown?: string) => windowAt(recording, START + second * SECOND, shown)?.id
+  const at = (second: number, shown?: string) => windowAt(recording, START + second * SECOND_MS, shown)?.id
 
   it('is the one in which something happens', () => {
     expect([at(10), at(30, 'a'), at(50, 'b')]).toEqual(['a', 'b', 'a'])
@@ -138,10 +138,10 @@ describe('the axis of a seek bar', () => {
     const recording = recorded(chunk('a', 0, 0, 100, snapshot), chunk('a', 1, 126_000, 126_100))
     const axis = new Axis(recording)
     expect(axis.positionOf(START)).toBe(0)
-    expect(axis.positionOf(START + 126_100 * SECOND)).toBeCloseTo(1)
-    expect(axis.positionOf(START + 126_000 * SECOND) - axis.positionOf(START + 100 * SECOND)).toBeCloseTo(0.03)
+    expect(axis.positionOf(START + 126_100 * SECOND_MS)).toBeCloseTo(1)
+    expect(axis.positionOf(START + 126_000 * SECOND_MS) - axis.positionOf(START + 100 * SECOND_MS)).toBeCloseTo(0.03)
     for (const second of [0, 10, 99, 5_000, 126_001, 126_100]) {
-      const time = START + second * SECOND
+      const time = START + second * SECOND_MS
       expect(axis.timeAt(axis.positionOf(time))).toBeCloseTo(time, -1)
     }
   })

@@ -1,3 +1,4 @@
+import { HOUR_S } from '../../schemas/units.ts'
 import { formatSeconds } from '../state/format.ts'
 import type { Stretch, StretchKind } from './recording.ts'
 
@@ -14,7 +15,7 @@ export function clockTime(ms: number, now = Date.now()): string {
 /** Formats a time since the beginning: `1:02:03`. */
 export function elapsed(ms: number): string {
   const seconds = Math.floor(Math.max(ms, 0) / 1_000)
-  const [h, m, s] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60]
+  const [h, m, s] = [Math.floor(seconds / HOUR_S), Math.floor(seconds / 60) % 60, seconds % 60]
   const two = (value: number) => String(value).padStart(2, '0')
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
 }

@@ -1,6 +1,5 @@
+import { DAY_S } from '../../schemas/units.ts'
 import { Time } from '../ui/text.tsx'
-
-const DAY_SECONDS = 86_400
 
 /** A choice of how long a new key works. */
 export function Lifetime() {
@@ -21,7 +20,7 @@ export function Lifetime() {
 /** Returns the chosen lifetime in seconds, or null for no expiry. */
 export function secondsOf(fields: FormData): number | null {
   const days = Number(fields.get('days'))
-  return days > 0 ? days * DAY_SECONDS : null
+  return days > 0 ? days * DAY_S : null
 }
 
 /** Whether a key works, and until when. */

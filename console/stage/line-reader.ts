@@ -1,6 +1,8 @@
-const PIECE_BYTES = 128 * 1024
+import { KIB, MIB } from '../../schemas/units.ts'
+
+const PIECE_BYTES = 128 * KIB
 /** Longest line that is read, as of a stored chunk. A snapshot of a very large page has a tenth of that. */
-const LINE_BYTES_MAX = 16 * 1024 * 1024
+const LINE_BYTES_MAX = 16 * MIB
 
 /** A line and its size. The text is undefined if the line is too long. */
 interface Line {

@@ -1,3 +1,4 @@
+import { MIB } from '../../schemas/units.ts'
 import { EventQueue } from './event-queue.ts'
 import { hardenEvent } from './harden-event.ts'
 import { LineReader } from './line-reader.ts'
@@ -9,7 +10,7 @@ import { cutMoves, EVENT, isActivity, numberOr, parseEvent } from './recorded-ev
 /** Longest time for which the browser is kept from drawing and from keys. One event may take longer. */
 const TURN_MS = 25
 /** Bytes of events that wait, at which no more are read. */
-const WAITING_BYTES_MAX = 8 * 1024 * 1024
+const WAITING_BYTES_MAX = 8 * MIB
 const ACTIVITY_EVERY_MS = 1_000
 
 /** Plays the events of one window of a recording: reads portions of them, and applies those whose time has come. */

@@ -1,3 +1,5 @@
+import { DAY_S, HOUR_S } from '../../schemas/units.ts'
+
 /**
  * Formats a time for people, in their zone: the time of day for today, else with the date, and with the year if that is another
  * one. It always has seconds; `isPrecise` adds milliseconds.
@@ -35,8 +37,8 @@ export function formatSeconds(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1_000)} ms`
   if (seconds < 100) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`
   if (seconds < 5_400) return `${Math.round(seconds / 60)} min`
-  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`
-  return `${Math.round(seconds / 86_400)} d`
+  if (seconds < 172_800) return `${Math.round(seconds / HOUR_S)} h`
+  return `${Math.round(seconds / DAY_S)} d`
 }
 
 /** Formats nanoseconds with three digits: `1.23 ms`. */

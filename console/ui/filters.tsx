@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { listSurfaces } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { changeQuery, place } from '../state/router.ts'
@@ -101,7 +102,7 @@ export const FINDING_OPTIONS = [
 /** Returns the start of a period before the current time, or undefined without one. */
 export function startOf(period: string | null, now = Date.now()): string | undefined {
   const hours = PERIODS[period ?? '']
-  return hours === undefined ? undefined : new Date(now - hours * 3_600_000).toISOString()
+  return hours === undefined ? undefined : new Date(now - hours * HOUR_MS).toISOString()
 }
 
 /** Links to the first and the next page of a list. */

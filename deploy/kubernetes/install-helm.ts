@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { MIB, MINUTE_MS } from '../../schemas/units.ts'
 import { cachedHelm, findHelm, HELM_VERSION } from './render.ts'
 
-const BUILD_MS = 20 * 60_000
+const BUILD_MS = 20 * MINUTE_MS
 
 /**
  * Entry point of `npm run check:helm`: builds Helm from the Go module proxy, unless there is one already, so that
@@ -30,7 +31,7 @@ function build(path: string): string | undefined {
     const { status, signal, stderr, error } = spawnSync('go', ['install', '-ldflags', '-s -w', module], {
       env: { ...process.env, GOBIN: folder, CGO_ENABLED: '0' },
       encoding: 'utf8',
-      maxBuffer: 64 * 1024 * 1024,
+      maxBuffer: 64 * MIB,
       timeout: BUILD_MS,
     })
     // Modules that are fetched have a line each. The others state the fault.

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadAll } from 'js-yaml'
+import { MIB } from '../../schemas/units.ts'
 
 /** Folder of the chart. */
 export const CHART = fileURLToPath(new URL('penstock', import.meta.url))
@@ -43,6 +44,6 @@ export function findHelm(env: NodeJS.ProcessEnv = process.env): string | undefin
 /** Renders the chart with more arguments of `helm template`. Throws with the output of Helm if it refuses the values. */
 export function render(helm: string, args: readonly string[]): Manifest[] {
   const fixed = ['template', 'penstock', CHART, '--namespace', 'telemetry', '--kube-version', KUBERNETES_VERSION]
-  const options = { encoding: 'utf8', stdio: 'pipe', maxBuffer: 64 * 1024 * 1024 } as const
+  const options = { encoding: 'utf8', stdio: 'pipe', maxBuffer: 64 * MIB } as const
   return (loadAll(execFileSync(helm, [...fixed, ...args], options)) as Manifest[]).filter(Boolean)
 }

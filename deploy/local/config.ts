@@ -1,6 +1,7 @@
 import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { GIB, MIB } from '../../schemas/units.ts'
 import {
   clickhouseAddress,
   clickhouseSettings,
@@ -54,8 +55,8 @@ export const localSettings = z.object({
   CLICKHOUSE_MEMORY_BYTES: z.coerce
     .number()
     .int()
-    .min(512 * 1024 ** 2)
-    .default(4 * 1024 ** 3),
+    .min(512 * MIB)
+    .default(4 * GIB),
 })
 
 /** Parsed settings of `npm start`. */

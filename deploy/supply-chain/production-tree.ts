@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { MIB } from '../../schemas/units.ts'
 import { CONSOLE_DEPENDENCIES } from '../docker/console-dependencies.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -115,7 +116,7 @@ export function runNpmOnProduction(args: readonly string[]): NpmRun & { readonly
     const { status, stdout, stderr, error } = spawnSync(command, [...before, ...all], {
       cwd,
       encoding: 'utf8',
-      maxBuffer: 64 * 1024 * 1024,
+      maxBuffer: 64 * MIB,
     })
     return { status, stdout: stdout ?? '', stderr: stderr || (error?.message ?? ''), tree }
   } finally {

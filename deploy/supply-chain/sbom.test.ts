@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { MIB } from '../../schemas/units.ts'
 import { CONSOLE_DEPENDENCIES } from '../docker/console-dependencies.ts'
 import { productionTree } from './production-tree.ts'
 
@@ -27,7 +28,7 @@ const bomSchema = z.looseObject({
 
 it('writes a bill of materials in CycloneDX with all that an image contains, the bundle of the console included', () => {
   const script = fileURLToPath(new URL('sbom.ts', import.meta.url))
-  const text = execFileSync(process.execPath, [script], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+  const text = execFileSync(process.execPath, [script], { encoding: 'utf8', maxBuffer: 64 * MIB })
   const bom = bomSchema.parse(JSON.parse(text))
 
   const refs = bom.components.map(component => component['bom-ref'])

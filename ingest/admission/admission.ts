@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue, QueueName } from '../../schemas/queues/names.ts'
+import { MIB } from '../../schemas/units.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import type { PartitionFeed } from '../../shared/queue/registry/queue-feed.ts'
 import type { QueueLinks } from '../../shared/queue/registry/queue-links.ts'
@@ -38,7 +39,7 @@ interface AdmissionOptions {
 }
 
 /** Cost of the dead letters that wait for the object store. A surface may have half of it. */
-const MAX_DEAD_LETTER_COST = 256 * 1024 * 1024
+const MAX_DEAD_LETTER_COST = 256 * MIB
 
 /** Prices change slowly, so only every fourth poll reads them. */
 const POLLS_PER_PRICES = 4

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { type Placement, type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
 import { EXPRESS_COST, type PricedRequest, type RequestSurface } from './surface-share.ts'
 
-const MIB = 1024 * 1024
 /** A byte of an uncompressed body costs one. */
 const MAX_COST = 100 * MIB
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { GIB, MIB } from '../../schemas/units.ts'
 import { MIN_REQUEST_COST, requestCost } from './request-cost.ts'
 
-const MIB = 1024 * 1024
-const GIB = 1024 * MIB
 const MAX_COST = 4 * GIB
 const UNKNOWN = { price: 1, ratio: 0 }
 const type = 'application/x-protobuf'

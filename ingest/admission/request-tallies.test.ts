@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { RequestTally } from './request-tallies.ts'
 
-const HOUR_MS = 3_600_000
 const counted = (tally: RequestTally) =>
   tally.take().map(({ member, hour, received, acknowledged, refused }) => ({
     ...{ member, hour, received, acknowledged },

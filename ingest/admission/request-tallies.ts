@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
+import { HOUR_MS } from '../../schemas/units.ts'
 import type { CommitOutcome, RequestCounter } from '../../shared/http/route.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { countField, OTHER_SURFACES, type RequestOutcome, refusedWith } from '../../shared/queue/request-counts.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
-const HOUR_MS = 3_600_000
 const FLUSH_MS = 1_000
 /** Surfaces and hours of a queue between two flushes. Requests of further ones are counted together. */
 const MAX_TALLIES = 20_000

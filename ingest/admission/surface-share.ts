@@ -1,3 +1,4 @@
+import { MIB } from '../../schemas/units.ts'
 import type { ContentEncoding, ContentType } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 
@@ -5,7 +6,7 @@ import { shareMember } from '../../shared/queue/queue.ts'
  * Cost that a surface may have in a queue before its requests take the bulk lane: about 0.1 s of one worker
  * (`WORK_PER_MS`). A request of a higher cost takes the bulk lane in any case.
  */
-export const EXPRESS_COST = 16 * 1024 * 1024
+export const EXPRESS_COST = 16 * MIB
 
 /** One surface in one queue. */
 export class SurfaceShare {

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { DAY_MS, DAY_S } from '../../schemas/units.ts'
 import { DIRECTORY_ROOT } from '../../shared/directory/record.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
@@ -20,11 +21,10 @@ interface DailyUsageDeps {
   readonly now?: () => number
 }
 
-const DAY_MS = 24 * 60 * 60 * 1_000
 /** How often edges exchange what they have counted. */
 const SYNC_MS = 500
 /** The lifetime of a counter in Redis. */
-const LIFETIME_S = 2 * 24 * 60 * 60
+const LIFETIME_S = 2 * DAY_S
 /** A counter that no request has used for this long is removed. */
 const IDLE_MS = 60_000
 /** The most counters of a process. */

@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import { addKeyUsage, type KeyCount } from '../../shared/queue/key-usage.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
-const DAY_MS = 86_400_000
 const FLUSH_MS = 5_000
 /** Number of flushes in a row after which a count that stays zero is removed. Cached keys are looked up again before. */
 const IDLE_FLUSHES = 12

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../schemas/units.ts'
 import type { QueueKeys } from '../../shared/queue/queue.ts'
 
 /**
@@ -137,8 +138,6 @@ export function acceptArguments(acceptance: Acceptance): (string | number)[] {
 
 /** The longest life of a payload that was written and not accepted. */
 export const UNACCEPTED_LIFETIME_MS = 60_000
-
-const HOUR_MS = 3_600_000
 
 /** Returns the hour of a Unix time in ms, in hours since 1970. The requests of a commit have arrived in one hour. */
 export function hourOf(unixMs: number): number {

@@ -1,4 +1,5 @@
 import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
+import { MIB } from '../../schemas/units.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Lane, newJobId } from '../../shared/queue/queue.ts'
@@ -51,10 +52,10 @@ export interface GroupCommitOptions {
 const MIN_COMMIT_MS = 100
 
 /** The most cost of one commit or job: about 0.1 s of a core (`WORK_PER_MS`), for which a job occupies a worker. */
-const MAX_COMMIT_COST = 16 * 1024 * 1024
+const MAX_COMMIT_COST = 16 * MIB
 
 /** The largest bulk commit while there are express commits. Redis takes some milliseconds for it. */
-const YIELDING_COMMIT_BYTES = 1024 * 1024
+const YIELDING_COMMIT_BYTES = MIB
 
 /**
  * Writes many frames with one Redis transaction. A frame waits while a commit is in flight, and the next commit takes all

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
+import { HOUR_S } from '../../schemas/units.ts'
 import type { CountedRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { budgetMember, CHARGE_UPLOAD, CLAIMS_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
@@ -22,7 +23,7 @@ import type { ConditionalSink } from '../commit/conditional-sink.ts'
 export type ClaimOutcome = 'claimed' | 'repeated' | 'conflict' | 'sealed' | 'too_large' | 'over_budget'
 
 /** A part whose object is older is stored again when it is sent again: objects of uploads may be deleted after two days. */
-const TRUSTED_OBJECT_S = UPLOAD_LIFETIME_S + 22 * 60 * 60
+const TRUSTED_OBJECT_S = UPLOAD_LIFETIME_S + 22 * HOUR_S
 
 /** A part of a source map as it was received. */
 export interface SourceMapPart {

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { GIB } from '../../schemas/units.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import {
   budgetMember,
@@ -19,7 +20,7 @@ import {
 export const MAX_DECLARED_PATHS = 100_000
 
 /** The most bytes of maps that a workspace may have declared to upload and not completed. */
-export const MAX_STAGED_BYTES = 8 * 1024 * 1024 * 1024
+export const MAX_STAGED_BYTES = 8 * GIB
 
 /** The outcome of declaring maps. Nothing is stored unless it is `declared`. */
 export type Declared = 'declared' | 'too_many_paths' | 'too_many_bytes' | 'over_budget'

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { SignedFile, SignSourceMaps } from '../../schemas/http/source-maps/schemas.ts'
+import { HOUR_S } from '../../schemas/units.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
@@ -19,7 +20,7 @@ export interface SignMapsDeps {
 type DeclaredFile = SignSourceMaps['files'][number]
 
 /** The lifetime of a presigned address. */
-const EXPIRES_IN_S = 60 * 60
+const EXPIRES_IN_S = HOUR_S
 
 /** The number of addresses signed in one turn of the event loop. Signing 256 takes about 6 ms. */
 const FILES_PER_TURN = 256

@@ -1,5 +1,4 @@
-const KIB = 1024
-const MIB = 1024 * KIB
+import { KIB, MIB } from '../units.ts'
 
 /** Most bytes of a body that is one small JSON object. */
 export const SMALL_BODY_BYTES = 256 * KIB

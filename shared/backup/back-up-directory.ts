@@ -1,10 +1,11 @@
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { type ExportedDirectory, exportDirectory } from '../directory/export/export-directory.ts'
 import { Lease } from '../directory/lease.ts'
 import { TransientError } from '../runtime/errors.ts'
 import type { Backup, BackupContents, Backups } from './backups.ts'
 
 /** A process that died while it made a backup leaves its lease for this long. It is renewed for each few kilobytes. */
-const LEASE_MS = 5 * 60_000
+const LEASE_MS = 5 * MINUTE_MS
 
 /**
  * Backs up the directory, unless another process is doing so: returns `busy` then. `isDue` is asked once this process has the

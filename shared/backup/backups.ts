@@ -2,14 +2,15 @@ import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { GIB, HOUR_MS } from '../../schemas/units.ts'
 import type { Line } from '../directory/export/lines.ts'
 import type { ObjectStore } from '../object-store/types.ts'
 import { BackupError, decrypt, encrypt } from './seal.ts'
 
 /** Bytes of a stored backup, all of which are in memory while it is made or restored. 100,000 surface keys take 5.6 MB. */
-const MAX_BYTES = 1024 * 1024 * 1024
+const MAX_BYTES = GIB
 /** A backup that is this much newer than the present was named by a clock that was ahead. */
-export const CLOCK_AHEAD_MS = 60 * 60 * 1_000
+export const CLOCK_AHEAD_MS = HOUR_MS
 
 const ROOT = 'directory-backups/'
 const [PLAIN, ENCRYPTED] = ['.jsonl.gz', '.jsonl.gz.aes']

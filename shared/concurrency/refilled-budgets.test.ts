@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { RefilledBudgets } from './refilled-budgets.ts'
 
 it('refills the budget of an owner over its time, after its debt is paid', () => {
@@ -14,7 +15,7 @@ it('refills the budget of an owner over its time, after its debt is paid', () =>
   expect(budgets.hasSome('a')).toBe(false)
   nowMs = 60_001
   expect(budgets.hasSome('a')).toBe(true)
-  nowMs = 10 * 60_000
+  nowMs = 10 * MINUTE_MS
   budgets.spend('a', 20_000)
   expect(budgets.hasSome('a')).toBe(false)
 })

@@ -15,13 +15,14 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import { keyEnd } from '../ids/key-state.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, mapKeys } from './record.ts'
 import { releaseKeys } from './release-store.ts'
 import type { Command } from './transaction.ts'
 
 /** How long a repeated request for a workspace key is recognized by its idempotency key (`docs/api/workspaces.md#create-key`). */
-export const KEY_REQUEST_LIFETIME_MS = 24 * 60 * 60 * 1_000
+export const KEY_REQUEST_LIFETIME_MS = DAY_MS
 
 /** The Redis key of a record, and the commands that write the record and its indexes in one step. */
 export interface RecordWrite {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { operationRoute } from './operation-route.ts'
 
 const reading: RoutedOperation = {
@@ -8,7 +9,7 @@ const reading: RoutedOperation = {
   service: 'gateway',
   credentials: ['sessionToken'],
 }
-const writing: RoutedOperation = { ...reading, method: 'POST', service: 'operation', body: { limitBytes: 256 * 1024 } }
+const writing: RoutedOperation = { ...reading, method: 'POST', service: 'operation', body: { limitBytes: 256 * KIB } }
 const accept = () => ({ status: 200 })
 
 test('takes method, path and CORS from the operation', () => {
@@ -32,7 +33,7 @@ test('refuses a body over the limit in the name of the service of the operation'
 
 test('refuses with the code and the advice of the operation where it has its own', () => {
   const body = {
-    limitBytes: 1024 * 1024,
+    limitBytes: MIB,
     overLimitCode: 'REPLAY_UPLOAD_REJECTED',
     overLimitAdvice: 'send less',
   } as const

@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { BufferPool } from './buffer-pool.ts'
 
-const KIB = 1024
-
 it('reuses memory once it is given back, and not before', () => {
-  const pool = new BufferPool(1024 * KIB)
+  const pool = new BufferPool(MIB)
   const first = pool.take(100 * KIB)
   const second = pool.take(100 * KIB)
   expect(second.buffer).not.toBe(first.buffer)
@@ -15,7 +14,7 @@ it('reuses memory once it is given back, and not before', () => {
 })
 
 it('does not lend memory twice when it is given back twice', () => {
-  const pool = new BufferPool(1024 * KIB)
+  const pool = new BufferPool(MIB)
   const buffer = pool.take(100)
   pool.giveBack(buffer)
   pool.giveBack(buffer)
@@ -23,7 +22,7 @@ it('does not lend memory twice when it is given back twice', () => {
 })
 
 it('ignores a buffer of another source', () => {
-  const pool = new BufferPool(1024 * KIB)
+  const pool = new BufferPool(MIB)
   const foreign = Buffer.allocUnsafeSlow(64 * KIB)
   pool.giveBack(foreign)
   expect(pool.take(64 * KIB).buffer).not.toBe(foreign.buffer)
@@ -76,6 +75,6 @@ it('frees memory at once that it does not keep', () => {
   const buffers = [pool.take(20_000 * KIB), pool.take(64 * KIB), pool.take(256 * KIB)] as const
   const before = process.memoryUsage().arrayBuffers
   for (const buffer of buffers) pool.giveBack(buffer)
-  expect(before - process.memoryUsage().arrayBuffers).toBeGreaterThanOrEqual((32 * 1024 + 64) * KIB)
+  expect(before - process.memoryUsage().arrayBuffers).toBeGreaterThanOrEqual((32 * KIB + 64) * KIB)
   expect(buffers.map(({ length }) => length)).toEqual([0, 0, 256 * KIB])
 })

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { countAwakeMs } from '../../test/support/count-awake-ms.ts'
 import { PermanentError, TransientError } from '../runtime/errors.ts'
 import { createObjectStore } from './object-store.ts'
@@ -71,7 +72,7 @@ const OPERATIONS: [string, (store: ObjectStore) => Promise<unknown>][] = [
   ['put', store => store.put('k', BODY, TEXT)],
   ['putStream', store => store.putStream('k', Readable.from([BODY]), BODY.length, TEXT)],
   ['putIfAbsent', store => store.putIfAbsent('k', BODY, TEXT)],
-  ['put of 3 MiB', store => store.put('k', Buffer.alloc(3 * 1024 * 1024), TEXT)],
+  ['put of 3 MiB', store => store.put('k', Buffer.alloc(3 * MIB), TEXT)],
   ['get', store => store.get('k', 100)],
   ['getStream', store => store.getStream('k')],
   ['head', store => store.head('k')],

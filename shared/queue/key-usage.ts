@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
+import { DAY_S } from '../../schemas/units.ts'
 
 /** Days for which the usage of keys is kept. */
 const KEY_USAGE_DAYS = 62
-const DAY_S = 86_400
 
 /** Requests of one key on one day. */
 export interface KeyUsage {

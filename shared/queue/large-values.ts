@@ -1,13 +1,14 @@
 import type { Redis } from 'ioredis'
+import { MIB } from '../../schemas/units.ts'
 
 /**
  * Size of the pieces in which a large value reaches Redis. Redis runs one command at a time and writes it to disk, so a
  * value of 20 MiB in one piece would delay every other client for about 100 ms.
  */
-export const PIECE_BYTES = 1024 * 1024
+export const PIECE_BYTES = MIB
 
 /** A body of more bytes is written in pieces, apart from the group commits, so that Redis serves others in between. */
-export const LARGE_FRAME_BYTES = 4 * 1024 * 1024
+export const LARGE_FRAME_BYTES = 4 * MIB
 
 /** How long the pieces of a value may take to arrive. A value that is not a payload by then is deleted. */
 const ARRIVAL_LIFETIME_S = 120

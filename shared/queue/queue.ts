@@ -3,6 +3,7 @@ import { type JobsOptions, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { MIB } from '../../schemas/units.ts'
 import { queueTag } from './registry/queue-tag.ts'
 
 /**
@@ -126,7 +127,7 @@ export function openQueue(redis: Redis, name: QueueName, lane: Lane, partition =
  * The most bytes of a payload that further requests may join (`open`). A worker reserves this much memory for a job that was
  * smaller when it was added.
  */
-export const OPEN_PAYLOAD_BYTES = 1024 * 1024
+export const OPEN_PAYLOAD_BYTES = MIB
 
 let lastMs = 0
 let sequence = 0

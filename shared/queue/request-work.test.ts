@@ -1,9 +1,9 @@
 import { constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { estimatedWork, measuredWork, statedDecodedBytes } from './request-work.ts'
 
-const MIB = 1024 * 1024
 const LIMIT = 64 * MIB
 const WITHOUT_SIZE = { params: { [constants.ZSTD_c_contentSizeFlag]: 0 } }
 

@@ -1,14 +1,15 @@
 import { formatBytes } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
+import { MIB } from '../../schemas/units.ts'
 import { UPLOAD_LIFETIME_S } from './upload-keys.ts'
 
 /**
  * Memory of Redis that the uploads of one workspace may take, in bytes: declared maps, single uploads and the claims of parts,
  * those that a manifest keeps included. A release with 100,000 declared maps takes a fifth of it.
  */
-export const UPLOADS_MAX_BYTES = 256 * 1024 * 1024
+export const UPLOADS_MAX_BYTES = 256 * MIB
 /** Memory of Redis that the records of completions of one workspace may take, in bytes: about 28,000 completions in a day. */
-export const COMPLETIONS_MAX_BYTES = 16 * 1024 * 1024
+export const COMPLETIONS_MAX_BYTES = 16 * MIB
 
 /** Estimated memory of an entry of a hash, besides its texts. */
 export const ENTRY_BYTES = 100

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import { DAY_S, KIB } from '../../schemas/units.ts'
 
 /**
  * How long uploads wait for the completion of their release, and how long results are kept
  * (`docs/api/releases.md#source-map-part`, `docs/api/releases.md#source-map-complete`).
  */
-export const UPLOAD_LIFETIME_S = 24 * 60 * 60
+export const UPLOAD_LIFETIME_S = DAY_S
 
 /**
  * Returns the Redis keys of the uploads for a release that no manifest contains yet. They are in the Redis of the queues,
@@ -56,7 +57,7 @@ export function stagedKeys(workspaceId: string) {
 }
 
 /** A staged map counts for at least this, so that the number of them is bounded too. */
-const MIN_STAGED_BYTES = 64 * 1024
+const MIN_STAGED_BYTES = 64 * KIB
 
 /** Returns the member of a staged map: the bytes that it counts for, and a hash of its key. */
 export function stagedMember({ stagingKey, size }: { readonly stagingKey: string; readonly size: number }): string {

@@ -1,4 +1,5 @@
 import type { RetainedKind, Retention } from '../../schemas/records/directory.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 
 /** Kind of data whose rows or objects have an age. Releases have a date of their own. */
 export type RowKind = Exclude<RetainedKind, 'releases'>
@@ -40,8 +41,6 @@ export function retentionFault(retention: Retention, installationDays: number): 
   }
   return undefined
 }
-
-const DAY_MS = 86_400_000
 
 /**
  * Returns the first day whose data is still kept, in days since 1970 (UTC). Data of a day is kept until `days` days after

@@ -11,7 +11,7 @@ it('shows what a histogram of prom-client shows', async () => {
   // Sums of powers of two are exact, in whatever order they are added.
   const value = fc.oneof(
     fc.constantFrom(...buckets),
-    fc.nat(20_000).map(count => count / 1_024),
+    fc.nat(20_000).map(count => count / 1024),
   )
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(labels, value)), async observed => {

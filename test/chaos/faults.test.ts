@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MIB, MINUTE_MS } from '../../schemas/units.ts'
 import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import { PROCESS_FAULTS, PROMOTIONS, REDIS_FAULTS, SERVER_FAULTS } from '../support/chaos/faults.ts'
@@ -10,7 +11,7 @@ const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31
 const LEAST_FAULTS_PER_MINUTE = 10
 /** Requests per second of each kind of payload. */
 const RATE = 8
-const DISK_BYTES = 768 * 1024 * 1024
+const DISK_BYTES = 768 * MIB
 const RECOVERY_DEADLINE_MS = 60_000
 const SETTLE_DEADLINE_MS = 120_000
 
@@ -34,7 +35,7 @@ it('after faults of every process, server and network, what is stored is what th
   const servers = [...SERVER_FAULTS, ...REDIS_FAULTS, ...PROMOTIONS, ...PROMOTIONS].filter(
     ({ kind }) => installation.noDisks === undefined || !kind.endsWith('full disk'),
   )
-  const forMs = MINUTES * 60_000
+  const forMs = MINUTES * MINUTE_MS
   const counts = await Promise.all([
     runFaults(installation, PROCESS_FAULTS, { seed: SEED, forMs, print: text => console.log(`process ${text}`) }),
     runFaults(installation, servers, { seed: SEED + 1, forMs, print: text => console.log(`server  ${text}`) }),

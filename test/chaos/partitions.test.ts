@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROOT } from '../../deploy/local/config.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startRedis } from '../../deploy/local/stores/redis.ts'
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { type Balancer, startBalancer } from '../support/chaos/balancer.ts'
 import { startClients } from '../support/chaos/clients.ts'
@@ -50,7 +51,7 @@ it('raising the partitions from 2 to 8 and lowering them, while pools come and g
     const clients = startClients({ edgeUrls: [balancer.url], secrets: installation.secrets, seed: SEED, rate: RATE })
     const { ledger, builds } = clients
     await clients.untilServed(SERVED_DEADLINE_MS)
-    const endsAt = performance.now() + MINUTES * 60_000
+    const endsAt = performance.now() + MINUTES * MINUTE_MS
     do {
       for (const partitions of ['8', '2']) {
         const startedAt = performance.now()

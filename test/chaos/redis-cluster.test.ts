@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { partitionSlot } from '../../shared/queue/registry/queue-tag.ts'
 import { startClients } from '../support/chaos/clients.ts'
@@ -58,7 +59,7 @@ async function keepsLedger(change: (partition: number) => Promise<string>): Prom
     const clients = startClients({ edgeUrls, secrets, seed: SEED, rate: RATE })
     const { ledger, builds } = clients
     await clients.untilServed(SERVED_DEADLINE_MS)
-    const endsAt = performance.now() + MINUTES * 60_000
+    const endsAt = performance.now() + MINUTES * MINUTE_MS
     for (let i = 0; performance.now() < endsAt || i < PARTITIONS.length; i++) {
       const before = ledger.answers()['200'] ?? 0
       const done = await change(PARTITIONS[i % PARTITIONS.length] as number)

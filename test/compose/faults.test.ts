@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { onOneServer } from '../../shared/queue/queues.ts'
 import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
@@ -84,7 +85,7 @@ it('after lost, paused and disconnected containers, what is stored is what the l
   const { secrets, s3, url } = composition
   clients = startClients({ edgeUrls: [url], secrets, seed: SEED, rate: RATE })
   const { ledger, builds } = clients
-  const forMs = MINUTES * 60_000
+  const forMs = MINUTES * MINUTE_MS
   const print = (text: string) => console.log(text)
   const times: FaultTime[] = []
   const noted = (fault: Fault<Composition>): Fault<Composition> => ({

@@ -15,6 +15,7 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { nanos, textsOf, typesOf } from '../support/oracles/attribute-text.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
@@ -55,8 +56,8 @@ async function useInstruments(service: string, Exporter: MetricExporter, compres
   const provider = new MeterProvider({
     resource: resourceFromAttributes({ 'service.name': service, 'service.version': '7', 'host.name': 'h1' }),
     readers: [
-      new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 }),
-      new PeriodicExportingMetricReader({ exporter: seen, exportIntervalMillis: 3_600_000 }),
+      new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: HOUR_MS }),
+      new PeriodicExportingMetricReader({ exporter: seen, exportIntervalMillis: HOUR_MS }),
     ],
     views: [{ instrumentName: 'payload.size', aggregation: { type: AggregationType.EXPONENTIAL_HISTOGRAM } }],
   })

@@ -11,6 +11,7 @@ import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client
 import { freePort } from '../../deploy/local/ports.ts'
 import type { ChildProcess } from '../../deploy/local/processes/child-process.ts'
 import { startNodeProcess } from '../../deploy/local/processes/node-process.ts'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
 import { createReleaseClient, entryOf, mapOf, PART_BYTES } from '../support/clients/release-client.ts'
 import { createAuthority } from '../support/proxy/certificates.ts'
@@ -20,7 +21,6 @@ import { rounds } from '../support/rounds.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
-const MIB = 1024 * 1024
 const PUBLIC_URL = 'https://telemetry.example'
 const found = findNginx()
 if ('fault' in found) console.warn(`the tests of nginx are skipped: ${found.fault}`)
@@ -185,7 +185,7 @@ describe.skipIf('fault' in found)('one address', () => {
     const startMs = Date.now()
     const events = Array.from({ length: 200 }, (_, i) => ({
       type: 3,
-      data: { source: i, noise: randomBytes(24 * 1024).toString('hex') },
+      data: { source: i, noise: randomBytes(24 * KIB).toString('hex') },
       timestamp: startMs + i,
     }))
     const body = gzipSync(events.map(event => `${JSON.stringify(event)}\n`).join(''))

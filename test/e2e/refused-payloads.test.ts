@@ -4,11 +4,11 @@ import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { listDeadLetters } from '../support/oracles/list-dead-letters.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
-const MIB = 1024 * 1024
 /** Memory that an idle worker may need to inflate a payload to the limit of 64 MiB. */
 const MEMORY_BOUND_BYTES = 400 * MIB
 
@@ -124,5 +124,5 @@ async function count(query: string): Promise<number> {
 async function peakMemoryBytes(pid: number): Promise<number> {
   if (process.platform !== 'linux') return 0
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * KIB
 }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { gunzipSync, gzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { HOUR_MS, MIB } from '../../schemas/units.ts'
 import { createObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
@@ -15,7 +16,6 @@ const compress = promisify(gzip)
 const CLIENTS = 3
 /** Number of chunks that are acknowledged before, between and after the kills. */
 const CHUNKS_BETWEEN = 40
-const HOUR_MS = 3_600_000
 
 let stack: Stack
 let clickhouse: ClickHouseClient
@@ -227,7 +227,7 @@ async function readObjects(sessionId: string): Promise<Map<string, { sha256: str
   const { workspaceId, surfaceId } = stack.secrets
   const found = new Map<string, { sha256: string; bytes: number }>()
   for (const key of await keysBelow(`replays/${workspaceId}/${surfaceId}/${sessionId}/`)) {
-    const object = await objects.get(key, 1024 * 1024)
+    const object = await objects.get(key, MIB)
     if (!object) throw new Error(`${key} is listed, and not there`)
     const sha256 = createHash('sha256').update(gunzipSync(object.body)).digest('hex')
     found.set(key, { sha256, bytes: object.body.length })

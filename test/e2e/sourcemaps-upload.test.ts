@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { manifestSchema } from '../../schemas/records/manifest.ts'
+import { MIB } from '../../schemas/units.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../shared/object-store/object-store.ts'
@@ -77,7 +78,7 @@ it.each([
 
     const pointer = await createReleaseStore(redis).manifest(stack.secrets.workspaceId, releaseSlug)
     expect(pointer).toMatchObject({ sourceMapCount: fileCount, sourceFileCount: fileCount })
-    const object = await objects.get(pointer?.objectKey ?? '', 16 * 1024 * 1024)
+    const object = await objects.get(pointer?.objectKey ?? '', 16 * MIB)
     const manifest = manifestSchema.parse(JSON.parse(object?.body.toString() ?? ''))
     expect(manifest.files.map(({ path }) => path)).toEqual(files.map(({ path }: { path: string }) => path))
     const wrong: string[] = []
@@ -85,7 +86,7 @@ it.each([
       await Promise.all(
         manifest.files.slice(i, i + 50).map(async ({ path, sha256, verified, debugId }) => {
           const local = await readFile(join(dist, path))
-          const stored = await objects.get(sourceMapKey(stack.secrets.workspaceId, sha256), 1024 * 1024)
+          const stored = await objects.get(sourceMapKey(stack.secrets.workspaceId, sha256), MIB)
           const isRight = stored?.body.equals(local) && digest(local) === sha256 && verified
           if (!isRight || JSON.parse(local.toString()).debugId !== debugId) wrong.push(path)
         }),
@@ -115,7 +116,7 @@ it('a release goes back to an earlier completion that is sent again, in spite of
   await stack.workers.restart()
   expect(await again).toEqual(done)
   const pointer = await createReleaseStore(redis).manifest(stack.secrets.workspaceId, slug)
-  const object = await objects.get(pointer?.objectKey ?? '', 1024 * 1024)
+  const object = await objects.get(pointer?.objectKey ?? '', MIB)
   const manifest = manifestSchema.parse(JSON.parse(object?.body.toString() ?? ''))
   expect(manifest.files.map(({ path }) => path)).toEqual(['a.js.map'])
 })

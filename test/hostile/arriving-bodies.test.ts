@@ -1,10 +1,9 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, it } from 'vitest'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { ATTACK_MS } from '../support/hostile/attacker.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
-
-const MIB = 1024 * 1024
 
 let service: SmallService
 beforeAll(async () => {
@@ -25,7 +24,7 @@ it('thousands of bodies that arrive a byte at a time leave others the memory for
 
 it('large bodies that never end leave others the memory for bodies', async () => {
   // Smaller ones take what the larger ones leave.
-  const sizes = [16 * MIB, 4 * MIB, MIB, 128 * 1024]
+  const sizes = [16 * MIB, 4 * MIB, MIB, 128 * KIB]
   const most = Buffer.alloc(16 * MIB - 1)
   expectUnharmed(
     await service.during(async () => {

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { digestOf, entryOf, mapOf } from '../support/clients/release-client.ts'
 import { ATTACK_MS, keepAttacking } from '../support/hostile/attacker.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
 
-const MIB = 1024 * 1024
 /** The largest map that may be uploaded. */
 const MAP_BYTES = 64 * MIB
 const PATHS = 5_000

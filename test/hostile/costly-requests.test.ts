@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, it } from 'vitest'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
 import { casesOf } from '../support/rounds.ts'
-
-const KIB = 1024
-const MIB = 1024 * KIB
 
 let service: SmallService
 beforeAll(async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { entryOf, mapOf } from '../support/clients/release-client.ts'
 import { GZIPPED, keepAttacking } from '../support/hostile/attacker.ts'
 import { bareSpans } from '../support/hostile/bodies.ts'
@@ -11,7 +12,7 @@ let service: SmallService
 beforeAll(async () => {
   // Small limits, so that a few seconds of an attack reach them.
   service = await startSmallService({
-    settings: { QUEUE_MAX_COST: String(64 * 1024 * 1024), VERDICT_MAX_WAITING: '16' },
+    settings: { QUEUE_MAX_COST: String(64 * MIB), VERDICT_MAX_WAITING: '16' },
   })
 })
 afterAll(() => service?.stop())

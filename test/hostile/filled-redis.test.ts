@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { GZIPPED, keepAttacking, sendAll } from '../support/hostile/attacker.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
 import { listObjects } from '../support/oracles/list-objects.ts'
 import { until } from '../support/until.ts'
 
-const MIB = 1024 * 1024
 /**
  * More than 131,072 declared maps with paths of 1,000 bytes take: 8 GiB of maps that count as 64 KiB each
  * (docs/api/releases.md#sign). All that the attack sends would take 290 MiB.
@@ -50,7 +50,7 @@ it('declared maps with long paths do not fill Redis', ONCE, async () => {
 
 it('requests that cannot be decoded leave Redis soon, many in one object', async () => {
   // The form of gzip, which the edge can see, around bytes that are none.
-  const body = Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0]), randomBytes(8 * 1024), Buffer.from([0, 0, 1, 0])])
+  const body = Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0]), randomBytes(8 * KIB), Buffer.from([0, 0, 1, 0])])
   const { attacker, stack } = service
   const before = await usedBytes()
   let accepted = 0

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { protobufFault } from '../../ingest/admission/protobuf-framing.ts'
 import { decodeReplayMetadata } from '../../ingest/admission/replay-metadata.ts'
+import { MIB } from '../../schemas/units.ts'
 import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
@@ -34,7 +35,6 @@ import { MemoryTrend, MOST_GROWTH } from '../support/hostile/memory-trend.ts'
 import { mutatePayload } from '../support/payloads/mutate-payload.ts'
 import type { Random } from '../support/payloads/scramble-message.ts'
 
-const MIB = 1024 * 1024
 const SIGNALS = ['traces', 'logs', 'metrics'] as const
 /**
  * Most CPU time of one input, since a busy machine lets any input wait. The slowest one, a bomb, takes a second, and has taken

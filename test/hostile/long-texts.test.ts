@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { GZIPPED, sendAll } from '../support/hostile/attacker.ts'
 import { type SpanTexts, spanWith } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
 import { casesOf } from '../support/rounds.ts'
 
-const MIB = 1024 * 1024
 const TEXT_BYTES = 30 * MIB
 const REQUESTS = 6
 

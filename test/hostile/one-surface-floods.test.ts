@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
 import { mapOf } from '../support/clients/release-client.ts'
 import { GZIPPED, keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { failedSpans, field } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
 import { rounds } from '../support/rounds.ts'
-
-const MIB = 1024 * 1024
 
 let service: SmallService
 beforeAll(async () => {

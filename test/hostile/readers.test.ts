@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
 import { type Attacker, keepAttacking } from '../support/hostile/attacker.ts'
 import {
@@ -12,9 +13,6 @@ import {
   startSmallService,
 } from '../support/hostile/small-service.ts'
 import { until } from '../support/until.ts'
-
-const KIB = 1024
-const MIB = 1024 * KIB
 
 let service: SmallService
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { entryOf, type NamedMap } from '../support/clients/release-client.ts'
 import { type Attacker, keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { spanWith } from '../support/hostile/bodies.ts'
@@ -7,7 +8,6 @@ import { expectUnharmed, type SmallService, startSmallService } from '../support
 import { casesOf } from '../support/rounds.ts'
 import { until } from '../support/until.ts'
 
-const MIB = 1024 * 1024
 const MAP_BYTES = 64 * MIB
 
 let service: SmallService

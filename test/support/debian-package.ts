@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { MINUTE_MS } from '../../schemas/units.ts'
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url))
-const DOWNLOAD_DEADLINE_MS = 3 * 60_000
+const DOWNLOAD_DEADLINE_MS = 3 * MINUTE_MS
 
 /** A command, or the reason why it cannot be had. */
 type FoundCommand = { readonly command: string } | { readonly fault: string }

@@ -5,6 +5,7 @@ import { ExpressTraffic } from '../../ingest/commit/express-traffic.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../ingest/commit/group-commit.ts'
 import { createReceiptIssuer } from '../../ingest/commit/receipt-issuer.ts'
 import type { IngestQueue } from '../../schemas/queues/names.ts'
+import { MIB } from '../../schemas/units.ts'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { type ContentEncoding, frameCost, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
@@ -14,7 +15,7 @@ export function openExpressCommits(
   redis: Redis,
   options: GroupCommitOptions,
   queue: IngestQueue = 'spans',
-  memory: BufferPool = new BufferPool(8 * 1024 * 1024),
+  memory: BufferPool = new BufferPool(8 * MIB),
   now: () => number = () => performance.now(),
   clients = 1,
 ): GroupCommit {

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import { decompress } from './decompress.ts'
 
-const MIB = 1024 * 1024
 const LIMIT_BYTES = 64 * MIB
 const COMPRESSORS = [
   ['gzip', 'gzip', gzipSync],

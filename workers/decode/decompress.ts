@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
@@ -18,13 +19,13 @@ const decompressors = {
 }
 
 /** From this limit on, the memory for the whole result is taken at once. */
-const LARGE_BYTES = 16 * 1024 * 1024
+const LARGE_BYTES = 16 * MIB
 /** Decoded size over encoded size that is expected at most, because a body may state any size. */
 const MOST_EXPECTED_RATIO = 32
 /** The ratio that is expected of a body which states no size. */
 const USUAL_RATIO = 8
 /** The chunks of zlib by default. */
-const LEAST_CHUNK_BYTES = 16 * 1024
+const LEAST_CHUNK_BYTES = 16 * KIB
 
 /**
  * Decompresses a body on the threads of zlib and stops as soon as the result would exceed `limitBytes`. With a large limit,

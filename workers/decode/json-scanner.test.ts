@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { JsonScanner } from './json-scanner.ts'
 
-function scan(text: string | Buffer, pieceBytes = 1 << 20) {
+function scan(text: string | Buffer, pieceBytes = MIB) {
   const bytes = Buffer.from(text as string)
   const scanner = new JsonScanner(['version', 'mappings'])
   let ok = true

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { KIB, MIB } from '../../schemas/units.ts'
 import { SOURCE_MAP_COST_LIMIT_BYTES, SourceMapScanner } from './source-map-scanner.ts'
 
-const MIB = 1024 * 1024
-
-function scan(text: string | Buffer, pieceBytes = 64 * 1024): SourceMapScanner {
+function scan(text: string | Buffer, pieceBytes = 64 * KIB): SourceMapScanner {
   const bytes = Buffer.from(text as string)
   const scanner = new SourceMapScanner()
   for (let at = 0; at < bytes.length; at += pieceBytes) scanner.add(bytes.subarray(at, at + pieceBytes))

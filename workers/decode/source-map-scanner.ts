@@ -1,6 +1,6 @@
+import { MIB } from '../../schemas/units.ts'
 import { JsonTokenizer } from '../../shared/json/json-tokenizer.ts'
 
-const MIB = 1024 * 1024
 /**
  * Memory that parsing a source map may take. The largest maps of builds (64 MiB, with their sources) take 200 to 500 MiB.
  */

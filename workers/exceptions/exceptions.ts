@@ -1,4 +1,5 @@
 import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
+import { KIB, MIB } from '../../schemas/units.ts'
 import type { Attributes } from '../otlp/protobuf/attributes.ts'
 import { cutText } from '../otlp/protobuf/cut-text.ts'
 import { endsWithKey, type KeyBytes, keyBytes } from '../otlp/protobuf/key-bytes.ts'
@@ -20,11 +21,11 @@ const LIMIT_PER_PAYLOAD = 10_000
 /** Length to which `exceptions` cuts a name. The span keeps the whole text. */
 export const NAME_LIMIT_BYTES = 1024
 /** Length to which `exceptions` cuts a message. */
-export const MESSAGE_LIMIT_BYTES = 8 * 1024
-const STACKTRACE_LIMIT_BYTES = 32 * 1024
-const DEBUG_IDS_LIMIT_BYTES = 32 * 1024
+export const MESSAGE_LIMIT_BYTES = 8 * KIB
+const STACKTRACE_LIMIT_BYTES = 32 * KIB
+const DEBUG_IDS_LIMIT_BYTES = 32 * KIB
 /** Largest number of characters that the cache of a batch holds. */
-const CACHE_LIMIT = 8 * 1024 * 1024
+const CACHE_LIMIT = 8 * MIB
 /** Characters of a stack that are in the key of the cache. They are hashed, which takes longer than comparing the rest. */
 const KEY_CHARACTERS = 256
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { symbolicationRequestSchema } from '../../schemas/queues/symbolication.ts'
+import { MIB, MINUTE_MS } from '../../schemas/units.ts'
 import { NO_DEBUG_IDS } from './debug-ids.ts'
 import { createRecentStacks, StackRequests } from './stack-requests.ts'
 
@@ -61,7 +62,7 @@ describe('the stacks that a batch requests', () => {
     expect(stored.frames).toHaveLength(1)
     stored.finished(new Set())
     expect(ask().frames).toHaveLength(0)
-    nowMs = 10 * 60_000
+    nowMs = 10 * MINUTE_MS
     expect(ask().frames).toHaveLength(0)
     nowMs += 1
     expect(ask().frames).toHaveLength(1)
@@ -99,7 +100,7 @@ describe('the stacks that a batch requests', () => {
     const long = `${'x'.repeat(32_000)}\n${STACK}`
     for (let i = 0; i < 2_000; i++) requests.note(ORIGIN, thrown(i, long))
     const bytes = requests.frames.reduce((sum, frame) => sum + frame.body.length, 0)
-    expect(bytes).toBeLessThan(4 * 1024 * 1024 + 40_000)
+    expect(bytes).toBeLessThan(4 * MIB + 40_000)
     requests.note(ORIGIN, thrown(5_000, STACK, 'v'.repeat(300)))
     expect(requests.frames.some(frame => frame.body.includes('vvvv'))).toBe(false)
   })

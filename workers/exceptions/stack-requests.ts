@@ -1,16 +1,17 @@
 import { LRUCache } from 'lru-cache'
 import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
+import { MIB, MINUTE_MS } from '../../schemas/units.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 import type { DebugIds } from './debug-ids.ts'
 
 /** A finding is requested once in this period per version and process, however often it is thrown. */
-const REQUEST_INTERVAL_MS = 10 * 60_000
+const REQUEST_INTERVAL_MS = 10 * MINUTE_MS
 const RECENT_LIMIT = 100_000
 
 /** Limits of the requests of one batch. Further stacks are requested when they are thrown again. */
 const MAX_REQUESTS = 500
-const MAX_BYTES = 4 * 1024 * 1024
+const MAX_BYTES = 4 * MIB
 
 /** Longest name of a release. */
 const MAX_VERSION_LENGTH = 256

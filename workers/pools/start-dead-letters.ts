@@ -1,3 +1,4 @@
+import { MIB } from '../../schemas/units.ts'
 import { poolOptions } from '../config.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../dead-letters/store-dead-letters.ts'
 import type { PoolsDeps } from '../deps.ts'
@@ -9,7 +10,7 @@ import { perPartition } from './per-partition.ts'
 /** Jobs in progress, each of which writes 16 objects at the same time. */
 const CONCURRENT_JOBS = 4
 /** Bytes of the payloads in progress. A payload is 8 MiB, or one larger letter. */
-const HELD_BYTES = 24 * 1024 * 1024
+const HELD_BYTES = 24 * MIB
 
 /** Starts the pool that writes dead letters to the object store. */
 export function startDeadLettersPool({ config, logger, objects, at, servers, partitions, stopping }: PoolsDeps): Pool {

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { MIB } from '../../schemas/units.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
@@ -12,7 +13,7 @@ import { startInspection } from '../replay/threads/inspection-threads.ts'
 import { perPartition } from './per-partition.ts'
 
 /** Memory that is kept for packed payloads. */
-const IDLE_BYTES = 4 * 1024 * 1024
+const IDLE_BYTES = 4 * MIB
 
 /** Starts the pool that checks replay chunks and writes them to the object store. */
 export function startReplayPool(deps: PoolsDeps): Pool {

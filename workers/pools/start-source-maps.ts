@@ -1,3 +1,4 @@
+import { MIB } from '../../schemas/units.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { LaneBudget } from '../queue/lane-budget.ts'
@@ -9,10 +10,10 @@ import { Suspects } from '../queue/suspects.ts'
 import { type StoreSourceMapsDeps, storeSourceMaps } from '../source-maps/store-source-maps.ts'
 
 /** Memory that is kept for payloads of parts. */
-const IDLE_BYTES = 4 * 1024 * 1024
+const IDLE_BYTES = 4 * MIB
 
 /** Before a whole map of more bytes is read, the idle columns of the other pools give their memory back. */
-const LARGE_BYTES = 8 * 1024 * 1024
+const LARGE_BYTES = 8 * MIB
 
 /** Starts the pool that writes parts and whole source maps to the object store. */
 export function startSourceMapsPool(deps: PoolsDeps): Pool {

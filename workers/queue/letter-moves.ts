@@ -1,5 +1,6 @@
 import type { DeadLetter, RejectedRecords } from '../../schemas/queues/dead-letters.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import { MIB } from '../../schemas/units.ts'
 import { deadLetterKey } from '../../shared/object-store/object-keys.ts'
 import { frameBytes, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { type Reason, type RejectedByReason, reasonText } from '../../shared/runtime/reason.ts'
@@ -10,7 +11,7 @@ import type { Move } from './payloads/payload-store.ts'
  * Bytes of the dead letters that are moved in one payload, unless one letter is larger. Each surface in a payload gets one
  * object, and a worker has two payloads in memory.
  */
-const PAYLOAD_BYTES = 8 * 1024 * 1024
+const PAYLOAD_BYTES = 8 * MIB
 
 /** A request that becomes a dead letter, because it is not stored or some of its records are not. */
 export interface RefusedFrame {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import { DAY_S, HOUR_S } from '../../schemas/units.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { LetterMoves, type RefusedFrame } from './letter-moves.ts'
@@ -31,9 +32,9 @@ type OnLetters = (queue: QueueName, kept: number, discarded: number) => void
  * How long a decision can be repeated. After that, a job that was never finished is counted a second time, which matters
  * only if its receipts were stored before and its surface has reached a bound in between.
  */
-const DECISION_LIFETIME_S = 60 * 60
+const DECISION_LIFETIME_S = HOUR_S
 /** The counters of a day are used by requests that waited for at most this long. Later ones begin with zero. */
-const COUNTER_LIFETIME_S = 3 * 24 * 60 * 60
+const COUNTER_LIFETIME_S = 3 * DAY_S
 
 /**
  * A workspace may have as many dead letters as this many surfaces. Only letters within the bound of their surface count, so

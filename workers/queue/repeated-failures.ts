@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 
 /** When failures of one item that repeat are a fault of the item. Both bounds must be reached. */
@@ -7,7 +8,7 @@ export interface CondemnAfter {
 }
 
 /** Bounds for an item that nothing else is known about. They outlast a restart of a store. */
-export const CONDEMN_AFTER: CondemnAfter = { attempts: 20, ms: 10 * 60_000 }
+export const CONDEMN_AFTER: CondemnAfter = { attempts: 20, ms: 10 * MINUTE_MS }
 
 /** Items whose failures are remembered. */
 const MAX_ITEMS = 1_000

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { DAY_S } from '../../schemas/units.ts'
 import { SWEEPER_KEYS } from '../../shared/queue/queue.ts'
 import type { QueueConnections } from '../../shared/queue/queues.ts'
 import { partitionsOf } from '../../shared/queue/registry/queue-tag.ts'
@@ -25,7 +26,7 @@ const LEASE_MS = 10_000
 /** The least time between two attempts to take the lease of another process. */
 const MIN_WAIT_MS = 100
 /** Time between two looks at an older version's keys, which need a scan of the whole Redis. */
-const ADOPTED_FOR_S = 24 * 60 * 60
+const ADOPTED_FOR_S = DAY_S
 
 /**
  * KEYS lease; ARGV token, lifetime in ms. Takes the lease, or renews it if it is the caller's. Returns 0, or how long the lease

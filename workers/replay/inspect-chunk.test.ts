@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { reasonText } from '../../shared/runtime/reason.ts'
 import { inspectChunk } from './inspect-chunk.ts'
 
-const MIB = 1024 * 1024
 const LINES = [
   '{"type":4,"timestamp":1700000000002.5}',
   '{"type":2,"timestamp":1700000000001,"data":{"text":"ü"}}',

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { JsonLinesScanner } from './json-lines.ts'
 
 /** Scans the text in chunks of `pieceBytes`. */
-function scan(text: string | Buffer, pieceBytes = 1 << 20) {
+function scan(text: string | Buffer, pieceBytes = MIB) {
   const bytes = Buffer.from(text as string)
   const scanner = new JsonLinesScanner()
   let ok = true

@@ -1,3 +1,4 @@
+import { KIB, MIB } from '../../schemas/units.ts'
 import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.ts'
 
 /** Limits of a chunk (docs/api/sessions.md#replay). Recorders send a few thousand events in one. */
@@ -7,9 +8,9 @@ export const CHUNK_LIMITS = {
   lines: 200_000,
   /** JSON values of all events together. A snapshot of a page with 100,000 nodes has a million. */
   values: 10_000_000,
-  lineBytes: 16 * 1024 * 1024,
+  lineBytes: 16 * MIB,
   /** Blanks in a row between two events. */
-  blankBytes: 64 * 1024,
+  blankBytes: 64 * KIB,
 } as const
 
 /** The rule that a chunk breaks: `undefined` if it is not JSON lines. */

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { deadLetterSchema } from '../../schemas/queues/dead-letters.ts'
+import { MIB } from '../../schemas/units.ts'
 import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { readBlock, rowsOf } from '../../test/support/oracles/read-block.ts'
@@ -162,7 +163,7 @@ it('keeps no body of a request over the bound of its surface, and notes that it 
 it('gives the dead letters of a batch that is formed again the same object keys', async () => {
   const keysOf = async () => {
     const batch = new Batch(SPANS, refusing, { id: 'batch' })
-    const large = { ...frame, body: Buffer.alloc(5 * 1024 * 1024) }
+    const large = { ...frame, body: Buffer.alloc(5 * MIB) }
     await add(batch, [frame, large, large, frame])
     return batch.letters.moves().map(({ jobId, frames }) => [jobId, frames])
   }
@@ -197,7 +198,6 @@ function message(tag: number, content: Buffer): Buffer {
 }
 
 describe('a job of requests that amplify', () => {
-  const MIB = 1024 * 1024
   const job = { jobId: 'a', lane: 'express', token: '' } as const
 
   it('refuses each request whose rows need far more memory than its bytes', async () => {

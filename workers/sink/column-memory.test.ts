@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { TextBatch } from '../../test/support/oracles/text-batch.ts'
 import { until } from '../../test/support/until.ts'
 import { ColumnMemory } from './column-memory.ts'
 import { RowsPool } from './rows-pool.ts'
-
-const MIB = 1024 * 1024
 
 it('admits a pool that holds nothing, whatever the others hold', () => {
   const memory = new ColumnMemory(90)

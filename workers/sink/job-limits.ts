@@ -1,4 +1,4 @@
-const MIB = 1024 * 1024
+import { MIB } from '../../schemas/units.ts'
 
 /** Largest body, decompressed, of a request that is decoded while other jobs are. Larger ones are decoded one at a time. */
 export const LARGE_BODY_BYTES = 4 * MIB

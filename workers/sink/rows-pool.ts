@@ -1,10 +1,11 @@
+import { MIB } from '../../schemas/units.ts'
 import type { ColumnMemory } from './column-memory.ts'
 import type { RowBatch } from './row-batch.ts'
 
 /** Memory of empty buffers is not accounted for, since it cannot be given back. */
-const UNACCOUNTED_BYTES = 1024 * 1024
+const UNACCOUNTED_BYTES = MIB
 /** Rows with more memory than this give it back at once: only requests of a hostile client need so much. */
-const KEPT_BYTES = 56 * 1024 * 1024
+const KEPT_BYTES = 56 * MIB
 
 /** The row batches of one pool, which are used again and again, and their part of the memory of the process. */
 export class RowsPool {

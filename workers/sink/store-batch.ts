@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { clickHouseText } from '../../clickhouse/client.ts'
+import { MIB } from '../../schemas/units.ts'
 import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
@@ -28,7 +29,7 @@ import { NO_ROWS, type RowBatch, type TableBlock } from './row-batch.ts'
  * a client that sends endless distinct stacks cannot fill Redis, nor take the room of other surfaces. The stacks are
  * requested again when the finding recurs.
  */
-const SYMBOLICATION_BACKLOG_BYTES = 128 * 1024 * 1024
+const SYMBOLICATION_BACKLOG_BYTES = 128 * MIB
 
 /** Dependencies of storing a batch. */
 export interface BatchStorerDeps extends BatchSource, BlockInserterDeps {

@@ -4,6 +4,7 @@ import type { ProblemCode } from '../../schemas/http/problems.ts'
 import type { CompleteSourceMaps } from '../../schemas/http/source-maps/schemas.ts'
 import type { Release } from '../../schemas/records/directory.ts'
 import type { Manifest, ManifestFile } from '../../schemas/records/manifest.ts'
+import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import type { RefilledBudgets } from '../../shared/concurrency/refilled-budgets.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
@@ -54,11 +55,11 @@ export type CompletedRelease =
  * Bytes that the refused completions of a surface may read in an hour, on each worker. As much as one completion, so that a
  * build of any size may fail and be repeated.
  */
-export const REFUSED_READS = { amount: COMPLETION_READ_BYTES, refillMs: 60 * 60 * 1_000 }
+export const REFUSED_READS = { amount: COMPLETION_READ_BYTES, refillMs: HOUR_MS }
 const OVER_REFUSED_READS = `the refused completions of the surface have read ${formatBytes(REFUSED_READS.amount)} of maps within an hour; retry after the delay`
 
 /** A manifest names only maps that were looked up within this time. Maps that are not used are deleted after days. */
-const LOOKED_UP_FOR_MS = 24 * 60 * 60 * 1_000
+const LOOKED_UP_FOR_MS = DAY_MS
 
 /** Times that another manifest may become current while maps are looked up. The job starts over after that. */
 const MAX_ROUNDS = 5

@@ -1,4 +1,5 @@
 import { formatBytes, SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
+import { GIB, MIB } from '../../schemas/units.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { DeclaredHash } from '../../shared/ids/declared-hash.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
@@ -22,12 +23,12 @@ export interface MapContentsDeps {
 }
 
 /** A map up to this size, as most are, is kept in memory while it is read and need not be read twice. */
-const KEEP_BYTES = 1024 * 1024
+const KEEP_BYTES = MIB
 /**
  * Bytes of maps that one completion may read to digest them. Each may be read once more while it is stored. What a workspace
  * may have uploaded and not completed is no more (docs/api/releases.md#sign).
  */
-export const COMPLETION_READ_BYTES = 8 * 1024 * 1024 * 1024
+export const COMPLETION_READ_BYTES = 8 * GIB
 const CONTENT_TYPE = 'application/json'
 
 /** Fault of a map whose bytes do not match the declared hash. */

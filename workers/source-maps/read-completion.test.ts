@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { MAX_FILES, readCompletion } from './read-completion.ts'
 
 const file = (path: string, more: object = {}) => ({ path, hash: 'h', debugId: '', chunkUrl: '', ...more })
@@ -51,6 +52,6 @@ describe('refuses', () => {
     const body = Buffer.from(`[${'[],'.repeat(5_500_000)}1]`)
     const before = process.memoryUsage().heapUsed
     expect(await readCompletion(body)).toEqual({ ok: false, message: expect.stringMatching(/values/) })
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(50 * 1024 * 1024)
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(50 * MIB)
   })
 })

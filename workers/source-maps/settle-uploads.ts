@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/records/manifest.ts'
+import { MIB } from '../../schemas/units.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
@@ -19,7 +20,7 @@ interface SettleDeps extends ReleaseClaims {
 
 const PAGE_PATHS = 500
 /** Bytes of a manifest: 100,000 entries from a body of 16 MiB, and what was found for each. */
-const MANIFEST_MAX_BYTES = 64 * 1024 * 1024
+const MANIFEST_MAX_BYTES = 64 * MIB
 
 /**
  * Cleans up after a manifest became current. Claims of the parts of its maps are kept; claims of the previous manifest

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { MIB } from '../../schemas/units.ts'
 import { sourceMapFault } from './store-single.ts'
 
 const faultOf = (value: unknown) =>
@@ -48,7 +49,7 @@ it('reads 64 MiB of JSON with little memory, and yields to other work', async ()
   const grown = process.memoryUsage().heapUsed - before
   reading = false
   await others
-  expect(grown).toBeLessThan(50 * 1024 * 1024)
+  expect(grown).toBeLessThan(50 * MIB)
   expect(turns).toBeGreaterThan(300)
   expect(longestMs).toBeLessThan(500)
 })

@@ -1,5 +1,6 @@
 import type { ManifestPointer } from '../../schemas/records/directory.ts'
 import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/records/manifest.ts'
+import { MIB } from '../../schemas/units.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
@@ -10,9 +11,9 @@ import { canonicalDebugId } from '../exceptions/debug-ids.ts'
 import { createByteCache } from './byte-cache.ts'
 import { type ChunkMatcher, createChunkMatcher } from './match-chunk.ts'
 
-const OBJECT_LIMIT_BYTES = 64 * 1024 * 1024
+const OBJECT_LIMIT_BYTES = 64 * MIB
 /** Limit in bytes of the objects. In memory manifests take about five times as much. */
-const CACHE_LIMIT_BYTES = 16 * 1024 * 1024
+const CACHE_LIMIT_BYTES = 16 * MIB
 
 /** The current manifest of a release, with its look-up tables. */
 export interface LoadedManifest {

@@ -3,10 +3,11 @@ import type { ReleaseStackRow, ReleaseStacksKey } from '../../clickhouse/queries
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
 import type { SourceMapEntry } from '../../clickhouse/tables/source-maps-table.ts'
 import type { ReleaseRequest } from '../../schemas/queues/symbolication.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import type { LoadedManifest } from './manifest-reader.ts'
 import { type StackOwner, type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
 
-const LOOK_BACK_MS = 24 * 60 * 60_000
+const LOOK_BACK_MS = DAY_MS
 const PAGE_FINDINGS = 200
 const MAX_FINDINGS = 10_000
 const INDEX_PAGE = 20_000

@@ -4,6 +4,7 @@ import {
   type SymbolicationRequest,
   symbolicationRequestSchema,
 } from '../../schemas/queues/symbolication.ts'
+import { MIB } from '../../schemas/units.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { describeError, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
@@ -41,7 +42,7 @@ export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'retryUntil
  * (`SYMBOLICATION_BACKLOG_BYTES`), so that they never displace them. A stack that is dropped is requested again when its
  * finding recurs.
  */
-const POSTPONED_BACKLOG_BYTES = 64 * 1024 * 1024
+const POSTPONED_BACKLOG_BYTES = 64 * MIB
 
 interface ReadRequest {
   readonly index: number

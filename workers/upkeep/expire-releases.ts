@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Workspace } from '../../schemas/records/directory.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { upkeepKeys } from '../../shared/directory/record.ts'
 import type { ReleaseCursor, ReleasePage, ReleaseStore } from '../../shared/directory/release-store.ts'
@@ -25,7 +26,6 @@ export interface ExpireReleasesDeps {
 }
 
 const PAGE = 200
-const DAY_MS = 86_400_000
 
 /**
  * Deletes the releases whose last completion, or else registration, is past the retention of their workspace, with their

@@ -5,6 +5,7 @@ import { RETAINED_TABLES, type RetainedTable } from '../../clickhouse/queries/re
 import { type RetentionGroup, selectExpiredDays } from '../../clickhouse/queries/retention/select-expired-days.ts'
 import { type ExpiredObject, selectExpiredObjects } from '../../clickhouse/queries/retention/select-expired-objects.ts'
 import type { Retention, Workspace } from '../../schemas/records/directory.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -24,7 +25,6 @@ export interface ExpireDeps {
   readonly onExpired: (table: string, rows: number) => void
 }
 
-const DAY_MS = 86_400_000
 const STATEMENT_TIMEOUT_MS = 600_000
 /** Workspaces in one statement. */
 const WORKSPACES_AT_ONCE = 1_000

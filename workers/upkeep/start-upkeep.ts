@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { LetterClaims } from '../../letters/letter-claims.ts'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
@@ -31,7 +32,6 @@ export interface UpkeepDeps {
   readonly now?: () => number
 }
 
-const HOUR_MS = 3_600_000
 /** Erasures in progress that one run works on. */
 const ERASURES_AT_ONCE = 100
 

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
+import { DAY_MS } from '../../schemas/units.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { sourceMapKey, sourceMapPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ListedObject, ObjectStore } from '../../shared/object-store/types.ts'
@@ -21,7 +22,6 @@ export interface SweepMapsDeps extends UsedMapsDeps {
   readonly logger: Logger
 }
 
-const DAY_MS = 86_400_000
 /** Maps stay this long after they were first found to be unused (docs/api/releases.md#unused-maps). */
 export const UNUSED_FOR_MS = 7 * DAY_MS
 /** A younger object is left alone: the completion that has stored it may be in progress. */

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../schemas/units.ts'
 import { UPLOADS_PREFIX } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { ObjectDeleter } from './delete-objects.ts'
@@ -12,7 +13,7 @@ interface SweepUploadsDeps {
 }
 
 /** An upload that no completion has taken by then is not waited for any more (docs/api/releases.md#source-map-part). */
-const UPLOADS_KEPT_MS = 48 * 3_600_000
+const UPLOADS_KEPT_MS = 48 * HOUR_MS
 
 /**
  * Deletes the objects of uploads that were written more than two days ago, as a lifecycle rule would. It has one page of objects

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { MINUTE_MS } from '../../schemas/units.ts'
 import { digestBytes } from '../../shared/directory/maps/map-store.ts'
 import { mapKeys, upkeepKeys } from '../../shared/directory/record.ts'
 
@@ -9,7 +10,7 @@ export const UNUSED_MAPS_MAX = 100_000
  * How long a map whose object is being deleted cannot be used, if the process that deletes it dies. A request that such a
  * process still sends later is refused by the store, whose limit for the age of a signature is 15 minutes.
  */
-const DELETION_LIFETIME_MS = 20 * 60_000
+const DELETION_LIFETIME_MS = 20 * MINUTE_MS
 
 /** Lua that defines `now()`, in Unix ms of Redis: the clocks of two workers may differ by more than maps are kept. */
 const NOW = `

@@ -3,6 +3,7 @@ import { wholeNumber } from '../../../schemas/http/fields.ts'
 import { instantQuerySchema } from '../../../schemas/http/filters.ts'
 import { listLogsQuerySchema } from '../../../schemas/http/logs.ts'
 import { pageLimit } from '../../../schemas/http/page.ts'
+import { HOUR_S } from '../../../schemas/units.ts'
 import { invalid } from '../../http/outcome.ts'
 import { readLogsPage } from '../../logs/list-logs.ts'
 import { LOGS } from '../../logs/log-search.ts'
@@ -10,7 +11,6 @@ import { defineTool } from '../tool.ts'
 import { attributesOf, nextCursor } from './fields.ts'
 
 const WITHIN_SECONDS = 60
-const HOUR_SECONDS = 3_600
 
 /** Searches log records. */
 export const searchLogsTool = defineTool({
@@ -24,7 +24,7 @@ export const searchLogsTool = defineTool({
   input: listLogsQuerySchema.safeExtend({
     limit: pageLimit(50, 20),
     around: instantQuerySchema.optional().meta({ description: 'Only records near this time. Excludes from and to.' }),
-    within: wholeNumber(1, HOUR_SECONDS)
+    within: wholeNumber(1, HOUR_S)
       .optional()
       .meta({ description: `Seconds before and after \`around\`: ${WITHIN_SECONDS} if absent.` }),
   }),

@@ -6,6 +6,7 @@ import {
   selectSamples,
 } from '../../../clickhouse/queries/metrics/select-samples.ts'
 import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { NAME_LABEL, type SelectorExpression } from './promql/expression.ts'
 import { LOOKBACK_MS, leadOf, type SampledSeries } from './promql/over-time.ts'
 import { PromqlError } from './promql/promql-error.ts'
@@ -20,7 +21,6 @@ const SEGMENTS_MAX = 200_000
 
 /** Code of ClickHouse for an expression that RE2 does not accept. */
 const CANNOT_COMPILE_REGEXP = 427
-const DAY_MS = 86_400_000
 /** Bounds within the range of nanoseconds in 64 bits. */
 const MAX_MS = Date.UTC(2200, 0, 1)
 

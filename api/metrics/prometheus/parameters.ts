@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { LABELS_MAX, RESOLUTION_MAX } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import { durationMs } from './promql/literals.ts'
 import { PromqlError } from './promql/promql-error.ts'
 import type { TimeGrid } from './promql/vector.ts'
@@ -31,7 +32,7 @@ export function inParameter<T>(name: string, parse: () => T): T {
   }
 }
 
-const STEP_MS_MAX = 366 * 86_400_000
+const STEP_MS_MAX = 366 * DAY_MS
 
 /** Returns the times of a range query. */
 export function gridOf({ start, end, step }: { start: number; end: number; step: string }): TimeGrid {
@@ -51,7 +52,6 @@ export function gridOf({ start, end, step }: { start: number; end: number; step:
   return { startMs: start, stepMs, count }
 }
 
-const HOUR_MS = 3_600_000
 const RANGE_MS_MAX = METRICS_RANGE_DAYS_MAX * 24 * HOUR_MS
 
 /** Returns the range of a list in Unix ns: the last hour unless given, and the newest days of one that is too long. */

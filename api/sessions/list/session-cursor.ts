@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { SessionPosition } from '../../../clickhouse/queries/sessions/list/select-sessions-page.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import {
   decodeCursor,
   digestOf,
@@ -19,7 +20,7 @@ interface SessionCursor {
 }
 
 /** How far the clock of another process of the API may be ahead of that of this one. */
-const CLOCK_DIFFERENCE_MS = 3_600_000
+const CLOCK_DIFFERENCE_MS = HOUR_MS
 
 const cursorSchema = z
   .tuple([

@@ -7,6 +7,7 @@ import {
   type TimelinePosition,
 } from '../../../clickhouse/queries/sessions/timeline/select-timeline.ts'
 import { TIMELINE_KINDS, type TimelineEntry, type TimelineKind } from '../../../schemas/http/sessions/timeline.ts'
+import { DAY_MS, MIB } from '../../../schemas/units.ts'
 import { PRESENT_ENTRY } from './present-entry.ts'
 
 /** Selects a page of a timeline. */
@@ -21,9 +22,8 @@ interface LoadedTimeline {
   readonly reached: TimelinePosition | undefined
 }
 
-const DAY_MS = 86_400_000
 /** Bytes of the entries of a page as JSON. */
-const PAGE_BYTES = 1024 * 1024
+const PAGE_BYTES = MIB
 
 /**
  * Loads a page of the timeline of a session. The first query reads the times of its entries, of all kinds. The others then read

@@ -12,6 +12,7 @@ import {
 } from '../../../clickhouse/queries/traces/select-trace-columns.ts'
 import { selectTraceEnd } from '../../../clickhouse/queries/traces/select-trace-end.ts'
 import { SPAN_AT } from '../../../clickhouse/queries/traces/span-row.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { type ArrangedTrace, doubled, TraceSkeleton } from '../trace-skeleton.ts'
 import { TextIndex } from './text-index.ts'
 
@@ -41,8 +42,8 @@ interface SpanFacts {
 
 const FIRST_CAPACITY = 1_024
 /** Limits of the distinct texts of a response. */
-const NAME_BYTES = 4 * 1024 * 1024
-const SERVICE_BYTES = 1024 * 1024
+const NAME_BYTES = 4 * MIB
+const SERVICE_BYTES = MIB
 
 /**
  * Loads the columns of a trace (docs/api/traces.md#trace-columns), or undefined if nothing of it is retained. At most `maxRows`

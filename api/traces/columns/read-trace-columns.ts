@@ -1,5 +1,6 @@
 import { readTraceColumns } from '../../../schemas/http/traces/operations.ts'
 import { traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
+import { MIB } from '../../../schemas/units.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome } from '../../http/outcome.ts'
@@ -12,7 +13,7 @@ import { type ColumnsDeps, useColumns } from './use-columns.ts'
 
 type Deps = GuardedRouteDeps & EvidenceDeps & ColumnsDeps
 
-const PLAIN_BYTES = 24 * 1024 * 1024
+const PLAIN_BYTES = 24 * MIB
 
 /** Returns the route that reads all spans of a trace as columns (docs/api/traces.md#trace-columns). */
 export function readTraceColumnsRoute(deps: Deps): Route {

@@ -1,4 +1,5 @@
 import type { Completeness, MissingCause } from '../../../schemas/http/traces/schemas.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import { rfc3339FromUnixMs } from '../../http/format-time.ts'
 import type { TraceColumns } from '../columns/load-columns.ts'
 import { findMissingParents, type MissingParent } from './find-missing-parents.ts'
@@ -12,11 +13,11 @@ export interface AssessedTrace {
 }
 
 /** Time after the last arrival in which a missing parent may be among requests that are not stored yet. */
-const MINUTE_MS = 60_000
+const LATE_PARENT_MS = MINUTE_MS
 /** Spans of a trace that began so soon after the end of an expired day may have arrived in it. */
-const HOUR_MS = 3_600_000
+const LATE_SPAN_MS = HOUR_MS
 /** An earlier start before the first arrival is that of a wrong clock. */
-const DAY_MS = 24 * HOUR_MS
+const LONGEST_TRACE_MS = DAY_MS
 
 /**
  * Assesses a trace that was read after what is settled (`beginEvidence`). It is complete only if nothing says that a span is
@@ -62,15 +63,15 @@ function lossesOf({ arranged, truncated }: TraceColumns, evidence: Evidence | un
   if (evidence === undefined) return [...loss('cut', truncated), ...loss('unknown', true)]
   const { settledBeforeMs, readAtMs, arrivals, keptSinceMs, losses } = evidence
   const startedMs = Number(arranged.startedAtUnixNano / 1_000_000n)
-  const beganMs = Math.max(Math.min(startedMs, arrivals.firstMs), arrivals.firstMs - DAY_MS)
+  const beganMs = Math.max(Math.min(startedMs, arrivals.firstMs), arrivals.firstMs - LONGEST_TRACE_MS)
   return [
     ...loss('cut', truncated),
     ...loss(
       'in_flight',
-      settledBeforeMs < readAtMs && settledBeforeMs <= arrivals.lastMs + MINUTE_MS,
+      settledBeforeMs < readAtMs && settledBeforeMs <= arrivals.lastMs + LATE_PARENT_MS,
       settledBeforeMs <= arrivals.lastMs,
     ),
-    ...loss('expired', beganMs < keptSinceMs + HOUR_MS || losses.expired > 0),
+    ...loss('expired', beganMs < keptSinceMs + LATE_SPAN_MS || losses.expired > 0),
     ...loss('erased', losses.erased > 0),
     ...loss('dead_lettered', losses.deadLettered > 0),
     ...loss('refused', losses.refused.final + losses.refused.repeated > 0, losses.refused.final > 0),

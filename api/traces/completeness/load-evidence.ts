@@ -5,6 +5,7 @@ import {
   type TraceLosses,
 } from '../../../clickhouse/queries/traces/completeness/select-trace-losses.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import type { Refusals } from '../../../shared/queue/request-counts.ts'
 import { errorFields } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
@@ -30,8 +31,6 @@ export interface Evidence {
   readonly losses: TraceLosses
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** The time of a trace is from before its first arrival until after its last one: parents are sent after their children. */
 const BEFORE_MS = 60_000
 const AFTER_MS = 600_000

@@ -9,6 +9,7 @@ import {
   jaegerServices,
   jaegerTrace,
 } from '../../../schemas/http/grafana/jaeger.ts'
+import { DAY_MS, MIB } from '../../../schemas/units.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
@@ -29,9 +30,9 @@ interface Deps extends GuardedRouteDeps, SpansDeps {
 }
 
 /** Limits of all traces of a search together. */
-const FOUND_TRACES = { spans: WHOLE_TRACE.spans, bytes: 6 * 1024 * 1024 }
+const FOUND_TRACES = { spans: WHOLE_TRACE.spans, bytes: 6 * MIB }
 /** Services are those of spans that arrived since so long ago, because the interface has no time for them. */
-const SERVICES_OF_MS = 7 * 86_400_000
+const SERVICES_OF_MS = 7 * DAY_MS
 const TIMES = ['start', 'end'] as const
 /** Most names of a list. */
 const NAMES_MAX = 1_000

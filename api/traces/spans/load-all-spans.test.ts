@@ -1,13 +1,13 @@
 import { ClickHouseError } from '@clickhouse/client'
 import { expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from './load-all-spans.ts'
 import { useSpans } from './load-spans.ts'
 
 const KEY = { workspaceId: 'ws_1', traceId: 'ab'.repeat(16) }
 const NEVER = new AbortController().signal
-const MB = 1024 * 1024
 const idOf = (number: number) => number.toString(16).padStart(16, '0')
 
 /** A store of spans with a status message of this size, which refuses results as ClickHouse does. */
@@ -32,7 +32,7 @@ function storeOf(count: number, messageBytes: number) {
     }
     const limit = Number(settings.max_result_bytes)
     limits.push(limit)
-    if (limit > 2 * MB) expect(held).toBe(1)
+    if (limit > 2 * MIB) expect(held).toBe(1)
     if (asked.length * messageBytes > limit) {
       throw new ClickHouseError({ message: 'the result is too large', code: '396', type: 'TOO_MANY_ROWS_OR_BYTES' })
     }
@@ -73,27 +73,27 @@ it('counts every text of a span, so that long status messages end a trace at its
 it('reads a small trace without a slot, and a larger one in a slot', async () => {
   const small = storeOf(500, 1_000)
   expect(await useAllSpans(small.deps, KEY, shown, NEVER)).toEqual({ spans: 500, truncated: false })
-  expect(small.limits).toEqual([MB])
+  expect(small.limits).toEqual([MIB])
   const large = storeOf(500, 3_000)
   expect(await useAllSpans(large.deps, KEY, shown, NEVER)).toEqual({ spans: 500, truncated: false })
-  expect(large.limits).toEqual([MB, 4 * MB])
+  expect(large.limits).toEqual([MIB, 4 * MIB])
 })
 
 it('reads the first spans of one of many traces without a slot, as far as they fit', async () => {
   const { deps, limits } = storeOf(5_000, 10_000)
   const limitsOfTrace = { spans: 200, bytes: 500_000 }
   expect(await useFirstSpans(deps.clickhouse, KEY, limitsOfTrace, shown, NEVER)).toEqual({ spans: 49, truncated: true })
-  expect(Math.max(...limits)).toBeLessThanOrEqual(2 * MB)
+  expect(Math.max(...limits)).toBeLessThanOrEqual(2 * MIB)
 })
 
 it('reads requested spans in a slot if they are large', async () => {
   const small = storeOf(20, 1_000)
   const count = ({ spans }: { readonly spans: readonly unknown[] }) => spans.length
   expect(await useSpans(small.deps, KEY, small.spanIds, count, NEVER)).toBe(20)
-  expect(small.limits).toEqual([MB])
+  expect(small.limits).toEqual([MIB])
   const large = storeOf(20, 150_000)
   expect(await useSpans(large.deps, KEY, large.spanIds, count, NEVER)).toBe(20)
-  expect(large.limits).toEqual([MB, 4 * MB])
+  expect(large.limits).toEqual([MIB, 4 * MIB])
 })
 
 it('finds nothing of a trace without spans', async () => {

@@ -6,6 +6,7 @@ import {
   selectSmallTrace,
 } from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { type LoadedSpans, loadSpans, RESPONSE_BYTES, SMALL_BYTES, type SpansDeps } from './load-spans.ts'
 
 /** The first spans of a trace with everything that was received, in the order of their starts. */
@@ -24,7 +25,7 @@ interface WholeTraceLimits {
 }
 
 /** Limits of a trace that is read alone. */
-export const WHOLE_TRACE: WholeTraceLimits = { spans: 5_000, bytes: 16 * 1024 * 1024 }
+export const WHOLE_TRACE: WholeTraceLimits = { spans: 5_000, bytes: 16 * MIB }
 
 const BATCH_SPANS = 500
 

@@ -5,6 +5,7 @@ import {
   selectSpanSizes,
 } from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import { MIB } from '../../../schemas/units.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 
 /** A span, and how often it was received. */
@@ -31,9 +32,9 @@ export interface SpansDeps {
 }
 
 /** Bytes in the memory of ClickHouse of spans that are read without waiting for a slot, of which 32 requests may read at once. */
-export const SMALL_BYTES = 1024 * 1024
+export const SMALL_BYTES = MIB
 /** Bytes of the spans of a response in the memory of ClickHouse. */
-export const RESPONSE_BYTES = 4 * 1024 * 1024
+export const RESPONSE_BYTES = 4 * MIB
 
 /**
  * Loads spans of a trace and returns what `use` makes of them. Almost all requests are one query. Spans of more than

@@ -1,4 +1,5 @@
 import type { FindingsPage } from '../../../schemas/http/findings/schemas.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { FINDINGS_WORKSPACE, FREQUENT_FINDING, fillFindings } from '../../data/fill-findings.ts'
 import type { Row } from '../../support/scenario.ts'
 import { settleMerges } from '../clickhouse-work.ts'
@@ -12,7 +13,6 @@ export interface FindingsSize {
   readonly reads: ReadPlan
 }
 
-const HOUR_MS = 3_600_000
 const FULL_PAGE = 50
 
 /** Stores occurrences of findings, then reads lists of findings and single findings. */

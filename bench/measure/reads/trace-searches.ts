@@ -1,4 +1,5 @@
 import type { TracesPage } from '../../../schemas/http/traces/search.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { workspaceId } from '../../data/stored-traces.ts'
 import type { Row } from '../../support/scenario.ts'
 import { type Get, measureGets, type ReadPlan } from './measure-gets.ts'
@@ -6,7 +7,6 @@ import type { ReadDeps } from './measure-reads.ts'
 import { newestTraces, totalsOfTraces, tracesWithAttribute } from './trace-queries.ts'
 
 const WORKSPACE = workspaceId(3)
-const HOUR_MS = 3_600_000
 const HOUR_NANOS = 3_600_000_000_000n
 const FULL_PAGE = 20
 /** Different values of one search, so that none is remembered. */

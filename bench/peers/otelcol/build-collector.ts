@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { MIB, MINUTE_MS } from '../../../schemas/units.ts'
 import { errorMessage } from '../../../shared/runtime/errors.ts'
 
 /** A Collector to run, or the reason why there is none. */
@@ -12,7 +13,7 @@ type BuiltCollector = { readonly ok: true; readonly path: string } | { readonly 
 
 const BUILDER = 'go.opentelemetry.io/collector/cmd/builder@v0.161.0'
 const MANIFEST = fileURLToPath(new URL('manifest.yaml', import.meta.url))
-const BUILD_MS = 15 * 60_000
+const BUILD_MS = 15 * MINUTE_MS
 const SCRIPT = 'node bench/peers/otelcol/build-collector.ts'
 
 /** Returns the folder of the built Collector, outside the checkout. Another manifest has another folder. */
@@ -67,7 +68,7 @@ async function run(command: string, args: readonly string[], cwd: string, env: R
     cwd,
     env: { ...process.env, ...env },
     timeout: BUILD_MS,
-    maxBuffer: 64 * 1024 * 1024,
+    maxBuffer: 64 * MIB,
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { openPrintedLink } from '../../../test/support/console/console-page.ts'
 import { type ConsoleStack, startConsoleStack } from '../../../test/support/console/signed-in-console.ts'
 import { stageLongRecording } from '../../../test/support/console/stage-long-recording.ts'
@@ -111,7 +112,7 @@ async function measureReplay(
   { rounds, seeks }: Size,
 ): Promise<void> {
   const session = 'session-long'
-  const startMs = Math.floor(Date.now() / 1_000) * 1_000 - 3 * 3_600_000
+  const startMs = Math.floor(Date.now() / 1_000) * 1_000 - 3 * HOUR_MS
   await stageLongRecording(stack.credentials, session, startMs, RECORDED_SECONDS)
   const recording = { url: stack.urlOf(`sessions/${session}`), startMs, seconds: RECORDED_SECONDS }
   for (let round = 0; round <= rounds; round++) {

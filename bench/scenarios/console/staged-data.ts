@@ -1,5 +1,6 @@
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import type { LocalCredentials } from '../../../deploy/local/start.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { failedOrder, newTraceId, send, traceExport } from '../../../test/support/console/staged-telemetry.ts'
 import { pollUntil } from '../../support/poll-until.ts'
 
@@ -7,7 +8,6 @@ const DEADLINE_MS = 60_000
 const CHILDREN = 7
 /** Occurrences of each finding, over the last 24 hours. */
 const OCCURRENCES = 5
-const DAY_MS = 86_400_000
 
 /** Data of the workspace whose console is measured. */
 export interface StagedData {

@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import type { TracesPage } from '../../../schemas/http/traces/search.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { TRACEGEN_DAYS, TRACEGEN_SERVICES, TRACEGEN_SPANS, TRACEGEN_WORKSPACE } from '../../data/fill-tracegen.ts'
 import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
 import { newestTraces, totalsOfTraces, tracesWithAttribute } from '../../measure/reads/trace-queries.ts'
@@ -9,7 +10,6 @@ const VALUES = 60
 /** Traces of a list, as Jaeger's page requests them. */
 const PAGE = 20
 const LARGE_PAGE = 100
-const DAY_MS = 86_400_000
 
 /** What a stored span has that is searched for. */
 interface Sample {

@@ -1,5 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import { type ClickHouseClient, quoteIdentifier } from '../../../clickhouse/client.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { meterProcesses } from '../../measure/process-meter.ts'
 import { BENCH_DATABASE, type BenchClickHouse } from '../../services/start-stores.ts'
 import type { Layout } from './layouts.ts'
@@ -48,7 +49,7 @@ const INSERT_SETTINGS: ClickHouseSettings = {
   exclude_materialize_skip_indexes_on_insert: 'by_attribute',
 }
 
-const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
+const day = (daysAgo: number) => new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10)
 
 /** Creates a table in a layout, with files of its blocks. Only `merge` merges it. */
 export async function layOut(

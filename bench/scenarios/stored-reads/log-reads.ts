@@ -1,14 +1,13 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { attributeHint } from '../../../clickhouse/queries/attributes/attribute-condition.ts'
 import type { LogHistogram, LogsPage } from '../../../schemas/http/logs.ts'
+import { DAY_S, HOUR_S } from '../../../schemas/units.ts'
 import { logService } from '../../data/fill-logs.ts'
 import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
 
 /** Different values of one search, so that none is remembered. */
 const VALUES = 40
 const PAGE = 100
-const HOUR_SECONDS = 3_600
-const DAY_SECONDS = 24 * HOUR_SECONDS
 const RECORDS_PER_TRACE = 5
 
 /** What a stored record has that is searched for. */
@@ -31,12 +30,12 @@ interface Period {
 export async function logReads(client: ClickHouseClient, workspaceId: string, endMs: number): Promise<ComparedRead[]> {
   const samples = await pickSamples(client, workspaceId, endMs)
   const at = (i: number) => samples[i % samples.length] as Sample
-  const hour = (i: number): Period => ({ from: at(i).hour, to: at(i).hour + HOUR_SECONDS })
-  const lastHour = Math.floor(endMs / 1_000 / HOUR_SECONDS)
+  const hour = (i: number): Period => ({ from: at(i).hour, to: at(i).hour + HOUR_S })
+  const lastHour = Math.floor(endMs / 1_000 / HOUR_S)
   // Days that end with an hour of the last three days.
   const day = (i: number): Period => {
-    const to = (lastHour - (i % 72)) * HOUR_SECONDS
-    return { from: to - DAY_SECONDS, to }
+    const to = (lastHour - (i % 72)) * HOUR_S
+    return { from: to - DAY_S, to }
   }
   const service = (i: number) => logService(i % 4)
   const page = (
@@ -136,12 +135,12 @@ function countSteps({ counts }: LogHistogram): number {
 
 /** Picks records of hours that are filled whole, pseudo-randomly. */
 async function pickSamples(client: ClickHouseClient, workspaceId: string, endMs: number): Promise<Sample[]> {
-  const to = Math.floor(endMs / 1_000 / HOUR_SECONDS) * HOUR_SECONDS
+  const to = Math.floor(endMs / 1_000 / HOUR_S) * HOUR_S
   const result = await client.query({
     query: `
       SELECT toUnixTimestamp(toStartOfHour(timestamp)) AS hour, extract(body, 'order_id=([0-9a-f]+)') AS orderId,
         lower(hex(trace_id)) AS traceId, attributes['enduser.id'] AS user
-      FROM logs WHERE workspace_id = '${workspaceId}' AND startsWith(body, 'payment') ${within({ from: to - 5 * DAY_SECONDS, to })}
+      FROM logs WHERE workspace_id = '${workspaceId}' AND startsWith(body, 'payment') ${within({ from: to - 5 * DAY_S, to })}
       ORDER BY cityHash64(span_id) LIMIT 1 BY hour LIMIT ${VALUES}`,
     format: 'JSONEachRow',
   })

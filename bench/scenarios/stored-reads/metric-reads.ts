@@ -1,9 +1,8 @@
 import type { MetricSeries, MetricsPage } from '../../../schemas/http/metrics.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import { addressOf, COUNTER_NAMES, countHosts, HISTOGRAM_NAMES, METRIC_COUNT } from '../../data/fill-points.ts'
 import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const STEP_SECONDS = 300
 
 /** Response of the interface of Prometheus to a range query. */

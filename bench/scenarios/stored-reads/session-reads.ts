@@ -1,9 +1,9 @@
 import type { SessionsPage } from '../../../schemas/http/sessions/schemas.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { identifiedSession, userOf } from '../../data/fill-sessions.ts'
 import type { ComparedRead } from '../../measure/reads/compare-reads.ts'
 
 const PAGE = 50
-const HOUR_MS = 3_600_000
 /** Sessions that are searched by their user. */
 const USERS = 40
 

@@ -1,10 +1,10 @@
+import { HOUR_S } from '../../../schemas/units.ts'
 import type { QueueConnections } from '../../../shared/queue/queues.ts'
 import { takeRequestCounts } from '../../../shared/queue/request-counts.ts'
 import { type ClickHouseClient, classifyClickHouseError, onFirstShard } from '../../client.ts'
 
 /** How long a count stays in Redis. No request is accepted so long after it arrived. */
 const KEPT_HOURS = 6
-const HOUR_S = 3_600
 
 /**
  * Copies the counts of requests from Redis to `request_counts`, and removes old ones from Redis when they are copied. Safe to

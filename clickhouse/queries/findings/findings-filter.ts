@@ -1,8 +1,8 @@
+import { DAY_MS } from '../../../schemas/units.ts'
 import type { BoundCondition } from '../../select.ts'
 import { findingSet } from './finding-set.ts'
 
 const BUCKET_MS = 300_000
-const DAY_MS = 86_400_000
 
 /** Selects the findings of a list. An undefined field selects all. */
 export interface FindingsFilter {

@@ -1,4 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { type Select, selectRows } from '../../select.ts'
 import { FINDING_SET_SETTINGS } from './finding-set.ts'
@@ -39,7 +40,7 @@ const SETTINGS: ClickHouseSettings = {
 }
 
 /** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
-const WINDOWS_MS = [3_600_000, 86_400_000, Number.POSITIVE_INFINITY]
+const WINDOWS_MS = [HOUR_MS, DAY_MS, Number.POSITIVE_INFINITY]
 /** The same for what few findings have, such as a text: an hour seldom contains a page of them. */
 const WINDOWS_OF_FEW_MS = WINDOWS_MS.slice(1)
 

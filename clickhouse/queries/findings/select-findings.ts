@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { type CountedFinding, countedQuery, detailsQuery, type FindingDetails, type FindingRow } from './finding-row.ts'
@@ -5,7 +6,6 @@ import { FINDINGS_SETTINGS } from './findings-settings.ts'
 
 const CONDITION = 'workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}'
 
-const DAY_MS = 86_400_000
 /** How long after its arrival an occurrence may be seen at most (migration 0014). */
 const SEEN_AFTER_MS = 300_000
 /** The last day of ClickHouse's Date. */

@@ -1,4 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
+import { MIB } from '../../../schemas/units.ts'
 import type { BoundCondition } from '../../select.ts'
 
 /** Selects points. An undefined field selects all. */
@@ -38,7 +39,7 @@ const POINTS_READ_MAX = 10_000_000
 /** Settings of reads of points. A read over one of these limits fails with ClickHouse's code 158, 307 or 396. */
 export const POINTS_SETTINGS: ClickHouseSettings = {
   max_rows_to_read: String(POINTS_READ_MAX),
-  max_result_bytes: String(8 * 1024 * 1024),
+  max_result_bytes: String(8 * MIB),
   result_overflow_mode: 'throw',
   // Tuples are arrays.
   output_format_json_named_tuples_as_objects: 0,

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../../schemas/units.ts'
 import type { TimeSteps } from '../../select.ts'
 
 /** The requests of a workspace that arrived in a time. */
@@ -5,8 +6,6 @@ export interface Period {
   readonly workspaceId: string
   readonly steps: TimeSteps
 }
-
-const HOUR_MS = 3_600_000
 
 /** Condition on the arrival of requests in a period (`periodParams`). */
 export const ARRIVED = `workspace_id = {workspaceId: String} AND received_at >= fromUnixTimestamp64Milli({startMs: Int64})

@@ -1,4 +1,5 @@
 import type { ReceiptKind } from '../../../schemas/queues/names.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { AS_SENT } from './period.ts'
@@ -49,7 +50,7 @@ export async function selectLoggedRequests(
       workspaceId,
       surfaceIds: pairs.map(({ surfaceId }) => surfaceId),
       kinds: pairs.map(({ kind }) => kind),
-      firstMs: firstHour * 3_600_000,
+      firstMs: firstHour * HOUR_MS,
     },
     signal: abortSignal,
   })

@@ -1,4 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
+import { MIB } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectBytes, selectRows } from '../../select.ts'
 import { type AttributeColumns, attributeColumns } from '../attributes/attribute-columns.ts'
@@ -95,7 +96,7 @@ export async function selectSpanDetails(
 }
 
 /** Memory of ClickHouse for a small trace. To order rows of the same start it needs all of them, whatever the limit of rows is. */
-const SMALL_TRACE_MEMORY = 64 * 1024 * 1024
+const SMALL_TRACE_MEMORY = 64 * MIB
 
 /** Limits of a trace that is read in one query. */
 interface SmallTrace {

@@ -1,4 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
+import { MIB } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectBytes } from '../../select.ts'
 import { OF_TRACE, TRACE_READ_SETTINGS } from './span-row.ts'
@@ -16,7 +17,7 @@ export interface TraceKey {
  * requests may read at the same time: the API needs up to 170 MiB for results of this size, and 226 for twice of it. A larger
  * result is read like a large trace, of which one is read at a time.
  */
-const RESULT_BYTES = 2 * 1024 * 1024
+const RESULT_BYTES = 2 * MIB
 
 const SETTINGS: ClickHouseSettings = {
   ...TRACE_READ_SETTINGS,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { jwtVerify } from 'jose'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { DAY_MS, MIB } from '../../../schemas/units.ts'
 import { createHttpServer, type HttpServer } from '../../../shared/http/server/server.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../workspace/secrets.ts'
 import { createIssuerRoutes } from './issuer-routes.ts'
@@ -13,7 +14,6 @@ import { createLink } from './links.ts'
 const BASE = 'http://127.0.0.1:4318'
 const ISSUER = `${BASE}/local-issuer`
 const REDIRECT = `${BASE}/console/`
-const DAY_MS = 86_400_000
 
 describe('the local issuer', () => {
   const verifier = randomBytes(32).toString('base64url')
@@ -34,7 +34,7 @@ describe('the local issuer', () => {
       consoleOrigins: [BASE],
       now: () => clockMs,
     })
-    server = createHttpServer({ routes, logger: pino({ level: 'silent' }), heldBodyLimitBytes: 1024 * 1024 })
+    server = createHttpServer({ routes, logger: pino({ level: 'silent' }), heldBodyLimitBytes: MIB })
     address = `http://127.0.0.1:${await server.listen('127.0.0.1', 0)}/local-issuer`
   })
   afterAll(async () => {

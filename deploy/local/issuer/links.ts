@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DAY_MS } from '../../../schemas/units.ts'
 
 /** How long a link can be used. */
-const LIFETIME_MS = 24 * 3_600_000
+const LIFETIME_MS = DAY_MS
 
 /**
  * Creates a link that signs one browser in, and returns its code. The directory has a file for each link, which is named by the

@@ -1,10 +1,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { importPKCS8, jwtVerify, SignJWT } from 'jose'
+import { DAY_S, HOUR_S } from '../../../schemas/units.ts'
 import { signLocalSession } from '../../../shared/ids/local-session-token.ts'
 
 /** How long an access token of the console is valid. A page that is open for longer signs in again. */
-export const ACCESS_TOKEN_SECONDS = 8 * 3_600
-const SESSION_SECONDS = 30 * 86_400
+export const ACCESS_TOKEN_SECONDS = 8 * HOUR_S
+const SESSION_SECONDS = 30 * DAY_S
 const ID_TOKEN_SECONDS = 300
 
 /** The user and the keys of an installation. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { GIB, MIB } from '../../../schemas/units.ts'
 import { answers, startChild, untilReady } from '../processes/child-process.ts'
 import { writePrivateFile } from '../workspace/private-file.ts'
 import type { LocalService, LocalServiceOptions } from './service.ts'
@@ -35,7 +36,7 @@ export const CLICKHOUSE_USER = 'penstock'
  * Space of its disk that the server leaves free: it refuses inserts, which wait, and merges before there is none. It may ignore
  * that a file could not be written for lack of space, and then publishes a part of empty files (deploy/clickhouse/README.md).
  */
-export const KEEP_FREE_BYTES = 256 * 1024 * 1024
+export const KEEP_FREE_BYTES = 256 * MIB
 
 const SERVER = fileURLToPath(new URL('clickhouse-server.mjs', import.meta.url))
 const FORGET_LOST_PARTS = fileURLToPath(new URL('../../clickhouse/forget-lost-parts.sh', import.meta.url))
@@ -50,7 +51,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
   await mkdir(options.dir, { recursive: true })
   const configFile = join(options.dir, 'config.xml')
   const usersFile = join(options.dir, 'users.xml')
-  await writePrivateFile(configFile, serverConfig(options.memoryBytes ?? 4 * 1024 ** 3, usersFile, options.node))
+  await writePrivateFile(configFile, serverConfig(options.memoryBytes ?? 4 * GIB, usersFile, options.node))
   await writePrivateFile(usersFile, usersConfig(options.password))
   await forgetLostParts(options)
   const lifeline = await openLifeline()

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importSPKI, jwtVerify } from 'jose'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { DAY_MS, DAY_S } from '../../../schemas/units.ts'
 import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from './secrets.ts'
-
-const DAY_MS = 86_400_000
 
 let directory: string
 beforeEach(async () => {
@@ -30,7 +29,7 @@ it('signs a token for the user in the workspace that is valid for a year', async
     algorithms: ['EdDSA'],
   })
   expect(payload).toMatchObject({ sub: secrets.userId, org: 'local' })
-  expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(365 * 86_400)
+  expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(365 * DAY_S)
 })
 
 it('replaces only the token, and only when it expires in less than 30 days', async () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DAY_MS } from '../../units.ts'
 import { wholeNumber } from '../fields.ts'
 import {
   attributeFilter,
@@ -14,7 +15,7 @@ import { SPAN_STATUSES, spanIdSchema, traceIdSchema, unixNanoSchema } from './sc
 
 const LIMIT_MAX = 100
 const LIMIT_DEFAULT = 20
-const WEEK_MS = 7 * 86_400_000
+const WEEK_MS = 7 * DAY_MS
 
 const ONE_OF = SPAN_STATUSES.join(', ')
 

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { permissionSchema, QUOTA_MAX } from '../../records/directory.ts'
 import { isOriginPattern } from '../../records/origin-pattern.ts'
+import { DAY_S } from '../../units.ts'
 import { exactObject, listOf, textOf, uuidSchema } from '../fields.ts'
 import { nextCursorSchema } from '../page.ts'
 
 const instant = z.iso.datetime()
 
-const LIFETIME_MAX_SECONDS = 100 * 365 * 86_400
+const LIFETIME_MAX_SECONDS = 100 * 365 * DAY_S
 const LIFETIME_RULE = `must be a whole number of seconds from 1 to ${LIFETIME_MAX_SECONDS}, or null for no expiry`
 
 /** `secondsUntilExpiration` of a key. At most a hundred years, so that the expiry is a valid date. */

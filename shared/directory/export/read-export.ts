@@ -1,7 +1,8 @@
+import { MIB } from '../../../schemas/units.ts'
 import { parseLine, type RecordLine } from './lines.ts'
 import { LineError, readLines } from './read-lines.ts'
 
-const LINE_LIMIT_BYTES = 4 * 1024 * 1024
+const LINE_LIMIT_BYTES = 4 * MIB
 
 /** A line of an export with a record. */
 interface NumberedRecord {

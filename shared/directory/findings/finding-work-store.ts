@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { type FindingEntry, findingEntrySchema } from '../../../schemas/records/change.ts'
 import { type FindingWork, findingWorkSchema } from '../../../schemas/records/finding-work.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { readEntries } from '../changes/bounded-log.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { ListPage } from '../sorted-index.ts'
@@ -10,7 +11,7 @@ import { removeFindingWork, writeFindingWork } from './write-finding-work.ts'
 /** Greatest number of findings of a workspace that members have worked on. Concurrent requests may exceed it by their number. */
 export const FINDING_WORK_MAX = 10_000
 /** Greatest number of UTF-8 bytes of all comments of a workspace. */
-export const COMMENT_BYTES_MAX = 16 * 1024 * 1024
+export const COMMENT_BYTES_MAX = 16 * MIB
 /** Number of records that one transaction removes. */
 const REMOVED_AT_ONCE = 100
 

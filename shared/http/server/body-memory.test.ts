@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import { BodyMemory, isMapped } from './body-memory.ts'
 
-const KIB = 1024
-const MIB = 1024 * KIB
 const MOST = 20 * MIB
 const setup = (used = 0) => {
   const held = { used }

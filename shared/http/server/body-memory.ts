@@ -1,7 +1,6 @@
+import { KIB, MIB } from '../../../schemas/units.ts'
 import type { FairShares } from '../../concurrency/fair-shares.ts'
 
-const KIB = 1024
-const MIB = 1024 * KIB
 /** From this size on, buffers have mapped memory. Mapping memory takes 30 µs, so smaller ones do not. */
 const LEAST_MAPPED_BYTES = 64 * KIB
 /** Addresses that are reserved for a mapped buffer, so that it grows in place. They take no memory. */

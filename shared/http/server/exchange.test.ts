@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { GIB, KIB, MIB } from '../../../schemas/units.ts'
 import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 import { until } from '../../../test/support/until.ts'
@@ -13,7 +14,6 @@ import {
   type Route,
 } from '../route.ts'
 
-const MIB = 1024 * 1024
 const { serve, statuses, heldBodyBytes, logged } = useHttpServer()
 
 const post = (accept: Route['accept'], more: Partial<Route> = {}) =>
@@ -34,7 +34,7 @@ const chunk = (bytes: string) => `${bytes.length.toString(16)}\r\n${bytes}\r\n`
  */
 async function flood(connection: RawConnection, totalBytes: number): Promise<number> {
   const { socket } = connection
-  const piece = Buffer.alloc(256 * 1024, 120)
+  const piece = Buffer.alloc(256 * KIB, 120)
   socket.pause()
   let sent = 0
   while (sent < totalBytes && !socket.destroyed) {
@@ -184,15 +184,15 @@ describe('a body over the limit', () => {
 
   it('is cut off after the limit of discarded bytes', async () => {
     const port = await serve([measure], { discardLimitBytes: 2 * MIB })
-    const connection = new RawConnection(port).send(announce(1024 * MIB))
-    expect(await flood(connection, 1024 * MIB)).toBeLessThan(32 * MIB)
+    const connection = new RawConnection(port).send(announce(GIB))
+    expect(await flood(connection, GIB)).toBeLessThan(32 * MIB)
     await connection.end()
     expect((await request(port, rawRequest('POST', '/', {}, 'a'))).status).toBe(200)
   })
 
   it('is cut off after the limit of time', async () => {
     const port = await serve([measure], { discardTimeoutMs: 100 })
-    const connection = new RawConnection(port).send(announce(1024 * MIB)).send('x')
+    const connection = new RawConnection(port).send(announce(GIB)).send('x')
     expect((await connection.response()).status).toBe(413)
     const trickle = setInterval(() => connection.send('x'), 10)
     await connection.end()
@@ -254,7 +254,7 @@ describe('a body that stops arriving', () => {
 describe('a body that arrives slowly', () => {
   /** Sends this many bytes every 20 ms until there is a response. */
   async function drip(port: number, bytes: number) {
-    const connection = new RawConnection(port).send(announce(16 * 1024))
+    const connection = new RawConnection(port).send(announce(16 * KIB))
     const piece = 'x'.repeat(bytes)
     const timer = setInterval(() => connection.send(piece), 20)
     const response = await connection.response()

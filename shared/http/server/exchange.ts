@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '../../../schemas/http/problems.ts'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import {
   ANSWERED,
   type ArrivingBody,
@@ -47,10 +48,10 @@ const CLIENT_CLOSED_STATUS = 499
  * before they read see the response and keep their connection. uWS cannot be made to stop, but closes the connection when
  * less than 160 KB arrive in 10 s.
  */
-const SKIPPED_REST_BYTES = 1024 * 1024
+const SKIPPED_REST_BYTES = MIB
 
 /** After this much of a body, its socket is not read further until `accept` has decided. One read has up to 512 KiB. */
-const UNDECIDED_BYTES = 64 * 1024
+const UNDECIDED_BYTES = 64 * KIB
 
 /** uWS closes a connection whose body brings less than 160 KB in 10 s, unless its timer is restarted before. */
 const SWEEPS_PER_RESTART = 4

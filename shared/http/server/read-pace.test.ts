@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { HOUR_MS, KIB, MIB } from '../../../schemas/units.ts'
 import { READ_ALLOWANCE_MS, READ_BYTES_PER_SECOND, ReadPace } from './read-pace.ts'
 
 beforeEach(() => {
@@ -27,15 +28,15 @@ function setup() {
 }
 
 it('lets a client read at the least speed for as long as it likes', () => {
-  expect(setup().readFor(3_600_000, READ_BYTES_PER_SECOND, 1_000)).toBeUndefined()
+  expect(setup().readFor(HOUR_MS, READ_BYTES_PER_SECOND, 1_000)).toBeUndefined()
 })
 
 it('lets a client pause for less than a minute after each megabyte', () => {
-  expect(setup().readFor(3_600_000, 4 * 1024 * 1024, 50_000)).toBeUndefined()
+  expect(setup().readFor(HOUR_MS, 4 * MIB, 50_000)).toBeUndefined()
 })
 
 it('ends a response that moves only 64 KiB every nine seconds', () => {
-  expect(setup().readFor(3_600_000, 64 * 1024, 9_000)).toBeLessThan(80_000)
+  expect(setup().readFor(HOUR_MS, 64 * KIB, 9_000)).toBeLessThan(80_000)
 })
 
 it('ends a response that does not move for a minute', () => {
@@ -48,7 +49,7 @@ it('does not count the time in which the client waits for the service', () => {
     vi.advanceTimersByTime(50_000)
     pace.wait()
     vi.advanceTimersByTime(100)
-    pace.moved(16 * 1024)
+    pace.moved(16 * KIB)
   }
   expect(state.tooSlow).toBe(false)
   expect(readFor(10_000, 0, 1_000)).toBeUndefined()

@@ -2,11 +2,11 @@ import { OTLPTraceExporter as JsonTraceExporter } from '@opentelemetry/exporter-
 import { OTLPTraceExporter as ProtobufTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { afterEach, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { RawConnection, rawRequest } from '../../../test/support/clients/raw-http-client.ts'
 import { postRoute, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 import { problemReply, type Route } from '../route.ts'
 
-const MIB = 1024 * 1024
 const { serve, statuses } = useHttpServer()
 const stops: (() => Promise<unknown>)[] = []
 afterEach(async () => {

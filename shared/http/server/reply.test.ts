@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import { RawConnection, rawRequest, request } from '../../../test/support/clients/raw-http-client.ts'
 import { getRoute, postRoute, text, useHttpServer } from '../../../test/support/services/test-http-server.ts'
 import { until } from '../../../test/support/until.ts'
 import type { Reply, Route } from '../route.ts'
 
-const MIB = 1024 * 1024
 const { serve, statuses, heldBodyBytes } = useHttpServer()
 
 const post = (accept: Route['accept']) => postRoute('/', accept)
@@ -161,7 +161,7 @@ describe('the work for a response', () => {
 
 describe('a client that reads nothing', () => {
   async function* endless() {
-    for (;;) yield Buffer.alloc(64 * 1024, 'z')
+    for (;;) yield Buffer.alloc(64 * KIB, 'z')
   }
   it.each<[string, () => Reply]>([
     ['a large response', () => text('x'.repeat(50_000_000))],
@@ -180,7 +180,7 @@ describe('a client that reads nothing', () => {
 })
 
 describe('a streamed response', () => {
-  const piece = Buffer.alloc(64 * 1024, 'z')
+  const piece = Buffer.alloc(64 * KIB, 'z')
 
   it('arrives whole, with its head', async () => {
     async function* lines() {

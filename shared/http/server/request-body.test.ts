@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import { FairShares } from '../../concurrency/fair-shares.ts'
 import { BodyMemory } from './body-memory.ts'
 import { type BodyContext, RequestBody } from './request-body.ts'
 
-const KIB = 1024
-const MIB = 1024 * KIB
 const arrayBuffer = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
 
 function contextOf(limitBytes: number, more: Partial<BodyContext> = {}): BodyContext {

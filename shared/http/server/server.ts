@@ -1,3 +1,4 @@
+import { KIB, MIB } from '../../../schemas/units.ts'
 import { FairShares } from '../../concurrency/fair-shares.ts'
 import { errorFields } from '../../runtime/errors.ts'
 import { withDeadline } from '../../runtime/lifecycle.ts'
@@ -66,13 +67,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new UwsServer(options)
 }
 
-const MIB = 1024 * 1024
-
 /** One owner alone gets two thirds of the memory for bodies: by default 64 MiB, as much as the largest body. */
 const HELD_BODY_WEIGHT = 2
 /** One owner alone gets half of them. A body of less than 1 KiB so far takes 1 KiB. */
 const ARRIVING_BODIES_LIMIT = 8_192
-const LEAST_BYTES_PER_SECOND = 16 * 1024
+const LEAST_BYTES_PER_SECOND = 16 * KIB
 /** More than deploy/proxy/nginx passes on: a proxy that still writes when its connection is closed does not read the response. */
 const DISCARD_LIMIT_BYTES = 80 * MIB
 

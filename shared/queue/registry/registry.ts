@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { HOUR_MS } from '../../../schemas/units.ts'
 
 /**
  * Partitions that may contain something: number → server, the time of the first registration, and the time until which edges
@@ -8,7 +9,7 @@ import type { Redis } from 'ioredis'
 export const PARTITIONS_KEY = 'penstock:{installation}:partitions'
 
 /** How long a partition is registered after the last edge that writes to it has said so. */
-export const REGISTERED_FOR_MS = 60 * 60_000
+export const REGISTERED_FOR_MS = HOUR_MS
 
 /** A registered partition. */
 export interface RegisteredPartition {

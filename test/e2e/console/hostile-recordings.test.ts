@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { openPrintedLink } from '../../support/console/console-page.ts'
 import { hostileRecording, type Mark } from '../../support/console/hostile-recordings/recording.ts'
 import { startTrap, TRAP_HOST, type Trap } from '../../support/console/hostile-recordings/trap.ts'
@@ -20,7 +21,7 @@ const SESSION = 'session-hostile'
 const LOOSENED = 'from-here-on-without-the-policy'
 
 describe.skipIf('missing' in browserFound)('hostile recordings', () => {
-  const startMs = Date.now() - 3_600_000
+  const startMs = Date.now() - HOUR_MS
   const ran: string[] = []
   let stack: ConsoleStack
   let trap: Trap

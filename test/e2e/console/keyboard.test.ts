@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
 import { pictureText } from '../../support/console/player-page.ts'
 import { stageShopSession } from '../../support/console/shop-session.ts'
@@ -12,10 +13,9 @@ const browserFound = await findBrowser()
 if ('missing' in browserFound) console.warn(`no test of keys: missing ${browserFound.missing}`)
 
 const SESSION = 'session-keys'
-const HOUR = 3_600_000
 
 describe.skipIf('missing' in browserFound)('the console by keyboard', () => {
-  const startMs = Math.floor(Date.now() / 1_000) * 1_000 - 36 * HOUR
+  const startMs = Math.floor(Date.now() / 1_000) * 1_000 - 36 * HOUR_MS
   let stack: ConsoleStack
   let page: Page
   let traceId: string

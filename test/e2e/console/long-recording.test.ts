@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { HOUR_MS, MIB } from '../../../schemas/units.ts'
 import { openPrintedLink } from '../../support/console/console-page.ts'
 import { windowOf } from '../../support/console/long-recording.ts'
 import { pictureText } from '../../support/console/player-page.ts'
@@ -16,10 +17,10 @@ const SECONDS = 7_200
 const SEEKS = 25
 /** Requests of events until the picture is shown: from the snapshot to the time, and some ahead. */
 const REQUESTS_A_SEEK = 4
-const HEAP_BYTES = 48 * 1024 * 1024
+const HEAP_BYTES = 48 * MIB
 
 describe.skipIf('missing' in browserFound)('a recording of two hours and three windows', () => {
-  const startMs = Math.floor(Date.now() / 1_000) * 1_000 - 3 * 3_600_000
+  const startMs = Math.floor(Date.now() / 1_000) * 1_000 - 3 * HOUR_MS
   let stack: ConsoleStack
   let page: Page
 

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
 import { newTraceId, type StagedSpan, send, spanIdOf, traceExport } from '../../support/console/staged-telemetry.ts'
@@ -13,7 +14,7 @@ const SPANS = 100_000
 const SPANS_A_REQUEST = 5_000
 /** Children of each span. */
 const CHILDREN = 7
-const HEAP_BYTES = 60 * 1024 * 1024
+const HEAP_BYTES = 60 * MIB
 const ROW_ELEMENTS = 150
 
 const nameOf = (span: number) => (span === 77_777 ? 'the needle' : `operation ${span}`)

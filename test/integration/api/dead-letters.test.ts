@@ -8,6 +8,7 @@ import { letterId } from '../../../letters/letter-id.ts'
 import type { LetterAnswer, LettersAnswer, LettersPurged } from '../../../schemas/http/dead-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import type { Permission } from '../../../schemas/records/directory.ts'
+import { HOUR_MS, MIB } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
@@ -74,7 +75,7 @@ async function refuse(frames: readonly PayloadFrame[], jobId = newId('key')): Pr
 describe('dead letters', () => {
   it('are listed by page, by time, queue, surface, reason and state', async () => {
     const day = Date.UTC(2026, 10, 20)
-    const at = (hours: number) => traceFrame(surface, exportOf('a'), { receivedAtMs: day + hours * 3_600_000 })
+    const at = (hours: number) => traceFrame(surface, exportOf('a'), { receivedAtMs: day + hours * HOUR_MS })
     await refuse([at(1), at(2), at(3), at(4)])
     const all = await listed()
     expect(all.map(({ receivedAt }) => receivedAt.slice(11, 13))).toEqual(['04', '03', '02', '01'])
@@ -147,7 +148,7 @@ describe('dead letters', () => {
       text.includes('second'),
     )
     const [object] = (await collect(letters.objects.list(`dead-letters/${surface.workspaceId}/`))).flat()
-    const read = async () => (await letters.objects.get(object?.key ?? '', 1 << 20))?.body.toString()
+    const read = async () => (await letters.objects.get(object?.key ?? '', MIB))?.body.toString()
     expect(await read()).toContain('secret second')
     const purged = await ask('POST /v3/dead-letters/purge', { ids: [target?.id] })
     expect(purged).toMatchObject({ status: 200, body: { purged: 1, skipped: [], nextCursor: null } })

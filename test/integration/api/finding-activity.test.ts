@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { findingAnswerSchema, findingsPageSchema } from '../../../schemas/http/findings/schemas.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import {
   createDatabase,
   insertExceptions,
@@ -15,8 +16,6 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 const DATABASE = `finding_activity_${process.pid}`
 const FINDING = `fnd_${'a'.repeat(26)}`
 const LONE = `fnd_${'b'.repeat(26)}`
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const traceId = (number: number) => number.toString(16).padStart(32, '0')
 
 describe('GET /v3/findings/{findingId}', () => {
@@ -36,7 +35,7 @@ describe('GET /v3/findings/{findingId}', () => {
       Array.from({ length: 30 }, (_, i) => ({
         findingId: FINDING,
         traceId: traceId(i < 15 ? 100 * daysAgo + i + 1 : 0),
-        receivedAt: today - daysAgo * DAY_MS + 10 * HOUR_MS + i * 60_000,
+        receivedAt: today - daysAgo * DAY_MS + 10 * HOUR_MS + i * MINUTE_MS,
         occurredAtUnixNano: START + BigInt(daysAgo * 1_000 + i),
         message: `${i} `.padEnd(600, 'é'),
         serviceVersion: daysAgo === 3 ? '1.9.0' : '1.10.0',
@@ -70,10 +69,10 @@ describe('GET /v3/findings/{findingId}', () => {
 
   it('counts in the requested time range, in steps of five minutes where it is short', async () => {
     const begin = today - DAY_MS + 10 * HOUR_MS
-    const { occurrences } = await read(FINDING, `?from=${iso(begin + 7 * 60_000)}&to=${iso(begin + 20 * 60_000)}`)
+    const { occurrences } = await read(FINDING, `?from=${iso(begin + 7 * MINUTE_MS)}&to=${iso(begin + 20 * MINUTE_MS)}`)
     expect(occurrences).toEqual({
-      from: iso(begin + 5 * 60_000),
-      to: iso(begin + 20 * 60_000),
+      from: iso(begin + 5 * MINUTE_MS),
+      to: iso(begin + 20 * MINUTE_MS),
       bucketSeconds: 300,
       counts: [5, 5, 5],
     })
@@ -116,7 +115,7 @@ describe('GET /v3/findings/{findingId}', () => {
     )
     expect(lastOccurrences[0]).toEqual({
       occurredAt: '2026-09-21T14:13:20.000001029Z',
-      receivedAt: iso(today - DAY_MS + 10 * HOUR_MS + 29 * 60_000),
+      receivedAt: iso(today - DAY_MS + 10 * HOUR_MS + 29 * MINUTE_MS),
       spanId: '00000000000000aa',
       serviceVersion: '1.10.0',
       message: '29 '.padEnd(500, 'é'),

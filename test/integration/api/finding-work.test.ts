@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { findingChangedSchema, findingsPageSchema } from '../../../schemas/http/findings/schemas.ts'
 import { findingActivityPageSchema } from '../../../schemas/http/findings/work.ts'
+import { DAY_MS, DAY_S } from '../../../schemas/units.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { FINDING_WORK_MAX } from '../../../shared/directory/findings/finding-work-store.ts'
 import { FINDING_ENTRIES_KEPT, writeFindingWork } from '../../../shared/directory/findings/write-finding-work.ts'
@@ -20,7 +21,6 @@ import {
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `finding_work_${process.pid}`
-const DAY_MS = 86_400_000
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 
@@ -32,7 +32,7 @@ const idOf = (word: string) =>
     .padEnd(26, 'q')}`
 
 /** Signs a token that is valid when the clock of the API is days ahead. */
-const signLasting = (claims: object = {}) => signToken({ exp: Math.floor(Date.now() / 1_000) + 30 * 86_400, ...claims })
+const signLasting = (claims: object = {}) => signToken({ exp: Math.floor(Date.now() / 1_000) + 30 * DAY_S, ...claims })
 
 describe('work on findings', () => {
   let redis: Redis

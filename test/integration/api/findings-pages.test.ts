@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { findingsPageSchema, findingTracesPageSchema } from '../../../schemas/http/findings/schemas.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import {
   createDatabase,
   insertExceptions,
@@ -13,8 +14,6 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
 const DATABASE = `findings_pages_${process.pid}`
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 /** Service name of one list of findings, so that the lists of different tests stay apart. */
 function idsOf(list: string, count: number): string[] {
@@ -114,7 +113,7 @@ describe('lists of findings', () => {
 
     it('remember the position of a finding whose earlier occurrences were stored days, hours and minutes before', async () => {
       const ids = idsOf('settled', 6)
-      const agesMs = [2 * DAY_MS, DAY_MS, 3 * HOUR_MS, HOUR_MS, 30 * 60_000, 20 * 60_000]
+      const agesMs = [2 * DAY_MS, DAY_MS, 3 * HOUR_MS, HOUR_MS, 30 * MINUTE_MS, 20 * MINUTE_MS]
       const now = Date.now()
       for (const [i, id] of ids.entries()) await insertStored('settled', id, now - (agesMs[i] ?? 0))
       const page = await read('settled', '/v3/findings?limit=1')

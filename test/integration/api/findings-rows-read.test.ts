@@ -6,13 +6,12 @@ import { selectFindingHasTrace } from '../../../clickhouse/queries/findings/sele
 import { selectFindingsPage } from '../../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { selectRecurrences } from '../../../clickhouse/queries/findings/select-recurrences.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import { createDatabase } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `findings_rows_read_${process.pid}`
 const workspaceId = 'ws_1'
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const DAYS = 10
 const FINDINGS = 400
 /** Findings per day, which is independent of the number of their occurrences. */

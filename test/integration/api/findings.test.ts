@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { selectFindings } from '../../../clickhouse/queries/findings/select-findings.ts'
 import { findingsPageSchema, findingTracesPageSchema } from '../../../schemas/http/findings/schemas.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import {
   createDatabase,
   insertExceptions,
@@ -16,7 +17,6 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 const DATABASE = `api_findings_${process.pid}`
 const SECOND = 1_000_000_000n
 const MINUTE = 60n * SECOND
-const DAY_MS = 86_400_000
 
 const findingId = (number: number) =>
   `fnd_${String(number)

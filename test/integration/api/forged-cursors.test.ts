@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import {
@@ -158,7 +159,7 @@ describe('a forged cursor', () => {
     const { body } = await call(api.baseUrl, 'GET /v3/findings?limit=1', { bearer })
     const { nextCursor } = body as { nextCursor: string }
     const values = JSON.parse(Buffer.from(nextCursor, 'base64url').toString()) as unknown[]
-    const cursor = Buffer.from(JSON.stringify(values.with(4, [Date.now() + 86_400_000, 0]))).toString('base64url')
+    const cursor = Buffer.from(JSON.stringify(values.with(4, [Date.now() + DAY_MS, 0]))).toString('base64url')
     const message = 'cursor is invalid: start again without it'
     expect(await call(api.baseUrl, `GET /v3/findings?limit=1&cursor=${cursor}`, { bearer })).toMatchObject({
       status: 400,

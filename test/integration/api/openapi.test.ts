@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { allOperations } from '../../../schemas/http/all-operations.ts'
 import { EXAMPLE } from '../../../schemas/http/example-values.ts'
 import { buildOpenApiDocument, templateOf } from '../../../schemas/openapi/build-document.ts'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import {
   type DescribedOperation,
   type DescribedService,
@@ -129,7 +130,7 @@ describe('refuses as described', () => {
   it.each(withBody())(
     '$operation.operationId with a body over 512 KiB, as $mediaType',
     async ({ operation, mediaType }) => {
-      const body = ' '.repeat(512 * 1024 + 1)
+      const body = ' '.repeat(512 * KIB + 1)
       const { status } = await ask(operation, { ...requestOf(operation, { mediaType }), body })
       const takesMore = ['exportTelemetry', 'uploadReplayChunk', 'uploadSourceMap', 'completeSourceMaps']
       if (takesMore.includes(operation.operationId)) expect(status).toBeOneOf([200, 400])
@@ -139,7 +140,7 @@ describe('refuses as described', () => {
 
   it.each([
     ['createWorkspaceKey', 409, { name: 'Another' }],
-    ['signSourceMaps', 413, { files: [{ path: 'a.map', size: 64 * 1024 * 1024 + 1, hash: 'x' }] }],
+    ['signSourceMaps', 413, { files: [{ path: 'a.map', size: 64 * MIB + 1, hash: 'x' }] }],
     ['completeSourceMaps', 400, { files: [{ path: 'never-sent.map', hash: 'x', debugId: '', chunkUrl: '' }] }],
     ['createWorkspaceKey', 403, { scopes: ['org:everything'] }],
   ])('%s with %i when its fields are invalid', async (operationId, status, fields) => {

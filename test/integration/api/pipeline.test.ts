@@ -4,6 +4,7 @@ import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-request-counts.ts'
 import { type Pipeline, pipelineSchema } from '../../../schemas/http/pipeline.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
@@ -15,7 +16,6 @@ import { until } from '../../support/until.ts'
 
 const DATABASE = 'penstock'
 const QUERY_TIMEOUT_MS = 3_000
-const DAY_MS = 86_400_000
 const LOGS = JSON.stringify({
   resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: 'a' } }, { body: { stringValue: 'b' } }] }] }],
 })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { HOUR_MS, KIB, MIB } from '../../../schemas/units.ts'
 import { IMAGE_MALLOC } from '../../support/containers/image-malloc.ts'
 import {
   AUDIENCE,
@@ -15,7 +16,6 @@ import {
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `api_read_memory_${process.pid}`
-const MIB = 1024 * 1024
 /** A container of 384 MiB, as the chart and compose.yaml have, has this besides the pages of the program that are in use. */
 const LIMIT_BYTES = 352 * MIB
 /** Requests of each kind at once: together more than the 16 of one workspace that are in progress. */
@@ -134,14 +134,14 @@ describe('the memory of the API', () => {
       end: String(Math.floor(NOW_MS / divisor)),
     })
     const spanIds = Array.from({ length: 200 }, (_, i) => (i + 1).toString(16).padStart(16, '0'))
-    const day = { from: new Date(NOW_MS - 3_600_000).toISOString(), to: new Date(NOW_MS + 60_000).toISOString() }
+    const day = { from: new Date(NOW_MS - HOUR_MS).toISOString(), to: new Date(NOW_MS + 60_000).toISOString() }
     const promql = {
       query: 'sum(max_over_time({"load"}[5m]) * 2)',
       step: '12',
       ...range(NOW_MS - 1_500_000, 1_000),
     }
     const query = (parameters: Readonly<Record<string, string>>) => new URLSearchParams(parameters)
-    const search = query({ service: 'many', limit: '50', ...range(NOW_MS - 3_600_000, 0.001) })
+    const search = query({ service: 'many', limit: '50', ...range(NOW_MS - HOUR_MS, 0.001) })
     return {
       'spans with long messages': () => post(`/v3/traces/${MESSAGES}/spans`, { spanIds }),
       'spans of control characters': () => post(`/v3/traces/${CONTROLS}/spans`, { spanIds }),
@@ -200,7 +200,7 @@ describe('the memory of the API', () => {
     writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
     await work()
     const status = readFileSync(`/proc/${api.pid}/status`, 'latin1')
-    const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
+    const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * KIB
     return bytesOf('VmHWM') - bytesOf('RssFile')
   }
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { IMAGE_MALLOC } from '../../support/containers/image-malloc.ts'
@@ -22,7 +23,6 @@ import { until } from '../../support/until.ts'
 import { at, insertRows, ownerColumns } from '../../support/workspaces/session-rows.ts'
 
 const DATABASE = `api_replay_memory_${process.pid}`
-const MIB = 1024 * 1024
 const READERS = 16
 const WINDOWS = 4
 
@@ -93,7 +93,7 @@ describe('the memory of the API', () => {
   it('stays under 256 MiB with 16 slow readers of events of 100 MiB in 4 windows', async () => {
     const readers = Array.from({ length: READERS }, () => slowReader())
     // Each stream is in the middle of the first long event, and the times of those in the other open chunks are known.
-    const isReading = () => readers.every(({ bytes }) => bytes() > 512 * 1024)
+    const isReading = () => readers.every(({ bytes }) => bytes() > 512 * KIB)
     await until('all streams to be read', isReading, { deadlineMs: 90_000 })
     for (const { socket } of readers) socket.destroy()
     expect(new Set(readers.map(({ head }) => head()))).toEqual(new Set(['HTTP/1.1 200 OK']))
@@ -102,7 +102,7 @@ describe('the memory of the API', () => {
 
   /** Reads 64 KiB every half second. */
   function slowReader() {
-    const socket: Socket = connect({ port, host: '127.0.0.1', highWaterMark: 64 * 1024 } as never)
+    const socket: Socket = connect({ port, host: '127.0.0.1', highWaterMark: 64 * KIB } as never)
     let bytes = 0
     let head = ''
     socket.on('data', data => {
@@ -120,5 +120,5 @@ describe('the memory of the API', () => {
 /** Returns the largest resident set of a process so far, as counted by the kernel, in bytes. */
 function highWaterOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1')
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * KIB
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { runDirectoryCli } from '../../support/clients/run-cli.ts'
 import {
   call,
@@ -21,7 +22,6 @@ const RUN = randomBytes(5).toString('hex')
 const SHORT = { id: `ws_${RUN}1`, slug: `short-${RUN}` }
 const OTHER = { id: `ws_${RUN}2`, slug: `other-${RUN}` }
 const READER = { id: SHORT.id, slug: SHORT.slug, userId: 'reader', permissions: ['org:telemetry:read'] } as const
-const DAY_MS = 86_400_000
 
 /** Clock of the API. Reads apply a changed retention after ten seconds. */
 let clock = Date.now()

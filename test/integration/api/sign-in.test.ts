@@ -3,13 +3,13 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { type Answer, AUDIENCE, call, ISSUER, putWorkspace, startApi } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const WORKLOAD_ISSUER = 'https://workloads.test'
 const WORKLOAD_AUDIENCE = 'penstock-workloads'
-const MINUTE_MS = 60_000
 
 const slug = newId('ws').replace('_', '-')
 const otherSlug = newId('ws').replace('_', '-')

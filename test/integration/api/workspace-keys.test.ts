@@ -3,12 +3,12 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
+import { DAY_MS, HOUR_MS, KIB } from '../../../schemas/units.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
-const DAY_MS = 86_400_000
 const FAR = 4_000_000_000
 
 describe('workspace API keys', () => {
@@ -59,7 +59,7 @@ describe('workspace API keys', () => {
     const key = made(answer)
     expect(key).toMatchObject({ name: asked.name, scopes: asked.scopes })
     expect(key.createdAt).toBe(new Date(nowMs).toISOString())
-    expect(key.expiresAt).toBe(new Date(nowMs + 3_600_000).toISOString())
+    expect(key.expiresAt).toBe(new Date(nowMs + HOUR_MS).toISOString())
     expect(isWellFormedKey('workspace', key.secret)).toBe(true)
     expect((await listSurfaces(key.secret)).status).toBe(200)
   })
@@ -273,7 +273,7 @@ describe('workspace API keys', () => {
     expect((await send({ 'content-type': 'text/plain' }, body)).status).toBe(415)
     expect((await send({ 'content-encoding': 'gzip' }, body)).status).toBe(415)
     expect((await send({ 'content-type': 'Application/JSON; charset=utf-8' }, body)).status).toBe(201)
-    const large = `${body}${' '.repeat(256 * 1024)}`
+    const large = `${body}${' '.repeat(256 * KIB)}`
     expect(await send({}, large)).toMatchObject({
       status: 413,
       body: { code: 'REQUEST_INVALID', message: 'the body is over the limit of 256 KiB', service: 'operation' },

@@ -8,6 +8,7 @@ import type { AuditReport } from '../../../cli/audit/report.ts'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { ADMITTED_QUEUES, type AdmittedQueue } from '../../../schemas/queues/names.ts'
 import type { SurfaceKey } from '../../../schemas/records/directory.ts'
+import { GIB, HOUR_MS, KIB, MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createHttpServer, type HttpServer } from '../../../shared/http/server/server.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -20,7 +21,6 @@ import { createTestDatabase, type TestDatabase } from '../../support/services/te
 import { until } from '../../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
-const HOUR_MS = 3_600_000
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/5`
 /** The hour in which requests begin to be counted, and the hour that is audited. */
@@ -66,7 +66,7 @@ beforeAll(async () => {
   for (const [name, key] of Object.entries(KEYS)) keys.set(name as KeyName, await issueKey(directory, key))
   const logger = pino({ level: 'silent' })
   edge = await startEdge(redisUrl, settings, logger, () => arrivedAt)
-  strict = createHttpServer({ routes: edge.routes, logger, heldBodyLimitBytes: 64 * 1024, bodyIdleTimeoutMs: 200 })
+  strict = createHttpServer({ routes: edge.routes, logger, heldBodyLimitBytes: 64 * KIB, bodyIdleTimeoutMs: 200 })
   strictPort = await strict.listen('127.0.0.1', 0)
   // Without an accepted request before, no hour is judged.
   expect(await post('public', '/v3/session', '{"sessionId":"s"}')).toBe(200)
@@ -142,13 +142,13 @@ async function counts(queues: readonly AdmittedQueue[] = ADMITTED_QUEUES): Promi
 
 const release = (path: string) => `/v3/releases/${slug}/${path}`
 
-const announced = (key: KeyName, path: string) => statusOf(begin(key, path, 21 * 1024 * 1024, ''))
+const announced = (key: KeyName, path: string) => statusOf(begin(key, path, 21 * MIB, ''))
 const put = (path: string, body: string, type = 'application/octet-stream') =>
   post('secret', release(path), body, { 'content-type': type }, 'PUT')
 
 async function toFullQueue(): Promise<number> {
   const { flow } = queueKeys('build-reports')
-  const bytes = 8 * 1024 ** 3
+  const bytes = 8 * GIB
   await redis.hincrby(flow, 'acceptedCost', bytes)
   const backlog = new RegExp(`^penstock_queue_cost_bytes\\{[^}]*queue="build-reports"[^}]*\\} ${bytes}$`, 'm')
   await until('the edge has seen the queue', async () => backlog.test(await edge.metrics()))
@@ -159,7 +159,7 @@ async function toFullQueue(): Promise<number> {
 
 const REFUSALS: readonly [name: string, queue: AdmittedQueue, status: number, send: () => Promise<number>][] = [
   ['an announced body over the limit', 'spans', 413, () => announced('public', '/drain/v1/traces')],
-  ['a chunked body over the limit', 'sessions', 413, () => chunked('public', '/v3/session', 300 * 1024)],
+  ['a chunked body over the limit', 'sessions', 413, () => chunked('public', '/v3/session', 300 * KIB)],
   [
     'a body that stops arriving',
     'sessions',

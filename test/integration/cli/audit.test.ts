@@ -13,6 +13,7 @@ import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-r
 import { freePort } from '../../../deploy/local/ports.ts'
 import type { ChildProcess } from '../../../deploy/local/processes/child-process.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
@@ -29,7 +30,6 @@ import { createTestDatabase, type TestDatabase } from '../../support/services/te
 import { until } from '../../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
-const HOUR_MS = 3_600_000
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/5`
 /** The hour in which requests begin to be counted, and the hour that is audited. */

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { letterId } from '../../../letters/letter-id.ts'
 import { purgeLetters } from '../../../letters/purge-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { clusterSettings, connectDatabase } from '../../support/cluster/connect.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
@@ -122,7 +123,7 @@ const spanNames = async () =>
 
 it('lists letters for a person and as JSON, by time, queue, surface, reason and state', async () => {
   const other = newId('srf')
-  await refuse('spans', ...[1, 2, 3].map(hour => frameOf('a', { receivedAtMs: DAY + hour * 3_600_000 })))
+  await refuse('spans', ...[1, 2, 3].map(hour => frameOf('a', { receivedAtMs: DAY + hour * HOUR_MS })))
   await refuse('logs', frameOf('b', { receivedAtMs: DAY, surfaceId: other }))
   const table = await run('list')
   expect(table).toMatchObject({ code: 0, stderr: '' })

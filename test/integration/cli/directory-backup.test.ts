@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { DAY_MS, MIB } from '../../../schemas/units.ts'
 import { backUpDirectory } from '../../../shared/backup/back-up-directory.ts'
 import { Backups } from '../../../shared/backup/backups.ts'
 import { restoreDirectory } from '../../../shared/backup/restore-directory.ts'
@@ -166,7 +167,7 @@ describe('a backup of the directory', () => {
     await backUp({ DIRECTORY_BACKUP_KEY: KEY })
     await redis.flushdb()
     for (const { key, name, isEncrypted } of await backups.list()) {
-      const { body } = (await objects.get(key, 1024 * 1024)) ?? {}
+      const { body } = (await objects.get(key, MIB)) ?? {}
       await objects.put(key, Buffer.from(damage(body ?? Buffer.alloc(0))), { contentType: 'a/b' })
       const env: Record<string, string> = isEncrypted ? { DIRECTORY_BACKUP_KEY: KEY } : {}
       const ended = await run(['restore', '--backup', name], env)
@@ -301,7 +302,7 @@ describe('a backup of the directory', () => {
     const plain = await backUp()
     const name = await backUp({ DIRECTORY_BACKUP_KEY: KEY })
     const [{ key: encrypted } = { key: '' }] = await backups.list()
-    const sealed = (await objects.get(encrypted, 1024 * 1024))?.body ?? Buffer.alloc(0)
+    const sealed = (await objects.get(encrypted, MIB))?.body ?? Buffer.alloc(0)
     expect(sealed.subarray(0, 2)).not.toEqual(Buffer.from([0x1f, 0x8b]))
     // A backup of before, given the time of a later one.
     const later = encrypted.replace(/directory-backups\/\d{4}/, 'directory-backups/2020')
@@ -422,7 +423,7 @@ describe('regular backups', () => {
 
   it('are made although there is one from a clock that was ahead, which is removed first', async () => {
     await fill()
-    const now = () => Date.now() + 24 * 60 * 60_000
+    const now = () => Date.now() + DAY_MS
     const ofTomorrow = new Backups({ objects, key: undefined, now })
     const { name } = await ofTomorrow.write(exportDirectory({ redis, store }), async () => {})
     expect(await names()).toEqual([name])

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { walkSortedMaps } from '../../../shared/directory/export/export-directory.ts'
 import { ensureReceiptSecret, readReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
@@ -56,7 +57,7 @@ async function imported(stdin: string, words: readonly string[] = []) {
 const text = fc.oneof(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }), fc.constant('\ud800"\\\u2028'))
 const userId = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).filter(id => !/[\p{Cc}\p{Cs}]/u.test(id))
 const instant = fc.integer({ min: 0, max: 4 }).map(ms => new Date(Date.parse(AT) + ms).toISOString())
-const recently = fc.integer({ min: 0, max: 47 }).map(hours => new Date(Date.now() - hours * 3_600_000).toISOString())
+const recently = fc.integer({ min: 0, max: 47 }).map(hours => new Date(Date.now() - hours * HOUR_MS).toISOString())
 /** Values that JSON can represent. */
 const number = fc.double({ noNaN: true, noDefaultInfinity: true })
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null })
@@ -140,7 +141,7 @@ async function forgetOldRequests(redis: Redis): Promise<void> {
   const store = createDirectory(redis)
   for (const key of await redis.keys('*:key-request:*')) {
     const made = await store.workspaceKeyByDigest((await redis.get(key)) ?? '')
-    if (made && Date.parse(made.createdAt) < Date.now() - 24 * 3_600_000) await redis.del(key)
+    if (made && Date.parse(made.createdAt) < Date.now() - DAY_MS) await redis.del(key)
   }
 }
 

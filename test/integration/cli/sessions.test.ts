@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
@@ -31,9 +32,6 @@ const TABLES = [
   'session_heartbeats',
   'replay_chunks',
 ]
-
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 describe('penstock sessions delete', () => {
   const services = sharedServices()

@@ -9,6 +9,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ManifestFile, manifestSchema } from '../../../schemas/records/manifest.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
@@ -26,7 +27,6 @@ const services = sharedServices()
 const redisUrl = `${services.redisUrl}/6`
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
 const SOURCE = 'const shout = (name: string): string => name.toUpperCase()\nconsole.log(shout("it runs"))\n'
-const MIB = 1024 * 1024
 
 describe('penstock sourcemaps upload', () => {
   const workspaceId = `ws_${randomBytes(5).toString('hex')}`

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { selectFindingsPage } from '../../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../../clickhouse/queries/findings/select-findings-snapshot.ts'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 import { createDatabase } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `findings_snapshot_${process.pid}`
 const idOf = (letter: string) => `fnd_${letter.repeat(26)}`
-const MINUTE_MS = 60_000
 
 let client: ClickHouseClient
 

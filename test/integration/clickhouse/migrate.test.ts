@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { type MigrateOptions, migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts'
+import { DAY_S } from '../../../schemas/units.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { runningWorkers, startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
@@ -85,8 +86,8 @@ describe('migrate', () => {
       const value = (name: string) => Number(new RegExp(`\\b${name} = (\\d+)`).exec(row?.engine ?? '')?.[1] ?? 0)
       return [value('non_replicated_deduplication_window'), value('fsync_after_insert'), value('fsync_part_directory')]
     }
-    expect(await settings('spans')).toEqual([4 * 86_400, 1, 1])
-    expect(await settings('ingest_log')).toEqual([16 * 86_400, 1, 1])
+    expect(await settings('spans')).toEqual([4 * DAY_S, 1, 1])
+    expect(await settings('ingest_log')).toEqual([16 * DAY_S, 1, 1])
     for (const view of ['findings', 'finding_traces', 'finding_arrivals', 'finding_buckets', 'session_findings']) {
       expect(await settings(view)).toEqual(await settings('exceptions'))
     }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { createDatabase, insertSpans } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
 const DATABASE = `past_days_${process.pid}`
-const DAY_MS = 86_400_000
 
 let client: ClickHouseClient
 

@@ -6,6 +6,7 @@ import { createClusterClient } from '../../../clickhouse/cluster/cluster.ts'
 import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts'
 import { selectTrace } from '../../../clickhouse/queries/traces/select-trace.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import {
   type ClickHouseCluster,
   startClickHouseCluster,
@@ -60,7 +61,7 @@ it('a single server becomes the first shard, and its traces are still read when 
   expect(await waiting.shards?.active()).toBe(1)
 
   await onEachShard(waiting, shard => shard.command({ query: 'TRUNCATE TABLE shard_maps' }))
-  await migrateTo(addresses(), () => Date.now() - 3_600_000)
+  await migrateTo(addresses(), () => Date.now() - HOUR_MS)
   const client = connectDatabase(cluster.url, DATABASE)
   open.push(client)
   expect(await client.shards?.active()).toBe(2)

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { BufferPool } from '../../../shared/memory/buffer-pool.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
@@ -9,7 +10,7 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
 const keys = queueKeys('spans')
-const LIMITS = { maxCommitBytes: 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 }
+const LIMITS = { maxCommitBytes: MIB, maxCommitFrames: 512, timeoutMs: 5_000 }
 let producer: Redis
 let commitsOfFrames: number[]
 
@@ -24,7 +25,7 @@ afterEach(() => producer.disconnect())
 /** Opens commits for this many clients. Their clock stands still, so that a rest is due whenever two requests came at once. */
 async function openCommits(clients: number) {
   const options = { ...LIMITS, onCommit: (frames: number) => commitsOfFrames.push(frames) }
-  const commits = openExpressCommits(producer, options, 'spans', new BufferPool(1024 * 1024), () => 0, clients)
+  const commits = openExpressCommits(producer, options, 'spans', new BufferPool(MIB), () => 0, clients)
   await until('the queue is open', async () => {
     await commitBody(commits, 'first').catch(() => {})
     return commitsOfFrames.length === 1

@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -17,7 +18,6 @@ import { until } from '../../support/until.ts'
 
 const url = `${sharedServices().redisUrl}/8`
 const keys = queueKeys('spans')
-const MIB = 1024 * 1024
 let redis: Redis
 let edge: TestEdge
 let publicKey: string
@@ -186,8 +186,8 @@ describe('an export is refused with a reason, and the next request is served', (
       `POST /drain/v1/traces HTTP/1.1\r\nhost: x\r\nx-service-public-key: ${publicKey}\r\ncontent-type: application/x-protobuf\r\ntransfer-encoding: chunked\r\n\r\n`,
     )
     const chunk = Buffer.concat([
-      Buffer.from(`${(64 * 1024).toString(16)}\r\n`),
-      Buffer.alloc(64 * 1024),
+      Buffer.from(`${(64 * KIB).toString(16)}\r\n`),
+      Buffer.alloc(64 * KIB),
       Buffer.from('\r\n'),
     ])
     const writing = setInterval(() => {

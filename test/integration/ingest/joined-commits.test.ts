@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { GroupCommit } from '../../../ingest/commit/group-commit.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { BufferPool } from '../../../shared/memory/buffer-pool.ts'
 import { isPacked } from '../../../shared/queue/packed-payload.ts'
 import { decodePayload } from '../../../shared/queue/payload-frame.ts'
@@ -18,7 +19,7 @@ import { until } from '../../support/until.ts'
 const keys = queueKeys('spans')
 /** Enough to be packed, and too much to join a payload. */
 const LARGE_BYTES = 800_000
-const LIMITS = { maxCommitBytes: 4 * 1024 * 1024, maxCommitFrames: 512, timeoutMs: 5_000 }
+const LIMITS = { maxCommitBytes: 4 * MIB, maxCommitFrames: 512, timeoutMs: 5_000 }
 const logger = pino({ level: 'silent' })
 let redis: Redis
 let producer: Redis
@@ -34,8 +35,8 @@ beforeEach(async () => {
   await redis.flushdb()
   producer = connectProducer(url, 5_000, logger)
   now = () => 0
-  commits = openExpressCommits(producer, LIMITS, 'spans', new BufferPool(8 * 1024 * 1024), () => now())
-  reader = openPayloadReader(redis, logger, { maxIdleBytes: 1024 * 1024 })
+  commits = openExpressCommits(producer, LIMITS, 'spans', new BufferPool(8 * MIB), () => now())
+  reader = openPayloadReader(redis, logger, { maxIdleBytes: MIB })
   store = new RedisPayloadStore(redis, 'spans', reader)
   await until('the queue is open', async () => {
     await send('first').catch(() => {})
@@ -160,7 +161,7 @@ it('uses the memory of one lane for the commits of the others', async () => {
       return buffer
     }
   }
-  const memory = new WatchedPool(32 * 1024 * 1024)
+  const memory = new WatchedPool(32 * MIB)
   const queues = ['logs', 'metrics', 'sessions'] as const
   const lanes = queues.map(queue => openExpressCommits(producer, LIMITS, queue, memory))
   for (const lane of lanes) {

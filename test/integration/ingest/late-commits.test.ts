@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
@@ -17,7 +18,6 @@ import { queuedFrames } from '../../support/queued-payloads.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { until } from '../../support/until.ts'
 
-const MIB = 1024 * 1024
 const keys = queueKeys('spans')
 let dir: string
 let server: LocalService

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
@@ -109,7 +110,7 @@ it('exports are refused with 503 within a second while Redis hangs, and acknowle
 
 it('a request that waits for a slow group commit is refused within a second', async () => {
   const redis = connectProducer(server.url, 800, pino({ level: 'silent' }))
-  const commits = openExpressCommits(redis, { maxCommitBytes: 1 << 20, maxCommitFrames: 512, timeoutMs: 800 })
+  const commits = openExpressCommits(redis, { maxCommitBytes: MIB, maxCommitFrames: 512, timeoutMs: 800 })
   const enqueue = (body: string) => commitBody(commits, body)
   const accepted = () =>
     enqueue('opening').then(

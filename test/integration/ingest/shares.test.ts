@@ -10,6 +10,7 @@ import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { LANES, queueKeys } from '../../../shared/queue/queue.ts'
 import { RawConnection, rawRequest } from '../../support/clients/raw-http-client.ts'
@@ -20,7 +21,6 @@ import { until } from '../../support/until.ts'
 /** A request of these tests costs the hundredth part of a queue. */
 const COST = MIN_REQUEST_COST
 const LIMITS = { QUEUE_MAX_COST: String(100 * COST) }
-const MIB = 1024 * 1024
 
 let dir: string
 let server: LocalService

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Letter } from '../../../clickhouse/queries/letters/letter.ts'
 import { type PurgeLettersDeps, purgeLetters } from '../../../letters/purge-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { connectDatabase } from '../../support/cluster/connect.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
@@ -52,7 +53,7 @@ function purge(keys: readonly Letter[], changes: Partial<PurgeLettersDeps> = {})
 /** Returns the bytes of all objects of the workspace. */
 async function stored(): Promise<string[]> {
   const objects = (await collect(letters.objects.list(`dead-letters/${surface.workspaceId}/`))).flat()
-  return Promise.all(objects.map(async ({ key }) => String((await letters.objects.get(key, 1 << 20))?.body)))
+  return Promise.all(objects.map(async ({ key }) => String((await letters.objects.get(key, MIB))?.body)))
 }
 
 it('keeps the bytes of a letter whose row arrives later', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeEach, expect, it } from 'vitest'
 import { purgeLetters } from '../../../letters/purge-letters.ts'
 import { replayLetters } from '../../../letters/replay-letters.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectDatabase } from '../../support/cluster/connect.ts'
@@ -255,7 +256,7 @@ it('leaves room for the requests of clients, and continues where it stopped', as
   expect(first.replayed).toBeGreaterThan(50)
   expect(first.replayed).toBeLessThan(300)
   const cost = await letters.redis.zscore(queueKeys('spans').shares, `${surface.workspaceId}/${surface.surfaceId}`)
-  expect(Number(cost)).toBeLessThanOrEqual(16 * 1024 * 1024)
+  expect(Number(cost)).toBeLessThanOrEqual(16 * MIB)
   start()
   await letters.replayAll(surface.workspaceId)
   await done()

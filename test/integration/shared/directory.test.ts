@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { SurfaceKey, WorkspaceKey } from '../../../schemas/records/directory.ts'
+import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, DirectoryRecordError, directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore, RELEASES_MAX, releaseKeys } from '../../../shared/directory/release-store.ts'
@@ -373,7 +374,7 @@ describe('keys of surfaces that an API key has made', () => {
 
 describe('keys of workspaces', () => {
   it('make room for a new one when they have ended and their requests cannot be repeated any more', async () => {
-    const created = (hours: number) => new Date(NOW - hours * 3_600_000).toISOString()
+    const created = (hours: number) => new Date(NOW - hours * HOUR_MS).toISOString()
     const young = aWorkspaceKey({ createdAt: created(23) })
     const old = aWorkspaceKey({ createdAt: created(25) })
     for (const key of [young, old]) {
@@ -412,16 +413,16 @@ describe('keys of workspaces', () => {
     await store.createWorkspaceKey(key)
     await store.revokeWorkspaceKey('ws_1', key.id, NOW)
     const later = (ms: number) => new Date(Date.parse(createdAt) + ms).toISOString()
-    const late = aWorkspaceKey({ idempotencyKey, createdAt: later(24 * 3_600_000 - 1) })
+    const late = aWorkspaceKey({ idempotencyKey, createdAt: later(DAY_MS - 1) })
     expect(await store.createWorkspaceKey(late)).toEqual({ outcome: 'exists', key: { ...key, revokedAt: NOW_TEXT } })
     expect(await store.workspaceKey('ws_1', late.id)).toBeUndefined()
 
-    const next = aWorkspaceKey({ idempotencyKey, createdAt: later(24 * 3_600_000) })
+    const next = aWorkspaceKey({ idempotencyKey, createdAt: later(DAY_MS) })
     expect(await store.createWorkspaceKey(next)).toEqual({ outcome: 'created', key: next })
     expect(await store.createWorkspaceKey(late)).toEqual({ outcome: 'exists', key: next })
     expect(await store.workspaceKey('ws_1', key.id)).toMatchObject({ id: key.id, revokedAt: NOW_TEXT })
     const request = directoryKeys.keyRequest('ws_1', idempotencyKey, 'user_1')
-    expect(await redis.pttl(request)).toBeGreaterThan(24 * 3_600_000 - 10_000)
+    expect(await redis.pttl(request)).toBeGreaterThan(DAY_MS - 10_000)
   })
 
   it('are found by digest and by id only in their workspace, and listed page by page, the newest first', async () => {

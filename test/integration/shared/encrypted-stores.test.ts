@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { connectConsumer, connectForTransaction, connectProducer } from '../../../shared/queue/redis.ts'
@@ -66,7 +67,7 @@ describe('Redis', () => {
     await redis.flushdb()
     const key = await issueKey(createDirectory(redis))
     const edge = await startEdge(redisAddress())
-    const bodies = [200, 6 * 1024 * 1024].map(bytes => `{"resourceSpans":[],"padding":"${'x'.repeat(bytes)}"}`)
+    const bodies = [200, 6 * MIB].map(bytes => `{"resourceSpans":[],"padding":"${'x'.repeat(bytes)}"}`)
     for (const body of bodies) {
       const headers = { 'x-service-public-key': key, 'content-type': 'application/json' }
       const response = await fetch(`${edge.baseUrl}/drain/v1/traces`, { method: 'POST', headers, body })

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
@@ -10,7 +11,6 @@ import { type CountingProxy, startCountingProxy } from '../../support/services/c
 import type { S3Access } from '../../support/services/services.ts'
 import { until } from '../../support/until.ts'
 
-const MIB = 1024 * 1024
 const TEXT = { contentType: 'text/plain' }
 const provided = inject('s3')
 

@@ -3,13 +3,13 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { KIB, MIB } from '../../../schemas/units.ts'
 import { objectKeyFault } from '../../../shared/object-store/checked-key.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ByteRange, ListedObject, ObjectStore } from '../../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import type { S3Access } from '../../support/services/services.ts'
 
-const MIB = 1024 * 1024
 const TEXT = { contentType: 'text/plain' }
 const provided = inject('s3')
 
@@ -162,7 +162,7 @@ describe.skipIf(provided === null)('the object store', () => {
   it.each([
     ['no byte', 0, 1],
     ['one byte', 1, 1],
-    ['20 MiB', 20 * MIB, 64 * 1024],
+    ['20 MiB', 20 * MIB, 64 * KIB],
     ['20 MiB in large pieces', 20 * MIB, 7 * MIB],
   ])('stores a stream of %s', async (_name, size, pieceBytes) => {
     const key = `${randomUUID()}/streamed`
@@ -184,7 +184,7 @@ describe.skipIf(provided === null)('the object store', () => {
     const key = `${randomUUID()}/kept`
     await store.put(key, Buffer.from('before'), TEXT)
     async function* source() {
-      yield* piecesOf(randomBytes(MIB), 64 * 1024)
+      yield* piecesOf(randomBytes(MIB), 64 * KIB)
       if (whole === 0) throw new PermanentError('the source broke off')
     }
     const message = whole === 0 ? 'the source broke off' : /the source has/

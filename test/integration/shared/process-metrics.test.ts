@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
@@ -50,7 +51,7 @@ it('a Redis that hangs is reported as down, without its old values', async () =>
   expect(seriesValue(before, 'penstock_redis_up', 'store="queues"')).toBe(1)
   expect(seriesValue(before, 'penstock_redis_aof_enabled')).toBe(1)
   expect(seriesValue(before, 'penstock_redis_aof_write_ok')).toBe(1)
-  expect(seriesValue(before, 'penstock_redis_memory_limit_bytes')).toBe(2 * 1024 ** 3)
+  expect(seriesValue(before, 'penstock_redis_memory_limit_bytes')).toBe(2 * GIB)
 
   await redis.call('CLIENT', 'PAUSE', '1800', 'ALL')
   const hanging = await report()

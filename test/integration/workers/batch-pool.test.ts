@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { MIB, MINUTE_MS } from '../../../schemas/units.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
@@ -63,7 +64,7 @@ function frame(body: string): PayloadFrame {
 async function edge(maxCommitFrames = 8) {
   const producer = connectProducer(url, 20_000, logger)
   opened.push(() => producer.disconnect())
-  const commit = openExpressCommits(producer, { maxCommitBytes: 1 << 20, maxCommitFrames, timeoutMs: 20_000 })
+  const commit = openExpressCommits(producer, { maxCommitBytes: MIB, maxCommitFrames, timeoutMs: 20_000 })
   const enqueue = async (frame: PayloadFrame) => commitFrame(commit, frame)
   await until('the queue is open', () =>
     enqueue(frame('opening')).then(
@@ -87,7 +88,7 @@ function worker(store: TokenStore, options: WorkerOptions = {}) {
   const { intervalMs = 20, onJobDecoded = () => {} } = options
   const stopping = new AbortController()
   const own = connectConsumer(url, logger)
-  const reader = openPayloadReader(own, logger, { maxIdleBytes: 1 << 20 })
+  const reader = openPayloadReader(own, logger, { maxIdleBytes: MIB })
   const payloads = new RedisPayloadStore(own, 'spans', reader)
   const jobs = createJobAdder(own)
   const storer = new BatchStorer({
@@ -117,10 +118,10 @@ function worker(store: TokenStore, options: WorkerOptions = {}) {
     },
     {
       maxRows: options.maxRows ?? 50,
-      maxBytes: 1 << 20,
+      maxBytes: MIB,
       maxConcurrentInserts: 2,
       maxWaitMs: options.maxWaitMs ?? 100,
-      maxFetchedBytes: 1 << 20,
+      maxFetchedBytes: MIB,
       jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
     },
   )
@@ -265,10 +266,10 @@ describe('a pool of named batches', () => {
       },
       {
         maxRows: 1_000,
-        maxBytes: 1 << 20,
+        maxBytes: MIB,
         maxConcurrentInserts: 1,
         maxWaitMs: 100,
-        maxFetchedBytes: 1 << 20,
+        maxFetchedBytes: MIB,
         jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
       },
     )
@@ -393,8 +394,6 @@ describe('a pool of named batches', () => {
 })
 
 describe('the inserts of a pool', () => {
-  const MINUTE_MS = 60_000
-
   /** Returns how many batches are stored or about to be. */
   const batchesOf = (store: TokenStore) => store.inserts.filter(({ table }) => table === 'first').length
 

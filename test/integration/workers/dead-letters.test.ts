@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { DAY_MS, MIB } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { newCommit } from '../../../shared/ids/receipt.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
@@ -198,7 +199,7 @@ describe('dead letters', () => {
         ...payloadsOf('dead-letters'),
         finishJob: () => Promise.reject(new Error('the worker is dead')),
       },
-      held: new LaneBudget(1 << 20),
+      held: new LaneBudget(MIB),
       addJobs: jobs.add,
       logger: pino({ level: 'silent' }),
       stopping: new AbortController().signal,
@@ -265,7 +266,7 @@ describe('the bound of dead letters', () => {
     const others = [
       request(900, { surfaceId: 'srf_other' }),
       request(900, { workspaceId: 'ws_other' }),
-      request(900, { receivedAtMs: RECEIVED + 24 * 60 * 60 * 1_000 }),
+      request(900, { receivedAtMs: RECEIVED + DAY_MS }),
     ]
     expect(await quota().admit('spans', 'c', others)).toEqual([true, true, true])
     expect(
@@ -283,7 +284,7 @@ describe('the bound of dead letters', () => {
     expect(await quota().admit('spans', 'a', first)).toEqual([true, true, true, true, false])
     expect(await quota().admit('logs', 'b', second)).toEqual([false, false, false])
     expect(await quota().admit('logs', 'd', [request(900, { workspaceId: 'ws_other' })])).toEqual([true])
-    const tomorrow = { receivedAtMs: RECEIVED + 24 * 60 * 60 * 1_000 }
+    const tomorrow = { receivedAtMs: RECEIVED + DAY_MS }
     expect(await quota().admit('logs', 'e', [request(900, tomorrow)])).toEqual([true])
     expect(await quota().admit('spans', 'a', first)).toEqual([true, true, true, true, false])
   })

@@ -9,6 +9,7 @@ import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables
 import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-request-balance.ts'
 import { selectRowBalance } from '../../../clickhouse/queries/audit/select-row-balance.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { DAY_MS, MIB } from '../../../schemas/units.ts'
 import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
@@ -35,7 +36,6 @@ const services = sharedServices()
 const url = `${services.redisUrl}/9`
 const logger = pino({ level: process.env.TEST_LOG ?? 'silent' })
 const keys = queueKeys('logs')
-const DAY_MS = 86_400_000
 /**
  * Tests of where an insert has landed know the only part of a table that one server has. Which shards have rows of one of two
  * days is not recorded.
@@ -166,10 +166,10 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
     },
     {
       maxRows: 1_000,
-      maxBytes: 1 << 20,
+      maxBytes: MIB,
       maxConcurrentInserts: 2,
       maxWaitMs: 1_000,
-      maxFetchedBytes: 1 << 20,
+      maxFetchedBytes: MIB,
       jobLimits,
     },
   )
@@ -231,7 +231,7 @@ async function endWorker(version: Version, death: Death): Promise<void> {
 async function send(requests: readonly PayloadFrame[]): Promise<void> {
   const producer = connectProducer(url, 20_000, logger)
   opened.push(() => producer.disconnect())
-  const options = { maxCommitBytes: 1 << 20, maxCommitFrames: 100, timeoutMs: 20_000 }
+  const options = { maxCommitBytes: MIB, maxCommitFrames: 100, timeoutMs: 20_000 }
   const commit = openExpressCommits(producer, options, 'logs')
   const enqueue = (frame: PayloadFrame) => commitFrame(commit, frame)
   const sent: Promise<unknown>[] = []

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { DAY_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { InsertPace, type PacedInserts } from '../../../workers/sink/pace/insert-pace.ts'
@@ -12,7 +13,6 @@ import { until } from '../../support/until.ts'
 const services = sharedServices()
 const url = `${services.redisUrl}/10`
 const logger = pino({ level: 'silent' })
-const MINUTE_MS = 60_000
 const SPANS = { queue: 'spans', lane: 'express', intervalMs: MINUTE_MS } as const
 const IN_A_MOMENT: PacedInserts = { ...SPANS, intervalMs: 20 }
 const key = queueKeys('spans').pace('express')
@@ -94,7 +94,7 @@ describe('the pace of inserts', () => {
   })
 
   it('believes no time that is further off, as after the clock of Redis was set back', async () => {
-    await redis.set(key, Date.now() + 24 * 60 * MINUTE_MS)
+    await redis.set(key, Date.now() + DAY_MS)
     expect(await reserve(1, worker())).toEqual([4])
     expect(Number(await redis.get(key))).toBeLessThanOrEqual(Date.now() + 5 * MINUTE_MS)
   })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedLogTables } from '../../support/oracles/logs-oracle.ts'
@@ -25,7 +26,7 @@ const MESSAGES = rounds(8_000)
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
   workspaceId: `ws_${i}`,
   surfaceId: `srf_${i}`,
-  receivedAtMs: Date.now() - i * 86_400_000 + i,
+  receivedAtMs: Date.now() - i * DAY_MS + i,
 }))
 const ORIGIN = ORIGINS[0] as (typeof ORIGINS)[0]
 

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
+import { DAY_MS, HOUR_S } from '../../../schemas/units.ts'
 import { createMetricsBatch } from '../../../workers/otlp/metrics/metrics.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedPoints } from '../../support/oracles/metrics-oracle.ts'
@@ -24,7 +25,7 @@ const MESSAGES = rounds(8_000)
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
   workspaceId: `ws_${i}`,
   surfaceId: `srf_${i}`,
-  receivedAtMs: Date.now() - i * 86_400_000 + i,
+  receivedAtMs: Date.now() - i * DAY_MS + i,
 }))
 const ORIGIN = ORIGINS[0] as (typeof ORIGINS)[0]
 
@@ -269,7 +270,7 @@ describe('the table of metric points', () => {
   it('finds an hour of a metric by its key, from a condition on the time alone', async () => {
     const points = Array.from({ length: 24 }, (_, hour) =>
       Array.from({ length: 2_000 }, (_, i) => ({
-        timeUnixNano: BigInt(hour * 3_600 + i) * 1_000_000_000n,
+        timeUnixNano: BigInt(hour * HOUR_S + i) * 1_000_000_000n,
         value: { case: 'asInt' as const, value: BigInt(i) },
       })),
     ).flat()

@@ -5,6 +5,7 @@ import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/cli
 import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-request-counts.ts'
 import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
@@ -143,7 +144,7 @@ it('forgets a partition once no edge has registered it for an hour and nothing i
     async () => (await redis.exists(...[0, 1, 2].map(p => queueKeys('spans', p).pending))) === 0,
   )
   // Counts of requests leave Redis hours after their hour.
-  await saveRequestCounts(queues, clickhouse, Date.now() + 24 * 3_600_000)
+  await saveRequestCounts(queues, clickhouse, Date.now() + DAY_MS)
   await until('nothing is left', async () => {
     await retirePartitions(queues)
     return (await readRegistry(redis)).partitions.length === 1

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
@@ -15,7 +16,7 @@ let reader: PayloadReader
 beforeEach(async () => {
   redis = connectConsumer(`${sharedServices().redisUrl}/7`, logger)
   await redis.flushdb()
-  reader = openPayloadReader(redis, logger, { maxIdleBytes: 8 * 1024 * 1024 })
+  reader = openPayloadReader(redis, logger, { maxIdleBytes: 8 * MIB })
 })
 
 afterEach(() => {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { decodePayload, encodePayload, PAYLOAD_HEADER_BYTES } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
@@ -102,7 +103,7 @@ it('no object of a replay chunk is stored before replicas have its payload as it
       head: async () => undefined,
     },
     inspect: inspectChunk,
-    held: new LaneBudget(1024 * 1024),
+    held: new LaneBudget(MIB),
     suspects: new Suspects(store, logger),
     failures: new RepeatedFailures(),
     addJobs: async () => {},

@@ -8,6 +8,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { replayKey } from '../../../shared/object-store/object-keys.ts'
@@ -28,7 +29,6 @@ import { until } from '../../support/until.ts'
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
 const QUEUES = ['replay', 'replay-chunks', 'dead-letters', 'dead-letter-index'] as const
-const MIB = 1024 * 1024
 const START = 1_700_000_000_000
 /** Unique for this run, because other tests use the same object store. */
 const surfaceId = `srf_${randomBytes(6).toString('hex')}`

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { KeyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { createSpansBatch } from '../../../workers/otlp/traces/spans.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedTables } from '../../support/oracles/otlp-oracle.ts'
@@ -25,7 +26,7 @@ const MESSAGES = rounds(8_000)
 const originOf = (i: number) => ({
   workspaceId: `ws_${i % 3}`,
   surfaceId: `srf_${i % 3}`,
-  receivedAtMs: NOW - (i % 3) * 86_400_000 + (i % 3),
+  receivedAtMs: NOW - (i % 3) * DAY_MS + (i % 3),
 })
 /** Times within the retention; older rows would be removed at once. */
 const NOW = Date.now()

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
@@ -31,7 +32,6 @@ const frame = (surfaceId: string, body: Buffer): PayloadFrame => ({
   attributes: '',
   body,
 })
-const MIB = 1024 * 1024
 
 it('a surface whose bodies state less than they decode to gets a price, and loses it when it states the truth', async () => {
   // The trailer of a gzip body of two members states the size of the second one.

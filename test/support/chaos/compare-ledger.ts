@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { manifestSchema } from '../../../schemas/records/manifest.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
@@ -29,7 +30,7 @@ const ID_COLUMNS: Readonly<Record<string, string>> = {
   replay_chunks: 'segment_id',
   build_reports: 'release_slug',
 }
-const OBJECT_BYTES = 1024 * 1024
+const OBJECT_BYTES = MIB
 const MOST_FAULTS = 20
 
 /** Waits until no partition of any queue has anything left. */

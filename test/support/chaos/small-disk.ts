@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process'
 import { mkdir, open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { MIB } from '../../../schemas/units.ts'
 
 const run = promisify(execFile)
-const CHUNK = Buffer.alloc(1024 * 1024)
+const CHUNK = Buffer.alloc(MIB)
 
 /** A small file system that a test can fill, with the data of one server. */
 export interface SmallDisk {

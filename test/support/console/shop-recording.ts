@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../../schemas/units.ts'
 import {
   incremental,
   mutation,
@@ -67,9 +68,8 @@ class ShopPage {
   }
 }
 
-const HOUR = 3_600_000
 /** When the second part of `tab-2` begins, in ms after the recording. */
-export const NEXT_DAY_MS = 35 * HOUR
+export const NEXT_DAY_MS = 35 * HOUR_MS
 
 /** Returns a recording with two windows, a loss, a window without its first snapshot, an idle time, and a gap of 35 hours. */
 export function shopRecording(startMs: number): StagedChunk[] {

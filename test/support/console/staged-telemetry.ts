@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 
 /** A span to send. Times are in milliseconds after the start of its trace. */
 export interface StagedSpan {
@@ -93,7 +94,7 @@ export function metricExport(name: string, endMs: number, minutes: number): obje
   const times = Array.from({ length: minutes }, (_, i) => i).filter(i => i < minutes / 3 || i >= (2 * minutes) / 3)
   const dataPoints = ['/cart', '/orders'].flatMap((route, line) =>
     times.map(i => ({
-      timeUnixNano: String(BigInt(endMs - (minutes - i) * 60_000) * 1_000_000n),
+      timeUnixNano: String(BigInt(endMs - (minutes - i) * MINUTE_MS) * 1_000_000n),
       asDouble: 10 * (line + 1) + Math.sin(i / 3),
       attributes: attributesOf({ 'http.route': route }),
     })),

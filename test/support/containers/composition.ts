@@ -9,6 +9,7 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { usersConfig } from '../../../deploy/local/stores/clickhouse.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import type { S3Access } from '../services/services.ts'
 import { until } from '../until.ts'
@@ -19,7 +20,7 @@ const DEPLOY = join(ROOT, 'deploy/docker')
 const LOCAL = fileURLToPath(new URL('compose.local.yaml', import.meta.url))
 /** Address of the bucket on the S3 server of `npm start`. */
 const S3_PATH = '/cdn-cgi/local/r2/s3'
-const OUTPUT_BYTES = 64 * 1024 * 1024
+const OUTPUT_BYTES = 64 * MIB
 const HEALTHY_DEADLINE_MS = 240_000
 const run = promisify(execFile)
 

@@ -2,10 +2,11 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { MIB } from '../../../schemas/units.ts'
 import { until } from '../until.ts'
 
 const START_DEADLINE_MS = 60_000
-const OUTPUT_BYTES = 64 * 1024 * 1024
+const OUTPUT_BYTES = 64 * MIB
 const PACKAGES = ['docker.io', 'docker-compose', 'containerd', 'iptables', 'mmdebstrap']
 const LOG = '/var/log/penstock-test-dockerd.log'
 const HERE = fileURLToPath(new URL('.', import.meta.url))

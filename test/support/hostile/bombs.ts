@@ -1,9 +1,8 @@
 import { deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { MIB } from '../../../schemas/units.ts'
 import type { ContentType } from '../../../shared/queue/payload-frame.ts'
 import { bareSpans, emptyExemplars, emptyLogRecords, emptyPoints, field } from './bodies.ts'
 import type { FuzzedEncoding, FuzzedSignal } from './fuzz-inputs.ts'
-
-const MIB = 1024 * 1024
 
 /** A small body that becomes a large one. */
 export interface Bomb {

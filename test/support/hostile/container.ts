@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { KIB, MIB } from '../../../schemas/units.ts'
 
-const MIB = 1024 * 1024
 const SAMPLE_MS = 100
 
 /** A process that runs with the memory of a small container. */
@@ -86,7 +86,7 @@ function treeBytes(pid: number): number | undefined {
 function anonymousBytes(pid: number): number | undefined {
   try {
     const kib = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-    return kib === undefined ? undefined : Number(kib) * 1024
+    return kib === undefined ? undefined : Number(kib) * KIB
   } catch {
     return undefined
   }

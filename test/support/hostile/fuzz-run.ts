@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../../schemas/units.ts'
 import { type Random, seededRandom } from '../payloads/scramble-message.ts'
 
 /** Share of the run that each of the two fuzz tests has. */
@@ -30,7 +31,7 @@ export class FuzzRun {
     const count = process.env.FUZZ_COUNT
     this.#count = count === undefined ? Number.POSITIVE_INFINITY : Math.round(Number(count) * share.ofCount)
     this.#ms =
-      count === undefined ? Number(process.env.FUZZ_MINUTES ?? 5) * 60_000 * share.ofTime : Number.POSITIVE_INFINITY
+      count === undefined ? Number(process.env.FUZZ_MINUTES ?? 5) * MINUTE_MS * share.ofTime : Number.POSITIVE_INFINITY
   }
 
   /** Number of inputs so far. */

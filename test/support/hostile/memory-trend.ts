@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { KIB, MIB } from '../../../schemas/units.ts'
 
-const MIB = 1024 * 1024
 const SAMPLE_EVERY_MS = 250
 /** Samples that show a trend: 75 seconds. */
 const TREND_SAMPLES = 300
@@ -62,7 +62,7 @@ function median(values: readonly number[]): number {
 /** Returns the resident memory of a process, or 0 if it has ended. */
 export function residentBytes(pid: number): number {
   try {
-    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024
+    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * KIB
   } catch {
     return 0
   }

@@ -2,7 +2,9 @@
  * A worker process of the queue `spans` that is killed, as if its memory were exhausted, when it decodes a request that
  * begins with "killer". Its inserts go to a Redis hash by their tokens. Usage: mortal-worker.ts REDIS_URL
  */
+
 import { Redis } from 'ioredis'
+import { MIB } from '../../../schemas/units.ts'
 import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
@@ -55,10 +57,10 @@ const batches = new BatchPool(
   },
   {
     maxRows: 50,
-    maxBytes: 1 << 20,
+    maxBytes: MIB,
     maxConcurrentInserts: 2,
     maxWaitMs: 1_000,
-    maxFetchedBytes: 1 << 20,
+    maxFetchedBytes: MIB,
     jobLimits: JOB_LIMITS,
   },
 )

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import type { LineLog } from '../../../deploy/local/processes/child-process.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { IMAGE_MALLOC } from '../containers/image-malloc.ts'
 import { type Stack, startStack } from '../services/stack.ts'
@@ -11,8 +12,6 @@ import { type ContainerReport, ContainerWatch } from './container.ts'
 import { MachineShare } from './machine-share.ts'
 import { addTenant } from './tenants.ts'
 import { Victim, type VictimReport } from './victim.ts'
-
-const MIB = 1024 * 1024
 
 /** Memory of the container of each process. */
 const CONTAINER_MIB = { edge: 256, workers: 512, api: 256 } as const

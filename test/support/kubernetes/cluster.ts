@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findHelm, NO_HELM } from '../../../deploy/kubernetes/render.ts'
+import { MIB } from '../../../schemas/units.ts'
 
-const OUTPUT_BYTES = 64 * 1024 * 1024
+const OUTPUT_BYTES = 64 * MIB
 const run = promisify(execFile)
 
 /** A Kubernetes cluster. */

@@ -9,6 +9,7 @@ import type { ChildProcess } from '../../../deploy/local/processes/child-process
 import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
 import { type Clients, startClients } from '../chaos/clients.ts'
@@ -42,7 +43,6 @@ export interface OperatedInstallation {
   stop(): Promise<void>
 }
 
-const HOUR_MS = 3_600_000
 /** Requests of each kind a second. */
 const RATE = 3
 const SEED = 1

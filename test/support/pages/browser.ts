@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type BrowserContext, chromium } from 'playwright-core'
+import { MIB } from '../../../schemas/units.ts'
 
 const run = promisify(execFile)
 const DEBIAN_CHROMIUM = '/usr/bin/chromium'
@@ -62,7 +63,7 @@ async function installOnce(): Promise<void> {
     {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       timeout: INSTALL_DEADLINE_MS,
-      maxBuffer: 16 * 1024 * 1024,
+      maxBuffer: 16 * MIB,
     },
   )
 }

@@ -8,6 +8,7 @@ import { connectApi } from '../../../api/connect.ts'
 import { createApiRoutes } from '../../../api/routes.ts'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { createHttpServer } from '../../../shared/http/server/server.ts'
@@ -60,7 +61,7 @@ export async function startApi(
   const metrics = createMetrics('test')
   const api = connectApi(config, logger, metrics, lifecycle, now)
   const routes = createApiRoutes(api.deps)
-  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 1024 * 1024 })
+  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: MIB })
   lifecycle.onStop('server', () => server.close(1_000))
   const port = await server.listen('127.0.0.1', 0)
   await until('the API is ready', async () => (await api.isReady()) === true)

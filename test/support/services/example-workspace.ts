@@ -8,6 +8,7 @@ import { EXAMPLE } from '../../../schemas/http/example-values.ts'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { openApiRoute } from '../../../shared/http/openapi-route.ts'
@@ -57,7 +58,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   const pools = startPools(QUEUES, { ...services, redisUrl }, database.name)
   const routes = [...edge.routes, ...api.routes, openApiRoute({ identityProviders: ['Auth0', 'Clerk', 'Supabase'] })]
   const logger = pino({ level: 'silent' })
-  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 64 * 1024 * 1024 })
+  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: 64 * MIB })
   const baseUrl = `http://127.0.0.1:${await server.listen('127.0.0.1', 0)}`
 
   await restore(directory)

@@ -7,6 +7,7 @@ import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
+import { GIB } from '../../../schemas/units.ts'
 
 /** A real server that can be killed and started again on the same port with the same data. */
 export interface TestService {
@@ -130,7 +131,7 @@ export async function startServices(options: ServicesOptions = {}): Promise<Serv
 /** Files in memory, on every Linux. */
 const MEMORY_ROOT = '/dev/shm'
 /** Room that the objects of all tests never fill. */
-const LEAST_MEMORY_BYTES = 4 * 1024 ** 3
+const LEAST_MEMORY_BYTES = 4 * GIB
 
 /**
  * Returns where S3 keeps objects: in CI in memory if there is room. S3 syncs each object, and on ext4 with `discard` that

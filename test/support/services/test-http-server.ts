@@ -1,9 +1,8 @@
 import { afterEach } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import type { Reply, Route } from '../../../shared/http/route.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '../../../shared/http/server/server.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
-
-const MIB = 1024 * 1024
 
 /** Returns a server for the tests of a file, closed after each of them. Call it at the top of the file. */
 export function useHttpServer() {

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 
 const PACKAGES = ['radosgw', 'ceph-mon', 'ceph-osd', 'ceph-common']
 const COMMANDS = ['radosgw', 'radosgw-admin', 'ceph', 'ceph-mon', 'ceph-osd', 'monmaptool']
-const INSTALL_DEADLINE_MS = 10 * 60_000
+const INSTALL_DEADLINE_MS = 10 * MINUTE_MS
 
 /** Installs the gateway of Ceph and its dependencies from the packages of Debian. Returns the reason if that is not possible. */
 export function installCeph(): string | undefined {

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 
 /** Minutes of faults, and as long again to start, to recover and to compare. */
 const MINUTES = Number(process.env.CHAOS_MINUTES || 10)
@@ -18,7 +19,7 @@ export default defineConfig({
     reporters: ['default'],
     // The lines of a run are its protocol: they appear when they are printed.
     disableConsoleIntercept: true,
-    testTimeout: (MINUTES + 10) * 60_000,
+    testTimeout: (MINUTES + 10) * MINUTE_MS,
     hookTimeout: 180_000,
   },
 })

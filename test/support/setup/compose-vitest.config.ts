@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 
 /** Minutes of faults, and as long again to start, to recover and to compare. */
 const MINUTES = Number(process.env.CHAOS_MINUTES || 5)
@@ -20,7 +21,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     reporters: ['default'],
     disableConsoleIntercept: true,
-    testTimeout: (MINUTES + 10) * 60_000,
+    testTimeout: (MINUTES + 10) * MINUTE_MS,
     hookTimeout: 300_000,
   },
 })

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { HOUR_MS, MINUTE_MS } from '../../../schemas/units.ts'
 
 /** Configuration of `npm run test:kubernetes`, which installs the Helm chart on a real cluster. */
 export default defineConfig({
@@ -12,7 +13,7 @@ export default defineConfig({
     disableConsoleIntercept: true,
     // KUBERNETES_STEADY_MINUTES=10 takes 720 s of load, up to 900 s until one worker is left, the capacity before it and the
     // comparison after it.
-    testTimeout: 60 * 60_000,
-    hookTimeout: 30 * 60_000,
+    testTimeout: HOUR_MS,
+    hookTimeout: 30 * MINUTE_MS,
   },
 })

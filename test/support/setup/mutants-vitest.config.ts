@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 
 /** Configuration of `npm run test:mutants`, which shows that the faults of `npm run test:chaos` find a broken service. */
 export default defineConfig({
@@ -8,6 +9,6 @@ export default defineConfig({
     maxWorkers: 1,
     experimental: { viteModuleRunner: false, nodeLoader: false },
     disableConsoleIntercept: true,
-    testTimeout: 30 * 60_000,
+    testTimeout: 30 * MINUTE_MS,
   },
 })

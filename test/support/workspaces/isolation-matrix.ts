@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { HOUR_MS } from '../../../schemas/units.ts'
 import { encodeReplayMetadata } from '../clients/encode-replay-metadata.ts'
 import { entryOf, mapOf } from '../clients/release-client.ts'
 
@@ -87,8 +88,8 @@ const intruderMap = mapOf(INTRUDER)
 
 /** Time of a search that contains everything that the tenants send. It is the same each time. */
 const AROUND_NOW = new URLSearchParams({
-  from: new Date(Date.now() - 3_600_000).toISOString(),
-  to: new Date(Date.now() + 3_600_000).toISOString(),
+  from: new Date(Date.now() - HOUR_MS).toISOString(),
+  to: new Date(Date.now() + HOUR_MS).toISOString(),
 })
 
 /** The same in Unix seconds, as clients of Prometheus send it. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import {
   anyValue,
   anyValueOf,
@@ -193,7 +194,7 @@ describe('size', () => {
   })
 
   it('a large value costs much the same however deep it is: its bytes are moved a few times at most', () => {
-    const value = `{"stringValue":"${'x'.repeat(16 * 1024 * 1024)}"}`
+    const value = `{"stringValue":"${'x'.repeat(16 * MIB)}"}`
     const open = '{"kvlistValue":{"values":[{"value":'
     const costOf = (depth: number) => {
       const body = `${open.repeat(depth)}${value}${'}]}}'.repeat(depth)}`

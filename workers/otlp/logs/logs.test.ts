@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { AnyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
+import { MIB } from '../../../schemas/units.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
 import { findingIdOf } from '../../exceptions/fingerprint.ts'
 import { createLogsBatch } from './logs.ts'
@@ -204,7 +205,7 @@ describe('a batch of logs', () => {
     const many = empty(5_000_000)
     const before = process.memoryUsage().rss
     expect(batch.append(ORIGIN, many)).toEqual({ ok: false, reason: 'rows_too_large' })
-    expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024)
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * MIB)
     expect(batch.append(ORIGIN, empty(100_000))).toEqual({ ok: true, rows: 100_000, rejected: {} })
   })
 

@@ -1,4 +1,5 @@
 import type { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { BytesCache } from '../protobuf/bytes-cache.ts'
 import { cutString, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { JsonAttributes } from '../protobuf/json-attributes.ts'
@@ -6,7 +7,7 @@ import type { EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import { Hash64 } from './series-id.ts'
 
 /** Limit of the cached raw bytes. A batch with more metrics converts some of them again. */
-const CACHE_LIMIT_BYTES = 8 * 1024 * 1024
+const CACHE_LIMIT_BYTES = 8 * MIB
 
 /** The fields of a Metric except its data, as dictionary indexes, and a hash of its identity. */
 export interface MetricHeader {

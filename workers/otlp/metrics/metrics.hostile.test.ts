@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { createMetricsBatch } from './metrics.ts'
 
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as never
-const SIZE = 8 * 1024 * 1024
+const SIZE = 8 * MIB
 /** 64 MiB of it are the largest payload there is; a worker that stands still for seconds loses its locks. */
 const MAX_MS = 1_500
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { BytesCache } from './bytes-cache.ts'
 
 const viewOf = (bytes: Buffer) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -9,7 +10,7 @@ describe('a cache by bytes', () => {
     const keys = fc.uniqueArray(fc.uint8Array({ maxLength: 9 }), { selector: key => Buffer.from(key).toString('hex') })
     fc.assert(
       fc.property(keys, fc.array(fc.nat()), fc.nat({ max: 5 }), (known, lookUps, before) => {
-        const cache = new BytesCache<number>(1024 * 1024)
+        const cache = new BytesCache<number>(MIB)
         const located = known.map(key => Buffer.concat([Buffer.alloc(before, 7), key, Buffer.alloc(3, 7)]))
         const get = (bytes: Buffer) => cache.get(viewOf(bytes), before, bytes.length - 3)
         for (const [i, bytes] of located.entries()) {

@@ -1,11 +1,10 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { expect, it } from 'vitest'
 import { LowCardinality } from '../../../clickhouse/native/low-cardinality.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { JsonAttributes } from './json-attributes.ts'
 import { TRUNCATED } from './refusal.ts'
 import { WireCursor } from './wire.ts'
-
-const MIB = 1024 * 1024
 
 type Value = string | bigint | Uint8Array
 

@@ -1,11 +1,12 @@
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { BytesCache } from './bytes-cache.ts'
 import { cutText, TEXT_LIMITS } from './cut-text.ts'
 import { JsonAttributes } from './json-attributes.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
 /** Limit of the cached raw bytes. A batch with more resources converts some of them again. */
-const CACHE_LIMIT_BYTES = 8 * 1024 * 1024
+const CACHE_LIMIT_BYTES = 8 * MIB
 
 /** A Resource as dictionary indexes of the scope columns, and the texts that exceptions need. */
 export interface ResourceEntry {

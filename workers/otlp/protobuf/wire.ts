@@ -1,3 +1,4 @@
+import { MIB } from '../../../schemas/units.ts'
 import { INVALID_TAG, OVERLONG_VARINT, TOO_MANY_PIECES, TRUNCATED } from './refusal.ts'
 
 /** Wire type of varints. */
@@ -129,7 +130,7 @@ export class WireCursor {
 }
 
 /** Largest number of bytes that merging may copy per payload. No SDK splits messages, and nested pieces multiply. */
-const MERGE_LIMIT_BYTES = 64 * 1024 * 1024
+const MERGE_LIMIT_BYTES = 64 * MIB
 const MIN_CAPACITY_BYTES = 64
 
 /**

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AbstractConnector, Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { LARGE_BYTES } from './large-replies.ts'
 import { openPayloadReader } from './payload-reader.ts'
@@ -143,7 +144,7 @@ it.each([
       at = end
     }
   }
-  const reader = openPayloadReader(redis, pino({ level: 'silent' }), { maxIdleBytes: 1 << 20 })
+  const reader = openPayloadReader(redis, pino({ level: 'silent' }), { maxIdleBytes: MIB })
   opened.push({ disconnect: () => reader.close() })
   const read = await Promise.all(values.map((_, i) => reader.read(queueKeys('spans'), `${i}`)))
   expect(read.map((value, i) => value?.equals(values[i] as Buffer))).toEqual([true, true, true])

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { DAY_S } from '../../../schemas/units.ts'
 import { PIECE_BYTES, writeInPieces } from '../../../shared/queue/large-values.ts'
 import { wholePayload } from '../../../shared/queue/packed-payload.ts'
 import { frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
@@ -127,7 +128,7 @@ export interface PayloadStore {
 
 type ScriptCommands = Record<ScriptName, (numberOfKeys: number, ...args: ScriptArgument[]) => Promise<unknown>>
 
-const ALONE_LIFETIME_S = 24 * 60 * 60
+const ALONE_LIFETIME_S = DAY_S
 
 /** A partition of a queue, and that of other queues to which its payloads move. Both are in one slot of a Redis Cluster. */
 export interface PartitionPlace {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { encodePayload } from '../../../shared/queue/payload-frame.ts'
 import { findLanded } from './divide-batch.ts'
 
-const DAY_MS = 86_400_000
 const frame = {
   workspaceId: 'ws_1',
   surfaceId: 'srf_1',

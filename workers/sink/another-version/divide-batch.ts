@@ -3,6 +3,7 @@ import { isUnitStored, tableOfUnit } from '../../../clickhouse/cluster/shard-uni
 import { FENCE_PREFIX } from '../../../clickhouse/fence-insert.ts'
 import type { IngestLogEntry } from '../../../clickhouse/tables/ingest-log-table.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { replayedFrom } from '../../../shared/queue/letters/replayed-letter.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../../shared/queue/queue.ts'
@@ -39,7 +40,6 @@ export interface Landed {
   readonly isWhole: boolean
 }
 
-const DAY_MS = 86_400_000
 const LOG_TABLE = 'ingest_log'
 const NO_DAYS: ReadonlySet<number> = new Set()
 

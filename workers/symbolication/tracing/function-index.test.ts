@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { indexFunctions } from './function-index.ts'
 
@@ -69,6 +70,6 @@ describe('the function around a position', () => {
       const index = () => expect(indexFunctions(source, 'a.js')).toBeUndefined()
       expect(leastCpuMs(index, 5_000)).toBeLessThan(5_000)
     }
-    expect(indexFunctions(' '.repeat(1024 * 1024 + 1), 'a.ts')).toBeUndefined()
+    expect(indexFunctions(' '.repeat(MIB + 1), 'a.ts')).toBeUndefined()
   })
 })

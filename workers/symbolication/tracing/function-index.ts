@@ -1,8 +1,9 @@
 import { type ParserOptions, parse } from '@babel/parser'
+import { MIB } from '../../../schemas/units.ts'
 import { type NamedFunction, nameFunctions } from './name-functions.ts'
 
 /** Parsing briefly takes about a hundred times the memory of the source. Hand-written sources are smaller. */
-const SOURCE_LIMIT_CHARACTERS = 1024 * 1024
+const SOURCE_LIMIT_CHARACTERS = MIB
 
 /** The functions of one source. */
 export interface FunctionIndex {

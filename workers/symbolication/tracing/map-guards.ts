@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
+import { MINUTE_MS } from '../../../schemas/units.ts'
 
 /** A map counts as unusable for this long after it was found to be. */
-export const UNUSABLE_FOR_MS = 10 * 60_000
+export const UNUSABLE_FOR_MS = 10 * MINUTE_MS
 /** Times that a worker may end while it parses a map, for example because it is deployed. */
 const MAX_TRIES = 2
 

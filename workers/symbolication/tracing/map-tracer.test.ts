@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
+import { GIB, HOUR_MS, KIB, MIB, MINUTE_MS } from '../../../schemas/units.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import { until } from '../../../test/support/until.ts'
 import type { MapGuards } from './map-guards.ts'
 import { createMapTracer, type MapTracer, type MapTracerOptions } from './map-tracer.ts'
 
-const MIB = 1024 * 1024
 const POSITION = [{ line: 1, column: 1 }]
 const logger = pino({ level: 'silent' })
 
@@ -78,7 +78,7 @@ function start(maps: Record<string, string>, options: Partial<MapTracerOptions> 
 }
 
 function* piecesOf(bytes: Buffer): Generator<Buffer> {
-  for (let at = 0; at < bytes.length; at += 64 * 1024) yield bytes.subarray(at, at + 64 * 1024)
+  for (let at = 0; at < bytes.length; at += 64 * KIB) yield bytes.subarray(at, at + 64 * KIB)
 }
 
 describe('a tracer of source maps', () => {
@@ -148,7 +148,7 @@ describe('a map that costs too much', () => {
   it('ends only its process, and is retried only after ten minutes', async () => {
     let nowMs = 1
     const maps = { killer: killer(), ok: mapOf('ok') }
-    const limits = { mapLimitBytes: 1_024 * MIB, heapBytes: 40 * MIB }
+    const limits = { mapLimitBytes: GIB, heapBytes: 40 * MIB }
     const { sourceOf, fetched, guards } = start(maps, limits, () => nowMs)
     const found = await Promise.all(['ok', 'killer', 'ok', 'killer'].map(name => sourceOf(name)))
     expect(found).toEqual(['ok', undefined, 'ok', undefined])
@@ -156,7 +156,7 @@ describe('a map that costs too much', () => {
     expect(fetched.filter(key => key === 'killer')).toHaveLength(1)
     expect(await sourceOf('killer')).toBeUndefined()
     expect(fetched.filter(key => key === 'killer')).toHaveLength(1)
-    nowMs += 10 * 60_000
+    nowMs += 10 * MINUTE_MS
     guards.known.clear()
     expect(await sourceOf('killer')).toBeUndefined()
     expect(fetched.filter(key => key === 'killer')).toHaveLength(2)
@@ -226,7 +226,7 @@ describe('the time of the process', () => {
     await sourceOf('a')
     expect(tracer.hasTime('ws_1')).toBe(false)
     expect(tracer.hasTime('ws_2')).toBe(true)
-    nowMs = 60 * 60_000 * 100
+    nowMs = HOUR_MS * 100
     expect(tracer.hasTime('ws_1')).toBe(true)
   })
 })
@@ -257,7 +257,7 @@ it('ends with its worker, even if it is busy when the worker is killed', async (
 
 function residentMib(pid: number | undefined): number {
   const [, kib = 0] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kib) / 1024
+  return Number(kib) / KIB
 }
 
 function isRunning(pid: number | undefined): boolean {

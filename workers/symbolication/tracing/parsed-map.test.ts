@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../schemas/units.ts'
 import { parseMap, UnusableMap } from './parsed-map.ts'
 
-const LIMIT = 64 * 1024 * 1024
+const LIMIT = 64 * MIB
 const parse = (map: unknown, limit = LIMIT) => parseMap(JSON.stringify(map), limit)
 
 /** One segment: the first column of the first line is line 2, column 3 of the source. */
@@ -72,7 +73,7 @@ describe('a source map', () => {
     for (const text of ['', 'nope', '7', 'null', '[]', '{}', '{"mappings":[]}', '[{}]']) {
       expect(() => parseMap(text, LIMIT)).toThrow(UnusableMap)
     }
-    expect(() => parse({ ...SIMPLE, mappings: ','.repeat(1024 * 1024) })).toThrow(UnusableMap)
+    expect(() => parse({ ...SIMPLE, mappings: ','.repeat(MIB) })).toThrow(UnusableMap)
     expect(() => parse({ ...SIMPLE, sourcesContent: ['x'.repeat(LIMIT / 2)] })).toThrow(UnusableMap)
     expect(() => parse({ ...SIMPLE, sources: Array(1e7).fill(0) })).toThrow(UnusableMap)
   })

@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { MIB } from '../../../schemas/units.ts'
 import type { TraceAnswer, TraceMessage, TraceSettings } from './trace-messages.ts'
 
 const ENTRY = fileURLToPath(new URL('./trace-process.ts', import.meta.url))
-const MIB = 1024 * 1024
 /** Stack of the main thread in KiB, for the recursion of the parser of sources. Systems allow at least 8 MiB. */
 const STACK_KIB = 3_500
 

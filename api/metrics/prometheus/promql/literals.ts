@@ -1,13 +1,14 @@
+import { DAY_MS, HOUR_MS } from '../../../../schemas/units.ts'
 import { PromqlError } from './promql-error.ts'
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,
   m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 7 * 86_400_000,
-  y: 365 * 86_400_000,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
+  y: 365 * DAY_MS,
 }
 
 /** Returns a duration such as `1h30m` in ms, or undefined if the text is none. */

@@ -1,8 +1,9 @@
 import type { SampleSegment } from '../../../../clickhouse/queries/metrics/select-samples.ts'
+import { MINUTE_MS } from '../../../../schemas/units.ts'
 import { type Budget, emptySeries, type Labels, type Series, type TimeGrid, withoutName } from './vector.ts'
 
 /** Age after which a series has no value without a newer sample. */
-export const LOOKBACK_MS = 5 * 60_000
+export const LOOKBACK_MS = 5 * MINUTE_MS
 
 /** A series with its samples by segments of time, the earliest first. */
 export interface SampledSeries {

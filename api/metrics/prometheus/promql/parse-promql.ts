@@ -1,6 +1,7 @@
 import type { SyntaxNode } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import type { LabelMatcher } from '../../../../clickhouse/queries/metrics/label-matchers.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { checkTypes } from './check-types.ts'
 import {
   AGGREGATIONS,
@@ -19,7 +20,7 @@ import { PromqlError } from './promql-error.ts'
 const QUERY_CHARACTERS = 8_192
 const DEPTH_MAX = 64
 /** A hundred years. */
-const DURATION_MS_MAX = 100 * 365 * 86_400_000
+const DURATION_MS_MAX = 100 * 365 * DAY_MS
 
 /** Constructs of the grammar that are not evaluated, as the message names them. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {

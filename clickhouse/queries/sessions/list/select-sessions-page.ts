@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../../client.ts'
 import { type Select, selectRows } from '../../../select.ts'
 import { REQUEST_TABLES, withinDay } from './seen-times.ts'
@@ -47,9 +48,8 @@ export interface FoundSessions {
   readonly searchedTo: SessionPosition | undefined
 }
 
-const DAY_MS = 86_400_000
 /** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
-const WINDOWS_MS = [3_600_000, DAY_MS, 7 * DAY_MS, Number.POSITIVE_INFINITY]
+const WINDOWS_MS = [HOUR_MS, DAY_MS, 7 * DAY_MS, Number.POSITIVE_INFINITY]
 /** The same for findings and replays, which look at more sessions than an hour usually has. */
 const SELECTIVE_WINDOWS_MS = WINDOWS_MS.slice(1)
 /** The sessions of one user are found by their ids, and are few. */

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../../../../schemas/units.ts'
 import { REFUSED, REPEATED, type Refusals } from '../../../../shared/queue/request-counts.ts'
 import type { ClickHouseClient } from '../../../client.ts'
 import { selectRows } from '../../../select.ts'
@@ -21,7 +22,6 @@ export interface TraceLosses {
   readonly erased: number
 }
 
-const HOUR_MS = 3_600_000
 /** Most entries of the log that are compared with their dead letters. If there are more, each counts as a lost request. */
 const COMPARED_ENTRIES = 1_000
 /** Each query reads a few rows of a period. */

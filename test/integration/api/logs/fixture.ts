@@ -28,10 +28,6 @@ afterAll(async () => {
   await client.close()
 })
 
-export const MINUTE_MS = 60_000
-export const HOUR_MS = 60 * MINUTE_MS
-export const DAY_MS = 24 * HOUR_MS
-
 export const nanos = (unixMs: number) => BigInt(unixMs) * 1_000_000n
 export const hex = (digit: string, length: number) => digit.repeat(length)
 export const store = (logs: readonly StoredLog[]) => insertLogs(client, logs)

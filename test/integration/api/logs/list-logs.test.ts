@@ -1,19 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { SEVERITIES } from '../../../../schemas/http/logs.ts'
-import {
-  ask,
-  between,
-  client,
-  DAY_MS,
-  HOUR_MS,
-  hex,
-  histogram,
-  list,
-  MINUTE_MS,
-  nanos,
-  otherToken,
-  store,
-} from './fixture.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../schemas/units.ts'
+import { ask, between, client, hex, histogram, list, nanos, otherToken, store } from './fixture.ts'
 
 const [trace, otherTrace] = [hex('a1', 16), hex('a2', 16)]
 const [span, otherSpan] = [hex('b1', 8), hex('b2', 8)]

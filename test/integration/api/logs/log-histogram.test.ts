@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { ask, between, DAY_MS, histogram, MINUTE_MS, nanos, store } from './fixture.ts'
+import { DAY_MS, MINUTE_MS } from '../../../../schemas/units.ts'
+import { ask, between, histogram, nanos, store } from './fixture.ts'
 
 const start = Math.floor(Date.now() / DAY_MS) * DAY_MS - 2 * DAY_MS
 const NONE = [0, 0, 0, 0, 0]

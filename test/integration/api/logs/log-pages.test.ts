@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { LogRecord } from '../../../../schemas/http/logs.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../schemas/units.ts'
 import type { StoredLog } from '../../../support/workspaces/log-rows.ts'
-import { ask, between, client, DAY_MS, follow, HOUR_MS, list, MINUTE_MS, nanos, store } from './fixture.ts'
+import { ask, between, client, follow, list, nanos, store } from './fixture.ts'
 
 const textsOf = (logs: readonly LogRecord[]) => logs.map(({ severityText }) => severityText)
 const start = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS - 20 * MINUTE_MS

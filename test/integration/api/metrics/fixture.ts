@@ -5,6 +5,7 @@ import { insertNative } from '../../../../clickhouse/client.ts'
 import { type MetricSeries, metricSeriesSchema } from '../../../../schemas/http/metrics.ts'
 import { ExportMetricsServiceRequestSchema } from '../../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import type { MetricSchema } from '../../../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
+import { HOUR_MS } from '../../../../schemas/units.ts'
 import { createMetricsBatch } from '../../../../workers/otlp/metrics/metrics.ts'
 import { type Answer, call, createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
@@ -25,7 +26,7 @@ afterAll(async () => {
 })
 
 /** Beginning of the times of the tests: whole hours, an hour or two ago. */
-export const BASE_MS = Math.floor(Date.now() / 3_600_000 - 1) * 3_600_000
+export const BASE_MS = Math.floor(Date.now() / HOUR_MS - 1) * HOUR_MS
 
 /** Time of a point, in seconds after the beginning. */
 export const nano = (seconds: number) => BigInt(Math.round(BASE_MS + seconds * 1_000)) * 1_000_000n

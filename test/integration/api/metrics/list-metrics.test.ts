@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type MetricsPage, metricsPageSchema } from '../../../../schemas/http/metrics.ts'
+import { DAY_S } from '../../../../schemas/units.ts'
 import { ask, askSeries, deltas, gauge, histogram, iso, otherToken, store, sum } from './fixture.ts'
 
 const RANGE = { from: iso(0), to: iso(3_600) }
@@ -106,7 +107,7 @@ describe('GET /v3/metrics', () => {
 
   it.each([
     [{ from: iso(60), to: iso(60) }, /^from must be before "to"/],
-    [{ from: iso(0), to: iso(32 * 86_400) }, /^from must be at most 31 days before "to"/],
+    [{ from: iso(0), to: iso(32 * DAY_S) }, /^from must be at most 31 days before "to"/],
     [{ from: 'yesterday' }, /^from must be an RFC 3339 time/],
     [{ prefix: '' }, /^prefix must not be empty/],
   ])('refuses %j', async (parameters, message) => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { DAY_S } from '../../../../schemas/units.ts'
 import {
   ask,
   askSeries,
@@ -96,7 +97,7 @@ describe('GET /v3/metrics/{name}/series', () => {
   it.each<[Record<string, string>, RegExp]>([
     [{ step: '0' }, /^step must be a whole number from 1 to 86400/],
     [{ step: '1', to: iso(1_001) }, /^step divides the range into 1001 steps, of which there may be 1000/],
-    [{ to: iso(32 * 86_400) }, /^from must be at most 31 days before "to"/],
+    [{ to: iso(32 * DAY_S) }, /^from must be at most 31 days before "to"/],
     [{ aggregation: 'median' }, /^aggregation must be one of average, /],
     [{ aggregation: 'quantile' }, /^quantile must be given with aggregation=quantile/],
     [{ quantile: '0.5' }, /^quantile must be given with aggregation=quantile, and only then/],

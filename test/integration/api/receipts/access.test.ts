@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { PERMISSIONS } from '../../../../schemas/records/directory.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { createDirectory, newId } from '../../../../shared/directory/directory.ts'
 import { readReceiptSecret } from '../../../../shared/directory/receipt-secret.ts'
 import { generateKey } from '../../../../shared/ids/credentials.ts'
@@ -49,7 +50,7 @@ describe('a receipt that does not belong to the caller is not found, with the sa
     const secret = (await readReceiptSecret(redis)) ?? randomBytes(32)
     const opened = openReceiptId(secret, workspaceId, id)
     expect(opened).toMatchObject({ surfaceId, kind: 'sessions' })
-    const long = newCommit('sessions', Date.now() - 31 * 24 * 60 * 60 * 1_000)
+    const long = newCommit('sessions', Date.now() - 31 * DAY_MS)
     const place = { workspaceId, surfaceId }
     const expired = new ReceiptIds(long).write(0, receiptSeal(secret, place)).toString()
     const forged = new ReceiptIds(opened?.commit ?? long).write(0, receiptSeal(randomBytes(32), place)).toString()

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { selectReceipt } from '../../../../clickhouse/queries/receipts/select-receipt.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { newId } from '../../../../shared/directory/directory.ts'
 import { newCommit } from '../../../../shared/ids/receipt.ts'
 import { call, startApi } from '../../../support/services/api.ts'
@@ -29,7 +30,7 @@ it('a receipt is answered with 503 while ClickHouse or the directory is unavaila
 
 it('a receipt is found among millions of rows by reading a few thousand', async () => {
   const busy = { workspaceId: newId('ws'), surfaceId: newId('srf') }
-  const noon = new Date().setUTCHours(12, 0, 0, 0) - 24 * 60 * 60 * 1_000
+  const noon = new Date().setUTCHours(12, 0, 0, 0) - DAY_MS
   const commit = newCommit('traces', noon)
   await clickhouse.command({
     query: `

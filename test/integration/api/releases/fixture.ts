@@ -3,6 +3,7 @@ import { afterAll, expect } from 'vitest'
 import { releaseAnswerSchema } from '../../../../schemas/http/releases/schemas.ts'
 import type { Release } from '../../../../schemas/records/directory.ts'
 import type { ManifestFile } from '../../../../schemas/records/manifest.ts'
+import { HOUR_MS } from '../../../../schemas/units.ts'
 import { createReleaseStore, releaseKeys } from '../../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
@@ -12,7 +13,7 @@ import { completeRelease } from '../../../support/workspaces/stored-releases.ts'
 
 const DATABASE = `api_releases_${process.pid}`
 /** Four hours ago, because retention removes rows older than a month. */
-export const NOW = Date.now() - 4 * 3_600_000
+export const NOW = Date.now() - 4 * HOUR_MS
 export const slugOf = (name: string) => `rel_${process.pid}${name}`
 
 async function request(baseUrl: string, path: string, token: string) {

@@ -5,12 +5,12 @@ import {
   type SessionsFilter,
   selectSessionsPage,
 } from '../../../../clickhouse/queries/sessions/list/select-sessions-page.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { createDatabase } from '../../../support/services/api.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const DATABASE = `session_rows_read_${process.pid}`
 const workspaceId = 'ws_1'
-const DAY_MS = 86_400_000
 const DAYS = 10
 /** Requests of each kind and day. */
 const REQUESTS_A_DAY = 20_000

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { type ListedSession, sessionsPageSchema } from '../../../../schemas/http/sessions/schemas.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../schemas/units.ts'
 import {
   createDatabase,
   insertExceptions,
@@ -15,9 +16,6 @@ import { createReader, eraseSession, insertRequests, type Reader, type RequestRo
 
 const DATABASE = `api_session_list_${process.pid}`
 const NOW = Date.now()
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const DAY_MS = 24 * HOUR_MS
 const FINDING = `fnd_${'a'.repeat(26)}`
 const services = sharedServices()
 let client: ClickHouseClient

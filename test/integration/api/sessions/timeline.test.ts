@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { type TimelineEntry, timelinePageSchema } from '../../../../schemas/http/sessions/timeline.ts'
+import { MIB } from '../../../../schemas/units.ts'
 import {
   createDatabase,
   insertExceptions,
@@ -248,7 +249,7 @@ describe('the timeline of a session', () => {
     await logs(reader, bodies)
     const pages = await pagesOf(reader, 'limit=500&kinds=log')
     expect(pages.length).toBe(2)
-    for (const page of pages) expect(Buffer.byteLength(JSON.stringify(page))).toBeLessThan(1.1 * 1024 * 1024)
+    for (const page of pages) expect(Buffer.byteLength(JSON.stringify(page))).toBeLessThan(1.1 * MIB)
     expect(pages.flat().map(entry => entry.kind === 'log' && entry.body.split(' ')[0])).toEqual(
       bodies.map(({ body }) => body.split(' ')[0]),
     )

@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { readTracesPage } from '../../../../api/traces/search/list-traces.ts'
 import { createClickHouse } from '../../../../clickhouse/client.ts'
 import { listTracesQuerySchema } from '../../../../schemas/http/traces/search.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { FairSlots } from '../../../../shared/concurrency/fair-slots.ts'
 import { isCluster } from '../../../support/cluster/connect.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { client, DATABASE, id } from './fixture.ts'
-import { ago, DAY_MS, idsOf, newWorkspace } from './list-fixture.ts'
+import { ago, idsOf, newWorkspace } from './list-fixture.ts'
 
 const url = sharedServices().clickhouseUrl
 

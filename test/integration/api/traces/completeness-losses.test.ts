@@ -7,12 +7,12 @@ import { beginEvidence } from '../../../../api/traces/completeness/load-evidence
 import { connectTraceQueues } from '../../../../api/traces/completeness/trace-queues.ts'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
 import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
+import { HOUR_MS } from '../../../../schemas/units.ts'
 import { onOneServer } from '../../../../shared/queue/queues.ts'
 import { insertSpans } from '../../../support/services/api.ts'
 import { until } from '../../../support/until.ts'
 import { client, hex, letters, newWorkspace, QUEUES, restartPools, stopPools } from './completeness-fixture.ts'
 
-const HOUR_MS = 3_600_000
 const COMMIT = 'c'.repeat(12)
 
 /** A workspace with a whole trace of one span, of which the log and the letters are what the test inserts. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
+import { DAY_MS, HOUR_MS, HOUR_S } from '../../../../schemas/units.ts'
 import { call, insertSpans, startApi } from '../../../support/services/api.ts'
 import { until } from '../../../support/until.ts'
 import {
@@ -14,7 +15,6 @@ import {
   stopPools,
 } from './completeness-fixture.ts'
 
-const DAY_MS = 86_400_000
 const RETENTION_DAYS = 30
 
 describe('GET /v3/traces/{traceId}/completeness', () => {
@@ -110,7 +110,7 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
             outcome: 'refused-413',
             requests: 2,
           },
-          received_hour: Math.floor(receivedAt / 3_600_000) * 3_600,
+          received_hour: Math.floor(receivedAt / HOUR_MS) * HOUR_S,
         },
       ],
     }

@@ -5,7 +5,6 @@ import { insertSpans, putWorkspace, type StoredSpan, signToken } from '../../../
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { api, client, id, nextTraceId } from './fixture.ts'
 
-export const DAY_MS = 86_400_000
 export const MS = 1_000_000n
 let workspaces = 0
 

@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { readTracesPage } from '../../../../api/traces/search/list-traces.ts'
 import { createClickHouse } from '../../../../clickhouse/client.ts'
 import { listTracesQuerySchema } from '../../../../schemas/http/traces/search.ts'
+import { DAY_MS, HOUR_MS } from '../../../../schemas/units.ts'
 import { FairSlots } from '../../../../shared/concurrency/fair-slots.ts'
 import { isCluster } from '../../../support/cluster/connect.ts'
 import { insertExceptions } from '../../../support/services/api.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 import { client, DATABASE, FINDING, id } from './fixture.ts'
-import { ago, DAY_MS, idsOf, MS, newWorkspace } from './list-fixture.ts'
+import { ago, idsOf, MS, newWorkspace } from './list-fixture.ts'
 
 const url = sharedServices().clickhouseUrl
 
@@ -113,7 +114,7 @@ describe('GET /v3/traces', () => {
     for (let i = 0; i < 3; i++) stored.push(await store([ago(80_000 - i)]))
     // The newest and the oldest have a part among the others, and one that arrived hours after the first.
     await store([{ spanId: id(7), ...ago(1_000), serviceName: 'c' }], stored[0])
-    await store([{ spanId: id(8), ...ago(3 * 3_600_000) }], stored[5])
+    await store([{ spanId: id(8), ...ago(3 * HOUR_MS) }], stored[5])
     const seen: string[] = []
     let cursor: string | null | undefined
     do {

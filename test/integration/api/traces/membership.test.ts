@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import {
   call,
   createDatabase,
@@ -21,7 +22,6 @@ const NAMED = `fnd_${'a'.repeat(26)}`
 const ALSO_NAMED = `fnd_${'b'.repeat(26)}`
 const UNNAMED = `fnd_${'c'.repeat(26)}`
 const UNKNOWN = `fnd_${'d'.repeat(26)}`
-const DAY_MS = 86_400_000
 
 let clock = Date.now()
 let client: ClickHouseClient

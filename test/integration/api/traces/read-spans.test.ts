@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { insertNative } from '../../../../clickhouse/client.ts'
 import { SPAN_DETAILS_MAX, type Spans, spansSchema } from '../../../../schemas/http/traces/schemas.ts'
 import { ExportTraceServiceRequestSchema } from '../../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { createSpansBatch } from '../../../../workers/otlp/traces/spans.ts'
 import { START, signToken } from '../../../support/services/api.ts'
 import { api, child, client, id, span, store } from './fixture.ts'
 
 const token = await signToken()
-const day = 86_400_000
 
 async function ask(traceId: string, body: unknown, bearer = token) {
   const response = await fetch(`${api.baseUrl}/v3/traces/${traceId}/spans`, {
@@ -170,7 +170,7 @@ describe('POST /v3/traces/{traceId}/spans', () => {
     const now = Date.now()
     const traceId = await store([
       { ...span(1), name: 'later', receivedAt: now },
-      { ...span(1), name: 'first', receivedAt: now - day },
+      { ...span(1), name: 'first', receivedAt: now - DAY_MS },
       child(2, 1, 5),
       span(3),
     ])

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { START } from '../../../support/services/api.ts'
 import { client, read, store } from './fixture.ts'
 
@@ -110,7 +111,7 @@ describe('GET /v3/findings/{findingId}/traces/{traceId}', () => {
     const traceId = await store([
       { ...again, name: 'second', receivedAt: at + 1 },
       { spanId: '00000000000000aa', name: 'first', receivedAt: at, endTimeUnixNano: START + 10n },
-      { ...again, name: 'third', receivedAt: at + 86_400_000, endTimeUnixNano: START + 99_000_000_000n },
+      { ...again, name: 'third', receivedAt: at + DAY_MS, endTimeUnixNano: START + 99_000_000_000n },
       { spanId: '00000000000000ab', parentSpanId: '00000000000000aa', endTimeUnixNano: START + 7n },
     ])
     const trace = await read(traceId)
@@ -142,9 +143,8 @@ describe('GET /v3/findings/{findingId}/traces/{traceId}', () => {
   })
 
   it('includes spans of every day, not only of the day when the exception was received', async () => {
-    const day = 86_400_000
     const traceId = await store([
-      { spanId: '00000000000000aa', receivedAt: Date.now() - 3 * day },
+      { spanId: '00000000000000aa', receivedAt: Date.now() - 3 * DAY_MS },
       { spanId: '00000000000000ab', parentSpanId: '00000000000000aa' },
     ])
     expect(await read(traceId)).toMatchObject({ rootCount: 1, danglingParentCount: 0, spans: [{}, {}] })

@@ -3,11 +3,11 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { type TraceColumns, traceColumnsSchema } from '../../../../schemas/http/traces/schemas.ts'
+import { DAY_MS, MIB } from '../../../../schemas/units.ts'
 import { insertSpans, START, signToken } from '../../../support/services/api.ts'
 import { api, child, client, id, nextTraceId, span, store } from './fixture.ts'
 
 const token = await signToken()
-const day = 86_400_000
 
 async function ask(traceId: string, bearer = token) {
   const response = await fetch(`${api.baseUrl}/v3/traces/${traceId}`, {
@@ -62,7 +62,7 @@ describe('GET /v3/traces/{traceId}', () => {
     const now = Date.now()
     const traceId = await store([
       { ...span(1), name: 'later', receivedAt: now, serviceName: 'b' },
-      { ...span(1), name: 'first', receivedAt: now - day, serviceName: 'a' },
+      { ...span(1), name: 'first', receivedAt: now - DAY_MS, serviceName: 'a' },
       { ...child(2, 1, 5), name: 'child' },
     ])
     const { names, services, spans, repeated } = await read(traceId)
@@ -123,14 +123,14 @@ describe('GET /v3/traces/{traceId}', () => {
     })
     const { names, spans, spanCount } = await read(traceId)
     expect(spanCount).toBe(20_000)
-    expect(Buffer.byteLength(names.join(''))).toBeLessThanOrEqual(4 * 1024 ** 2)
+    expect(Buffer.byteLength(names.join(''))).toBeLessThanOrEqual(4 * MIB)
     expect(spans.names.slice(0, names.length)).toEqual(names.map((_, i) => i))
     expect(new Set(spans.names.slice(names.length))).toEqual(new Set([-1]))
   })
 
   it('includes the spans of every day and surface, and none of another workspace', async () => {
     const now = Date.now()
-    const traceId = await store([{ ...span(1), surfaceId: 'srf_web', receivedAt: now - 2 * day }, child(2, 1, 1)])
+    const traceId = await store([{ ...span(1), surfaceId: 'srf_web', receivedAt: now - 2 * DAY_MS }, child(2, 1, 1)])
     await insertSpans(client, [{ traceId, ...span(3), workspaceId: 'ws_2' }])
     expect((await read(traceId)).spans.ids).toBe(id(1) + id(2))
     const theirs = await signToken({ org: 'globex', sub: 'user_2' })

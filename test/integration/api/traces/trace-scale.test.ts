@@ -5,6 +5,7 @@ import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { freePort } from '../../../../deploy/local/ports.ts'
 import { startNodeProcess } from '../../../../deploy/local/processes/node-process.ts'
 import { type Trace, type TraceColumns, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
+import { DAY_MS, KIB, MIB } from '../../../../schemas/units.ts'
 import { IMAGE_MALLOC } from '../../../support/containers/image-malloc.ts'
 import {
   AUDIENCE,
@@ -104,11 +105,11 @@ describe('traces of any shape and size', () => {
   it('include the spans of every surface and service, whenever they arrived', async () => {
     const now = Date.now()
     const traceId = await store([
-      { spanId: id(1), surfaceId: 'srf_web', serviceName: 'web', receivedAt: now - 2 * 86_400_000 },
+      { spanId: id(1), surfaceId: 'srf_web', serviceName: 'web', receivedAt: now - 2 * DAY_MS },
       { spanId: id(2), parentSpanId: id(1), surfaceId: 'srf_api', serviceName: 'api', receivedAt: now },
       { spanId: id(2), parentSpanId: id(1), surfaceId: 'srf_web', serviceName: 'api', receivedAt: now + 1 },
     ])
-    await insertSpans(client, [{ traceId, spanId: id(3), parentSpanId: id(2), receivedAt: now - 86_400_000 }])
+    await insertSpans(client, [{ traceId, spanId: id(3), parentSpanId: id(2), receivedAt: now - DAY_MS }])
     const { spans, truncated } = await read(traceId)
     expect(spans).toMatchObject([
       { serviceName: 'web', occurrenceCount: 1 },
@@ -171,7 +172,7 @@ describe('traces of any shape and size', () => {
       )
     await readAll()
     const peak = await peakDuring(readAll)
-    expect(peak).toBeLessThan(224 * 1024 ** 2)
+    expect(peak).toBeLessThan(224 * MIB)
   }, 60_000)
 
   it('are examined whole up to a million spans, in the memory of a small container', async () => {
@@ -184,7 +185,7 @@ describe('traces of any shape and size', () => {
       expect(trace.spans.at(-1)).toMatchObject({ spanId: id(1_000_000), statusCode: 'ERROR' })
     })
     // The container has 256 MiB. The rest is for those pages of the program that are in use.
-    expect(peak).toBeLessThan(224 * 1024 ** 2)
+    expect(peak).toBeLessThan(224 * MIB)
   }, 60_000)
 
   it('are read as columns up to a million spans, in the memory of a small container', async () => {
@@ -196,7 +197,7 @@ describe('traces of any shape and size', () => {
       expect(spans.ids.length).toBe(16_000_000)
       expect(spans.parents.slice(9, 12)).toEqual([0, 0, 0])
     })
-    expect(peak).toBeLessThan(224 * 1024 ** 2)
+    expect(peak).toBeLessThan(224 * MIB)
     const plain = await fetch(`${baseUrl}/v3/traces/${traceId}`, {
       headers: { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' },
     })
@@ -249,7 +250,7 @@ describe('traces of any shape and size', () => {
     writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
     await work()
     const status = readFileSync(`/proc/${api.pid}/status`, 'latin1')
-    const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
+    const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * KIB
     return bytesOf('VmHWM') - bytesOf('RssFile')
   }
 

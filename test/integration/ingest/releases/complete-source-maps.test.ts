@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Verdict } from '../../../../schemas/queues/source-maps.ts'
+import { DAY_S, HOUR_MS, MIB } from '../../../../schemas/units.ts'
 import { uploadKeys, verdictKey } from '../../../../shared/queue/upload-keys.ts'
 import { type BuildRequest, OWNER, refusal, sha256, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
@@ -7,8 +8,6 @@ import { until } from '../../../support/until.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
-const MIB = 1024 * 1024
-const DAY_S = 86_400
 
 const build = await startBuildEdge(services, redisUrl)
 afterAll(() => build.stop())
@@ -53,7 +52,7 @@ describe('a completion', () => {
 
   it('has a higher sequence number than earlier ones, even if the clock went back', async () => {
     const slug = await register()
-    const future = (Date.now() + 3_600_000) * 1_000
+    const future = (Date.now() + HOUR_MS) * 1_000
     await redis.set(uploadKeys({ ...OWNER, slug }).sequence, future)
     const others = [1, 2].map(sourceFileCount => ({ files: [], sourceFileCount }))
     for (const other of others) {

@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../../deploy/local/ports.ts'
 import { startRedis } from '../../../../deploy/local/stores/redis.ts'
+import { GIB } from '../../../../schemas/units.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
@@ -23,7 +24,7 @@ afterAll(() => build.stop())
 const { redis, settings, logLines, send, register, putPart, framesOf } = build
 
 /** The default of QUEUE_MAX_COST. */
-const FULL_COST = 4 * 1024 ** 3
+const FULL_COST = 4 * GIB
 
 describe('backpressure', () => {
   const queued = BUILD_OPERATIONS.filter(([, , queue]) => queue !== undefined)

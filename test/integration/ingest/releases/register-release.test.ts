@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { KIB } from '../../../../schemas/units.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { OWNER, refusal, SECRET, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { issueKey } from '../../../support/services/edge.ts'
@@ -6,7 +7,6 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
-const KIB = 1024
 
 const build = await startBuildEdge(services, redisUrl)
 afterAll(() => build.stop())

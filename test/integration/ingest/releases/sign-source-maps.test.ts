@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { declareMaps, MAX_DECLARED_PATHS, MAX_STAGED_BYTES } from '../../../../ingest/releases/declare-maps.ts'
+import { DAY_S, HOUR_MS, MIB } from '../../../../schemas/units.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { UPLOADS_MAX_BYTES, uploadBudgetKeys } from '../../../../shared/queue/upload-budget.ts'
@@ -11,8 +12,6 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
-const MIB = 1024 * 1024
-const DAY_S = 86_400
 
 const build = await startBuildEdge(services, redisUrl)
 afterAll(() => build.stop())
@@ -63,7 +62,7 @@ describe('sign', () => {
     const [file] = files
     expect(Object.keys(file ?? {}).sort()).toEqual(['expiresAt', 'objectKey', 'path', 'uploadUrl'])
     expect(Date.parse(file?.expiresAt ?? '') - Date.now()).toBeGreaterThan(3_590_000)
-    expect(Date.parse(file?.expiresAt ?? '') - Date.now()).toBeLessThanOrEqual(3_600_000)
+    expect(Date.parse(file?.expiresAt ?? '') - Date.now()).toBeLessThanOrEqual(HOUR_MS)
     expect(await put(file?.uploadUrl, randomBytes(1_001))).toBe(403)
     expect(await put(file?.uploadUrl, randomBytes(999))).toBe(403)
     expect(await objects.head(file?.objectKey ?? '')).toBeUndefined()

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { HOUR_S, KIB, MIB } from '../../../../schemas/units.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { partKey } from '../../../../shared/object-store/object-keys.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
@@ -9,8 +10,6 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
-const KIB = 1024
-const MIB = 1024 * 1024
 
 const build = await startBuildEdge(services, redisUrl)
 afterAll(() => build.stop())
@@ -87,7 +86,7 @@ describe('a part', () => {
     const put = () => putPart(slug, 'a.map', 0, Buffer.from('part'))
     const enqueued = async () => (await framesOf('source-maps', slug)).length
     await put()
-    const hoursAgo = (hours: number) => Math.floor(Date.now() / 1_000) - hours * 60 * 60
+    const hoursAgo = (hours: number) => Math.floor(Date.now() / 1_000) - hours * HOUR_S
     await redis.hset(claims, 'stored:0', hoursAgo(45))
     expect((await put()).status).toBe(200)
     expect(await enqueued()).toBe(1)

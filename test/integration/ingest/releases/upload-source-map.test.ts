@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { MIB } from '../../../../schemas/units.ts'
 import { countAwakeMs } from '../../../support/count-awake-ms.ts'
 import { type BuildRequest, OWNER, refusal, startBuildEdge } from '../../../support/services/build-edge.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/12`
-const MIB = 1024 * 1024
 
 const build = await startBuildEdge(services, redisUrl)
 afterAll(() => build.stop())

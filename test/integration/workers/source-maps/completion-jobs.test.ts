@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../../schemas/units.ts'
 import { manifestPrefix, sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../../../shared/object-store/types.ts'
 import { uploadBudgetKeys } from '../../../../shared/queue/upload-budget.ts'
@@ -9,7 +10,6 @@ import {
   bodyOf,
   keysOf,
   listed,
-  MIB,
   movedTo,
   NEVER,
   named,

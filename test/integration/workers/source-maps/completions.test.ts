@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../../schemas/units.ts'
 import { manifestPrefix } from '../../../../shared/object-store/object-keys.ts'
 import { digestOf, entryOf } from '../../../support/clients/release-client.ts'
 import { until } from '../../../support/until.ts'
@@ -8,7 +9,6 @@ import {
   invalid,
   keysOf,
   listed,
-  MIB,
   named,
   putParts,
   redis,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, expect } from 'vitest'
 import type { ManifestPointer } from '../../../../schemas/records/directory.ts'
 import { type Manifest, manifestSchema } from '../../../../schemas/records/manifest.ts'
+import { MIB } from '../../../../schemas/units.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
 import { mapOf, type NamedMap } from '../../../support/clients/release-client.ts'
@@ -9,7 +10,6 @@ import { startReleaseStack } from '../../../support/services/release-stack.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const services = sharedServices()
-export const MIB = 1024 * 1024
 
 export const stack = await startReleaseStack(services, `${services.redisUrl}/9`)
 afterAll(() => stack.stop())

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MIB } from '../../../../schemas/units.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { uploadKeys } from '../../../../shared/queue/upload-keys.ts'
 import { digestOf, entryOf, type FileEntry, mapOf, PART_BYTES } from '../../../support/clients/release-client.ts'
@@ -10,7 +11,6 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 import { until } from '../../../support/until.ts'
 
 const services = sharedServices()
-const MIB = 1024 * 1024
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
+import { HOUR_MS } from '../../../../schemas/units.ts'
 import { RefilledBudgets } from '../../../../shared/concurrency/refilled-budgets.ts'
 import type { ObjectStore } from '../../../../shared/object-store/types.ts'
 import { completeRelease } from '../../../../workers/source-maps/complete-release.ts'
 import { entryOf, type FileEntry } from '../../../support/clients/release-client.ts'
 import { client, named, objects, redis, register, releases, surfaceId, workspaceId } from './fixture.ts'
 
-const HOUR_MS = 3_600_000
 const MAP_BYTES = 1_000
 
 /** Returns a function that judges completions of a release, the budgets of its worker, and the maps that it has read. */

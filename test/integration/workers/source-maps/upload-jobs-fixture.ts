@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll } from 'vitest'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import type { CompletionRecord, Verdict } from '../../../../schemas/queues/source-maps.ts'
+import { MIB } from '../../../../schemas/units.ts'
 import { RefilledBudgets } from '../../../../shared/concurrency/refilled-budgets.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { partKey, stagingKey } from '../../../../shared/object-store/object-keys.ts'
@@ -25,7 +26,6 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/10`
-export const MIB = 1024 * 1024
 /** Unique for this run, because other tests use the same object store. */
 export const workspaceId = `ws_${randomBytes(6).toString('hex')}`
 export const surfaceId = 'srf_1'

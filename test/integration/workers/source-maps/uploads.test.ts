@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { symbolicationRequestSchema } from '../../../../schemas/queues/symbolication.ts'
+import { MIB } from '../../../../schemas/units.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
@@ -13,7 +14,6 @@ import {
   invalid,
   keysOf,
   listed,
-  MIB,
   named,
   objects,
   putParts,

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { SourceMapJob } from '../../../../schemas/queues/source-maps.ts'
 import { manifestSchema } from '../../../../schemas/records/manifest.ts'
+import { MIB } from '../../../../schemas/units.ts'
 import { manifestPrefix, partKey, sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
 import { decodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { digestOf, entryOf } from '../../../support/clients/release-client.ts'
@@ -12,7 +13,6 @@ import {
   enqueue,
   keysOf,
   listed,
-  MIB,
   movedTo,
   named,
   objects,

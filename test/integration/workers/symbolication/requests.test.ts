@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { MIB } from '../../../../schemas/units.ts'
 import { ownerOfPayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys, shareMember } from '../../../../shared/queue/queue.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payloads/payload-store.ts'
@@ -63,8 +64,8 @@ describe('requests of symbolication', () => {
   it('are not made while symbolication is far behind, and the exception is still stored', async () => {
     const { flow } = queueKeys('symbolication')
     const before = await requests()
-    await redis.hincrby(flow, 'acceptedBytes', 256 * 1024 * 1024)
-    opened.push(() => redis.hincrby(flow, 'acceptedBytes', -256 * 1024 * 1024))
+    await redis.hincrby(flow, 'acceptedBytes', 256 * MIB)
+    opened.push(() => redis.hincrby(flow, 'acceptedBytes', -256 * MIB))
     workers(['spans'])
     const stack = await throwIn(`https://cdn.test/behind/${app.script}`)
     const findingId = await send({ stack, version: '7.0.0', service: 'behind' })
@@ -78,7 +79,7 @@ describe('requests of symbolication', () => {
 
   it('are not made for a surface that has half of the room, and are made for others', async () => {
     const { flow, shares } = queueKeys('symbolication')
-    const [bytes, other] = [70 * 1024 * 1024, { workspaceId: 'ws_2', surfaceId: 'srf_2' }]
+    const [bytes, other] = [70 * MIB, { workspaceId: 'ws_2', surfaceId: 'srf_2' }]
     await redis.hincrby(flow, 'acceptedBytes', bytes)
     await redis.zincrby(shares, bytes, shareMember(OWNER))
     opened.push(() => redis.hincrby(flow, 'acceptedBytes', -bytes))

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, expect, it, vi } from 'vitest'
+import { HOUR_MS } from '../../../../schemas/units.ts'
 import { upkeepKeys } from '../../../../shared/directory/record.ts'
 import { redisTimeMs } from '../../../../shared/queue/watermark.ts'
 import { type ElectedTask, runElected } from '../../../../workers/upkeep/elected-task.ts'
@@ -10,7 +11,6 @@ import { UnusedMaps } from '../../../../workers/upkeep/unused-maps.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const redis = new Redis(`${sharedServices().redisUrl}/7`)
-const HOUR_MS = 3_600_000
 const name = 'uploads'
 
 afterEach(async () => {

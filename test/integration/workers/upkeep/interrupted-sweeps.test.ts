@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import type { Workspace } from '../../../../schemas/records/directory.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { mapKeys, upkeepKeys } from '../../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../../shared/object-store/object-keys.ts'
@@ -25,7 +26,6 @@ const redis = new Redis(`${services.redisUrl}/7`)
 const releases = createReleaseStore(redis)
 const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
 const DATABASE = `interrupted_sweeps_${process.pid}`
-const DAY_MS = 86_400_000
 
 let clickhouse: ClickHouseClient
 let workspaceId = ''

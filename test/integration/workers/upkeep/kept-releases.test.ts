@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ManifestPointer } from '../../../../schemas/records/directory.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { upkeepKeys } from '../../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
@@ -22,7 +23,7 @@ const WORKSPACE = { id: `ws_${randomBytes(5).toString('hex')}`, slug: `kept-${ra
 const workspaceId = WORKSPACE.id
 const slug = 'rel_old'
 const keys = uploadKeys({ workspaceId, surfaceId: 'srf_1', slug })
-const OLD = new Date(Date.now() - 60 * 86_400_000).toISOString()
+const OLD = new Date(Date.now() - 60 * DAY_MS).toISOString()
 const redis = new Redis(redisUrl)
 const releases = createReleaseStore(redis)
 const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { RETAINED_TABLES } from '../../../../clickhouse/queries/retention/retained-tables.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { type ExpireDeps, expireWorkspaces } from '../../../../workers/upkeep/expire-workspaces.ts'
 import { createDatabase, putWorkspace } from '../../../support/services/api.ts'
@@ -28,7 +29,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   build_reports: 'release_slug',
   dead_letters: 'job_id',
 }
-const ARRIVED = Date.now() - 11 * 86_400_000
+const ARRIVED = Date.now() - 11 * DAY_MS
 
 const redis = new Redis(redisUrl)
 const directory = createDirectory(redis)

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { RETAINED_TABLES } from '../../../../clickhouse/queries/retention/retained-tables.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { upkeepKeys } from '../../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
@@ -27,7 +28,6 @@ const DATABASE = `upkeep_retention_${process.pid}`
 const RUN = randomBytes(5).toString('hex')
 const SHORT = { id: `ws_${RUN}1`, slug: `short-${RUN}` }
 const OTHER = { id: `ws_${RUN}2`, slug: `other-${RUN}` }
-const DAY_MS = 86_400_000
 /** Days since which the rows of the test have arrived. */
 const AGES = [0, 3, 11]
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, expect, it } from 'vitest'
+import { HOUR_MS } from '../../../../schemas/units.ts'
 import { forEachConcurrently } from '../../../../shared/concurrency/for-each.ts'
 import { partKey, stagingKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
@@ -11,7 +12,6 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const { s3 } = sharedServices()
 const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
-const HOUR_MS = 3_600_000
 
 let workspaceId: string
 beforeEach(() => {

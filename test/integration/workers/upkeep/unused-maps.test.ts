@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
+import { DAY_MS } from '../../../../schemas/units.ts'
 import { deleteRelease } from '../../../../shared/directory/delete-release.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { mapKeys, upkeepKeys } from '../../../../shared/directory/record.ts'
@@ -24,7 +25,6 @@ const services = sharedServices()
 const stack = await startReleaseStack(services, `${services.redisUrl}/9`)
 const { redis, objects, releases, client, workspaceId, surfaceId } = stack
 const DATABASE = `unused_maps_${process.pid}`
-const DAY_MS = 86_400_000
 
 let clickhouse: ClickHouseClient
 let version = 0

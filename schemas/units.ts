@@ -1,0 +1,10 @@
+/** Units of time and of bytes. */
+export const SECOND_MS = 1_000
+export const MINUTE_MS = 60 * SECOND_MS
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+export const HOUR_S = 3_600
+export const DAY_S = 24 * HOUR_S
+export const KIB = 1024
+export const MIB = 1024 * KIB
+export const GIB = 1024 * MIB
