@@ -35,8 +35,6 @@ export interface SinkParts {
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
   readonly durability: StoreWatches
-  /** Returns the number of open connections of clients. */
-  readonly clients: () => number
   /** The memory of the payloads of all commits. */
   readonly memory: BufferPool
 }
@@ -59,7 +57,7 @@ const MAX_LARGE_FRAMES = 8
 /** Connects a sink of each queue that is written by group commits, with a lane of connections for each kind of commit. */
 export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
   const { config, logger, metrics, lifecycle } = wiring
-  const { admission, receipts, clients, memory, failures } = parts
+  const { admission, receipts, memory, failures } = parts
   const durability = parts.durability.queues
   const lanes: LaneTargets[] = []
   const openLane = (): LaneTargets => {
@@ -77,7 +75,15 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     const priorityOf = (backlog: number) => shares.bulkPriority(backlog)
     const onCommit = (frames: number, bytes: number, durationMs: number) =>
       metrics.observeCommit(queue, frames, bytes, durationMs)
-    const common = { queue, receipts, traffic, clients, memory, logger, minReplicas: replicasToConfirm(config) }
+    const common = {
+      queue,
+      receipts,
+      traffic,
+      memory,
+      logger,
+      now: () => performance.now(),
+      minReplicas: replicasToConfirm(config),
+    }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
         { ...common, targets: openLane(), lane },

@@ -49,8 +49,6 @@ interface Edge {
   readonly deps: IngestDeps
   /** Returns true, or the reason why the edge cannot accept requests yet. */
   readonly isReady: () => true | string
-  /** Takes the number of open connections of clients whenever it changes. */
-  readonly onConnections: (open: number) => void
   /** Ends the waits for workers when the process is about to stop. Their clients are asked to retry. */
   readonly endWaits: () => void
   /** Reads the loads of all queues for autoscalers. */
@@ -106,7 +104,6 @@ export function connectEdge(
     durability.queues.recheck()
   }
   const followed = followPartitions(wiring)
-  let clients = 0
   const parts: SinkParts = {
     durability,
     admission: connectAdmission(wiring, followed, clockOf),
@@ -114,7 +111,6 @@ export function connectEdge(
     openLane: usePartitions(wiring, { queues, followed, clockOf, durability }),
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
-    clients: () => clients,
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),
   }
   const tallies = new RequestTallies(stores.queues, logger, now)
@@ -160,9 +156,6 @@ export function connectEdge(
       if (![...clocks.values()].some(clock => clock.isKnown)) return 'the clock of redis is not known yet'
       if (durability.fault !== undefined) return durability.fault
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
-    },
-    onConnections(open) {
-      clients = open
     },
     endWaits: () => builds.deps.verdicts.stop(),
     readQueues: createQueueLoads(queues),

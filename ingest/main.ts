@@ -20,7 +20,6 @@ await serve({
   adminPort: config.INGEST_ADMIN_PORT,
   settings: config,
   isReady: edge.isReady,
-  onConnections: edge.onConnections,
   endWaits: edge.endWaits,
   readQueues: edge.readQueues,
   logger,

@@ -16,31 +16,53 @@ const REMEMBERED_MS = 100
 /** A group with as many frames is sent at once. */
 const ENOUGH_FRAMES = 16
 
-/** A share of the connected clients that is sent at once, because the others may be waiting for these answers. */
-const ENOUGH_CLIENTS = 1 / 8
+/** As long as no more requests wait at once than this, commits never rest: each client may wait for its answer to send the next. */
+const FEW_REQUESTS = 8
+
+/**
+ * A group with this part of the requests that recently waited at once is sent at once. Clients that send again when they are
+ * answered make two groups that alternate: one in flight and one that waits.
+ */
+const ENOUGH_PART = 1 / 2
 
 /**
  * Lets the commits of a lane rest, so that the requests of some milliseconds share one. Only while several clients send, and while
- * that brings requests together: a client alone, clients that all wait, and a lane with much to commit never wait for it.
+ * that brings requests together: few clients, clients that all wait, and a lane with much to commit never wait for it.
  */
 export class CommitRest {
-  readonly #clients: () => number
   readonly #enoughBytes: number
   readonly #now: () => number
   #lastBegan = Number.NEGATIVE_INFINITY
   #overlapped = Number.NEGATIVE_INFINITY
   #notBefore = Number.NEGATIVE_INFINITY
+  /** Requests of the lane that are not answered. */
+  #unanswered = 0
+  /** Their maximum in this window of `REMEMBERED_MS`, and in the one before. */
+  #most = 0
+  #mostBefore = 0
+  #windowEndsAt = 0
 
-  /** `clients` returns the number of open connections. A group of `enoughBytes` is sent at once. */
-  constructor(clients: () => number, enoughBytes: number, now: () => number = () => performance.now()) {
-    this.#clients = clients
+  /** A group of `enoughBytes` is sent at once. `now` is a clock in ms. */
+  constructor(enoughBytes: number, now: () => number) {
     this.#enoughBytes = enoughBytes
     this.#now = now
   }
 
-  /** Notes that a request came while a commit was in flight. */
-  overlapped(): void {
-    this.#overlapped = this.#now()
+  /** Counts a request that arrives. `overlaps`: whether a commit is in flight. */
+  arrived(overlaps: boolean): void {
+    const now = this.#now()
+    if (overlaps) this.#overlapped = now
+    if (now >= this.#windowEndsAt) {
+      this.#mostBefore = now < this.#windowEndsAt + REMEMBERED_MS ? this.#most : 0
+      this.#most = 0
+      this.#windowEndsAt = now + REMEMBERED_MS
+    }
+    this.#most = Math.max(this.#most, ++this.#unanswered)
+  }
+
+  /** Counts the answers of a group. */
+  answered(frames: number): void {
+    this.#unanswered -= frames
   }
 
   /** Notes that a commit begins. */
@@ -58,7 +80,9 @@ export class CommitRest {
 
   /** Whether a group is to be sent at once. */
   isEnough({ frames, bytes }: GroupSize): boolean {
-    return bytes >= this.#enoughBytes || frames >= Math.min(ENOUGH_FRAMES, Math.ceil(this.#clients() * ENOUGH_CLIENTS))
+    const most = Math.max(this.#most, this.#mostBefore)
+    if (most <= FEW_REQUESTS || bytes >= this.#enoughBytes) return true
+    return frames >= Math.min(ENOUGH_FRAMES, Math.ceil(most * ENOUGH_PART))
   }
 
   /** Notes that a rest has ended with this many frames more. */

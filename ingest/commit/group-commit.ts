@@ -23,15 +23,13 @@ interface GroupCommitDeps {
   readonly receipts: ReceiptIssuer
   /** The express commits of the process. */
   readonly traffic: ExpressTraffic
-  /** Returns the number of open connections of clients. */
-  readonly clients: () => number
   /** The memory of payloads, which all lanes of the process share: few of them are busy at once. */
   readonly memory: BufferPool
   readonly logger: Logger
-  /** The number of replicas that must have a commit before it is confirmed. None by default. */
-  readonly minReplicas?: number
+  /** The number of replicas that must have a commit before it is confirmed. */
+  readonly minReplicas: number
   /** The clock of rests and of the jobs that commits join, in ms. */
-  readonly now?: () => number
+  readonly now: () => number
 }
 
 /** The bounds of a group commit. */
@@ -94,7 +92,7 @@ export class GroupCommit {
     this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
     this.#options = options
     this.#memory = deps.memory
-    this.#rest = new CommitRest(deps.clients, MAX_JOINED_BYTES, deps.now)
+    this.#rest = new CommitRest(MAX_JOINED_BYTES, deps.now)
     this.#turns = new PartitionTurns(deps, { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST })
   }
 
@@ -107,9 +105,9 @@ export class GroupCommit {
     if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
     const group = this.#groupFor(frameBytes(frame), place.cost, frame.receivedAtMs)
     group.append(frame, place, request)
+    this.#rest.arrived(this.#inFlight > 0)
     if (this.#endRest !== undefined && this.#rest.isEnough(group)) this.#endRest()
     if (this.#isStarting) return
-    if (this.#inFlight > 0) this.#rest.overlapped()
     const turn = this.#turns.take()
     if (turn === undefined) return
     this.#isStarting = true
@@ -153,7 +151,7 @@ export class GroupCommit {
     while (this.#waiting.length > 0) {
       const restMs = this.#restMs()
       if (restMs > 0) {
-        ended?.answer(error)
+        this.#answer(ended, error)
         ended = undefined
         await this.#restFor(restMs)
       }
@@ -162,17 +160,23 @@ export class GroupCommit {
       this.#rest.began()
       const committed = this.#commitGroup(group, turn.writer)
       // The clients of a group are answered when the next group is sent, so that Redis does not wait for the answers.
-      ended?.answer(error)
+      this.#answer(ended, error)
       // Only one group fails. The groups that wait were never sent: each is tried within its own time.
       error = await committed
       ended = group
       turn = this.#turns.next(turn)
     }
     this.#turns.giveBack(turn)
-    ended?.answer(error)
+    this.#answer(ended, error)
     if (--this.#inFlight > 0) return
     for (const resolve of this.#onIdle) resolve()
     this.#onIdle = []
+  }
+
+  #answer(group: Group | undefined, error: TransientError | undefined): void {
+    if (group === undefined) return
+    this.#rest.answered(group.frames)
+    group.answer(error)
   }
 
   /** Returns how many ms the next commit should wait for further frames. */

@@ -26,8 +26,6 @@ interface ServedProcess {
     readonly DRAIN_DELAY_MS: number
   }
   readonly isReady: () => Health | Promise<Health>
-  /** Takes the number of open connections whenever it changes. */
-  readonly onConnections?: (open: number) => void
   /** Ends the waits of requests when the process is about to stop. */
   readonly endWaits?: () => void
   /** Returns the document of `/queues` on the admin port. */
@@ -53,7 +51,6 @@ export async function serve(served: ServedProcess): Promise<void> {
     logger,
     heldBodyLimitBytes: settings.HELD_BODY_BYTES,
     connectionsLimit: settings.MAX_CONNECTIONS,
-    ...(served.onConnections && { onConnections: served.onConnections }),
     observe: createRequestObserver(metrics),
     onRefused: countRefusals(metrics),
   })

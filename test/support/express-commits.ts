@@ -17,7 +17,6 @@ export function openExpressCommits(
   queue: IngestQueue = 'spans',
   memory: BufferPool = new BufferPool(8 * MIB),
   now: () => number = () => performance.now(),
-  clients = 1,
 ): GroupCommit {
   const clock = new RedisClock()
   clock.observe(Date.now())
@@ -30,9 +29,9 @@ export function openExpressCommits(
       lane: 'express',
       receipts,
       traffic: new ExpressTraffic(),
-      clients: () => clients,
       memory,
       logger,
+      minReplicas: 0,
       now,
     },
     options,

@@ -23,8 +23,6 @@ export interface HttpServerOptions {
   readonly arrivingBodiesLimit?: number
   /** Limit of open connections. Further ones are closed as soon as they are accepted. No limit unless given. */
   readonly connectionsLimit?: number
-  /** Called with the number of open connections whenever it changes. */
-  readonly onConnections?: (open: number) => void
   /** Called once per routed request. The status is 499 if the client left before the response. */
   readonly observe?: (route: Route, status: number, durationMs: number) => void
   /** Called for each request or connection that is refused for a limit of the server. */
@@ -155,10 +153,9 @@ class UwsServer implements HttpServer {
   }
 
   /** Counts connections as they open and close, and closes new ones beyond the limit. */
-  #followConnections({ connectionsLimit: limit = Number.POSITIVE_INFINITY, onConnections }: HttpServerOptions): void {
+  #followConnections({ connectionsLimit: limit = Number.POSITIVE_INFINITY }: HttpServerOptions): void {
     const follow = (res: HttpResponse, change: number): void => {
       this.#connections += change
-      onConnections?.(this.#connections)
       if (change <= 0 || this.#connections <= limit) return
       this.#context.onRefused?.('connections')
       res.close()

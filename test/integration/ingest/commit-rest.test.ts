@@ -22,15 +22,21 @@ beforeEach(async () => {
 
 afterEach(() => producer.disconnect())
 
-/** Opens commits for this many clients. Their clock stands still, so that a rest is due whenever two requests came at once. */
+/**
+ * Opens commits for which this many requests waited at once recently. Their clock stands still then, so that a rest is due
+ * whenever two requests came at once.
+ */
 async function openCommits(clients: number) {
+  let now = 0
   const options = { ...LIMITS, onCommit: (frames: number) => commitsOfFrames.push(frames) }
-  const commits = openExpressCommits(producer, options, 'spans', new BufferPool(MIB), () => 0, clients)
+  const commits = openExpressCommits(producer, options, 'spans', new BufferPool(MIB), () => now)
   await until('the queue is open', async () => {
     await commitBody(commits, 'first').catch(() => {})
     return commitsOfFrames.length === 1
   })
+  await Promise.all(Array.from({ length: clients }, (_, i) => commitBody(commits, `before ${i}`)))
   commitsOfFrames.length = 0
+  now = 150
   return commits
 }
 
@@ -47,7 +53,7 @@ async function commitThree(clients: number): Promise<void> {
 it('requests that come while commits rest share the next one, and all are stored', async () => {
   await commitThree(64)
   expect(commitsOfFrames).toEqual([1, 2])
-  expect(await producer.hget(keys.flow, 'acceptedPayloads')).toBe('4')
+  expect(await producer.hget(keys.flow, 'acceptedPayloads')).toBe('68')
 })
 
 it('a request waits for no other if the clients are few', async () => {

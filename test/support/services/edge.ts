@@ -53,7 +53,6 @@ export async function openEdge(
     routes,
     logger,
     heldBodyLimitBytes: config.HELD_BODY_BYTES,
-    onConnections: edge.onConnections,
   })
   lifecycle.onStop('server', () => server.close(1_000))
   lifecycle.onStop('waits', () => edge.endWaits())
