@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 
 /**
  * In CI a failed test runs once more, because the tests share the machine with the servers they use. It waits until a
- * server that hung is there again. The names of tests that pass only then are printed at the end.
+ * server that hung is there again. `.ci/run` names the tests that pass only then.
  */
 const retry = process.env.CI ? { count: 1, delay: 20_000 } : 0
 
@@ -46,7 +46,6 @@ const CLUSTER_TESTS = [
  */
 export default defineConfig({
   test: {
-    reporters: process.env.CI ? ['default', './test/support/setup/flaky-reporter.ts'] : ['default'],
     projects: [
       {
         test: {

@@ -12,7 +12,6 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // A test that passed only when it was run again is listed at the end of a CI run.
     retry: process.env.CI ? 1 : 0,
-    reporters: process.env.CI ? ['default', './test/support/setup/flaky-reporter.ts'] : ['default'],
     testTimeout: 600_000,
     hookTimeout: 180_000,
   },
