@@ -30,7 +30,7 @@ import { createAuthenticate } from './auth/authenticate.ts'
 import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
 import type { ApiDeps } from './deps.ts'
-import { cachedRetention } from './http/retention-cache.ts'
+import { cachedRetention } from './retention.ts'
 import { connectTraceQueues } from './traces/completeness/trace-queues.ts'
 
 /** The dependencies of the routes, connected. */

@@ -1,7 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import type { Buckets } from '../../clickhouse/queries/findings/select-finding-counts.ts'
+import { type Buckets, selectFindingsCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
-import { selectFindingsCounts } from '../../clickhouse/queries/findings/select-findings-counts.ts'
 import { selectFindingsPage } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
 import { listFindings } from '../../schemas/http/findings/operations.ts'
@@ -20,10 +19,9 @@ import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/gu
 import type { Outcome } from '../http/outcome.ts'
 import { FINDINGS } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
-import { chooseBuckets, type RequestedTime } from './load-finding.ts'
-import { presentFinding } from './present-finding.ts'
+import { chooseBuckets, presentFinding, type RequestedTime } from './load-finding.ts'
 import { type ChooseDeps, chooseFindings } from './work/choose-findings.ts'
-import { loadStandings } from './work/load-standings.ts'
+import { loadStandings } from './work/standing.ts'
 
 interface Deps extends GuardedRouteDeps, ChooseDeps {
   readonly clickhouse: ClickHouseClient

@@ -1,17 +1,21 @@
 import type { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import type { FindingRow } from '../../clickhouse/queries/findings/finding-row.ts'
 import {
   type CountedFindingRow,
   type FindingKey,
+  type OccurrenceRow,
   selectFinding,
   selectFindingDetails,
+  selectFindingFrames,
+  selectLastOccurrences,
 } from '../../clickhouse/queries/findings/select-finding.ts'
 import { type Buckets, selectFindingCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
-import { selectFindingFrames } from '../../clickhouse/queries/findings/select-finding-frames.ts'
-import { type OccurrenceRow, selectLastOccurrences } from '../../clickhouse/queries/findings/select-last-occurrences.ts'
-import type { FindingFrame, findingAnswerSchema } from '../../schemas/http/findings/schemas.ts'
 import {
+  type Finding,
   type FindingActivityQuery,
+  type FindingFrame,
+  type findingAnswerSchema,
   LAST_OCCURRENCES,
   OCCURRENCE_BUCKETS_MAX,
   OCCURRENCE_MESSAGE_MAX,
@@ -19,7 +23,7 @@ import {
 } from '../../schemas/http/findings/schemas.ts'
 import { DAY_S, HOUR_S } from '../../schemas/units.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
-import { presentFinding } from './present-finding.ts'
+import type { Standing } from './work/standing.ts'
 
 type FindingAnswer = z.infer<typeof findingAnswerSchema>
 
@@ -142,4 +146,19 @@ export function chooseBuckets(
 /** Limits Unix seconds to the range of ClickHouse's DateTime, with a few days left for rounding. */
 function inRange(seconds: number): number {
   return Math.min(Math.max(seconds, 0), 2 ** 32 - 10 * DAY_S)
+}
+
+/** Returns a stored finding as responses show it. It is open before a member has worked on it. */
+export function presentFinding(row: FindingRow, standing: Standing = { status: 'open' }): Finding {
+  return {
+    id: row.id,
+    surfaceId: row.surfaceId,
+    serviceName: row.serviceName,
+    type: row.type,
+    message: row.message,
+    firstSeenAt: rfc3339FromUnixNano(BigInt(row.firstSeenUnixNano)),
+    lastSeenAt: rfc3339FromUnixNano(BigInt(row.lastSeenUnixNano)),
+    occurrenceCount: Number(row.occurrenceCount),
+    ...standing,
+  }
 }

@@ -1,6 +1,5 @@
 import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../clickhouse/client.ts'
 import { type LogsFilter, nanosOf, type SearchLimits } from '../../clickhouse/queries/logs/logs-filter.ts'
-import { selectLogTimes } from '../../clickhouse/queries/logs/select-log-times.ts'
 import {
   type LogPosition,
   type LogRow,
@@ -8,6 +7,7 @@ import {
   selectLogCountAt,
   selectLogSizes,
   selectLogs,
+  selectLogTimes,
 } from '../../clickhouse/queries/logs/select-logs.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { LogsReached } from './log-cursor.ts'

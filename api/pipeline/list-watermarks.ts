@@ -5,10 +5,9 @@ import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { SurfaceWatermarks, WatermarkSurface, Watermarks } from '../../shared/queue/watermark.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
-import { cutDirectoryPage, directoryPage, withOneMore } from '../http/directory-page.ts'
+import { cutDirectoryPage, directoryPage, queryDirectory, withOneMore } from '../http/directory.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
-import { queryDirectory } from '../http/query-directory.ts'
 import type { Resource } from '../http/resource.ts'
 
 interface Deps extends GuardedRouteDeps {

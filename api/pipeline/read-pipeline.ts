@@ -1,11 +1,15 @@
 import type { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import type { Period } from '../../clickhouse/queries/pipeline/period.ts'
+import { selectLetterCounts, selectPurgedLetters } from '../../clickhouse/queries/pipeline/select-letter-counts.ts'
 import { selectLoggedRequests } from '../../clickhouse/queries/pipeline/select-logged-requests.ts'
+import { type RateRow, selectRates, selectRefusals } from '../../clickhouse/queries/pipeline/select-rates.ts'
 import type { TimeSteps } from '../../clickhouse/select.ts'
 import {
   PIPELINE_DAYS_MAX,
   PIPELINE_SURFACES_MAX,
   type Pipeline,
+  type PipelineHistory,
   type PipelineQueue,
   pipelineQuerySchema,
   readPipeline,
@@ -20,13 +24,13 @@ import type { CountedQueue } from '../../shared/queue/request-counts.ts'
 import type { OldestWatermarks, WatermarkSurface, Watermarks } from '../../shared/queue/watermark.ts'
 import { errorFields, PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import { queryDirectory } from '../http/directory.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
-import { queryDirectory } from '../http/query-directory.ts'
 import type { Resource } from '../http/resource.ts'
 import { divideTime } from '../http/time-steps.ts'
 import { readFromQueues } from './list-watermarks.ts'
-import { loadHistory } from './load-history.ts'
 import { countedQueues, depthsOf, type SurfaceMarks, waitingRequests } from './queue-depths.ts'
 
 interface Deps extends GuardedRouteDeps {
@@ -176,4 +180,50 @@ function presentQueue(queue: QueueName, { readAtMs, surfaces, oldest, depths, wa
     requests: waiting.has(kind) ? (depths?.[kind] ?? null) : 0,
     settledBefore: new Date(settledBeforeMs).toISOString(),
   }
+}
+
+/** Loads what has become of the requests of a period. */
+async function loadHistory(
+  clickhouse: ClickHouseClient,
+  period: Period,
+  signal: AbortSignal,
+): Promise<PipelineHistory> {
+  const [rates, refused, letters, purgedLetters] = await Promise.all([
+    selectRates(clickhouse, period, signal),
+    selectRefusals(clickhouse, period, signal),
+    selectLetterCounts(clickhouse, period, signal),
+    selectPurgedLetters(clickhouse, period, signal),
+  ])
+  const { startMs, stepMs, count } = period.steps
+  return {
+    from: rfc3339FromUnixMs(startMs),
+    to: rfc3339FromUnixMs(startMs + count * stepMs),
+    stepSeconds: stepMs / 1_000,
+    rates: ratesOf(rates, count),
+    refused: refused.map(({ kind, status, requests }) => ({
+      kind,
+      status: Number(status),
+      requests: Number(requests),
+    })),
+    letters: letters.map(({ reason, dead, replayed, discarded }) => ({
+      ...{ reason, dead: Number(dead), replayed: Number(replayed), discarded: Number(discarded) },
+    })),
+    purgedLetters,
+  }
+}
+
+function ratesOf(rows: readonly RateRow[], steps: number): PipelineHistory['rates'] {
+  const kinds = [...new Set(rows.map(({ kind }) => kind))]
+  return kinds.map(kind => {
+    const own = new Map(rows.filter(row => row.kind === kind).map(row => [row.step, row]))
+    const over = (name: 'requests' | 'records' | 'bytes' | 'deadLettered') =>
+      Array.from({ length: steps }, (_, step) => Number(own.get(step)?.[name] ?? 0))
+    return {
+      kind,
+      requests: over('requests'),
+      records: over('records'),
+      bytes: over('bytes'),
+      deadLettered: over('deadLettered'),
+    }
+  })
 }

@@ -1,7 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectReplayChunks } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
-import { selectReplayGaps } from '../../clickhouse/queries/replay/select-replay-gaps.ts'
-import { selectReplayUnseededWindows } from '../../clickhouse/queries/replay/select-replay-unseeded-windows.ts'
+import { selectReplayGaps, selectReplayUnseededWindows } from '../../clickhouse/queries/replay/select-replay-gaps.ts'
 import { selectSessionExists } from '../../clickhouse/queries/sessions/select-session-exists.ts'
 import { REPLAY_FAULTS_MAX, type ReplayPage, readReplay, replayQuerySchema } from '../../schemas/http/replay.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'

@@ -1,8 +1,5 @@
 import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../clickhouse/client.ts'
-import {
-  type FindingTraceKey,
-  selectFindingHasTrace,
-} from '../../clickhouse/queries/findings/select-finding-has-trace.ts'
+import { type FindingTraceKey, selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-traces.ts'
 import { selectSpansById } from '../../clickhouse/queries/traces/select-spans-by-id.ts'
 import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/select-trace.ts'
 import { selectTraceEnd } from '../../clickhouse/queries/traces/select-trace-end.ts'

@@ -1,4 +1,4 @@
-import { selectSessionLetters } from '../../clickhouse/queries/sessions/select-session-letters.ts'
+import { selectSessionLetters } from '../../clickhouse/queries/sessions/select-erased.ts'
 import { type PurgeLettersDeps, purgeLetters } from '../../letters/purge-letters.ts'
 
 const LETTERS_PAGE = 500

@@ -1,7 +1,6 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
-import { selectIdentifiedSessions } from '../../clickhouse/queries/sessions/select-identified-sessions.ts'
-import { selectSessionSurfaces } from '../../clickhouse/queries/sessions/select-session-surfaces.ts'
+import { selectIdentifiedSessions, selectSessionSurfaces } from '../../clickhouse/queries/sessions/select-erased.ts'
 import { ERASED_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
 import type { PurgeLettersDeps } from '../../letters/purge-letters.ts'
 import type { Erasure } from '../../schemas/records/erasure.ts'

@@ -3,9 +3,9 @@ import type { FindingsFilter } from '../../../clickhouse/queries/findings/findin
 import { selectRecurrences } from '../../../clickhouse/queries/findings/select-recurrences.ts'
 import type { FindingStatus } from '../../../schemas/http/findings/work.ts'
 import type { Directory } from '../../../shared/directory/directory.ts'
+import { queryDirectory } from '../../http/directory.ts'
 import { dayOf } from '../../http/format-time.ts'
-import { queryDirectory } from '../../http/query-directory.ts'
-import { loadStandings } from './load-standings.ts'
+import { loadStandings } from './standing.ts'
 
 /** Stores from which the findings of a status are chosen. */
 export interface ChooseDeps {

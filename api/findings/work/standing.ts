@@ -1,10 +1,65 @@
 import { createHash } from 'node:crypto'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { selectRecurrences } from '../../../clickhouse/queries/findings/select-recurrences.ts'
+import { selectVersionsSince } from '../../../clickhouse/queries/findings/select-versions.ts'
 import type { Finding } from '../../../schemas/http/findings/schemas.ts'
 import { REGRESSED_IN_MAX } from '../../../schemas/http/findings/work.ts'
-import type { FindingWork } from '../../../schemas/records/finding-work.ts'
+import { type FindingWork, KNOWN_VERSIONS_MAX } from '../../../schemas/records/finding-work.ts'
+import type { Directory } from '../../../shared/directory/directory.ts'
+import { queryDirectory } from '../../http/directory.ts'
+import { dayOf } from '../../http/format-time.ts'
+
+/** Stores from which the status of findings is decided. */
+export interface StandingDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'findingWork'>
+  readonly now: () => number
+}
+
+/**
+ * Returns the standing of these findings, by id. Only those whose status depends on what has occurred since are looked up in
+ * ClickHouse.
+ */
+export async function loadStandings(
+  deps: StandingDeps,
+  workspaceId: string,
+  findingIds: readonly string[],
+  signal: AbortSignal,
+): Promise<Map<string, Standing>> {
+  const works = await queryDirectory(deps.directory.findingWork(workspaceId, findingIds))
+  const known = works.filter(work => work !== undefined)
+  const since = await loadSince(deps.clickhouse, workspaceId, known, signal)
+  const nowMs = deps.now()
+  return new Map(
+    findingIds.map((findingId, i) => [findingId, standingOf(works[i], since.get(findingId), nowMs)] as const),
+  )
+}
+
+/** Returns what has occurred of these findings since their status was chosen, by id, as far as the status depends on it. */
+async function loadSince(
+  client: ClickHouseClient,
+  workspaceId: string,
+  works: readonly FindingWork[],
+  signal: AbortSignal,
+): Promise<Map<string, Since>> {
+  const asked = works.filter(dependsOnOccurrences)
+  const sinceDay = ({ findingId, statusAt }: FindingWork) => ({ findingId, day: dayOf(statusAt ?? '') })
+  const recurrences = await selectRecurrences(client, workspaceId, asked.map(sinceDay), signal)
+  const counts = new Map(
+    recurrences.map(({ id, lastReceivedMs, occurrenceCount }) => [
+      id,
+      { lastReceivedMs: Number(lastReceivedMs), occurrenceCount: Number(occurrenceCount) },
+    ]),
+  )
+  const returned = asked.filter(work => hasReturned(work, counts.get(work.findingId)))
+  // One more than a resolution remembers: if there are more, at least one is not known.
+  const limit = KNOWN_VERSIONS_MAX + 1
+  const versions = await selectVersionsSince(client, workspaceId, returned.map(sinceDay), limit, signal)
+  return new Map([...counts].map(([id, count]) => [id, { ...count, versions: versions.get(id) ?? [] }]))
+}
 
 /** Occurrences of a finding since the day on which its status was chosen. */
-export interface Since {
+interface Since {
   /** When the last occurrence was received, Unix ms. */
   readonly lastReceivedMs: number
   /** Number of occurrences since the beginning of the day. */
@@ -25,12 +80,12 @@ export function versionDigest(version: string): string {
 }
 
 /** Reports whether occurrences since then may change the status that members chose. */
-export function dependsOnOccurrences({ status, occurrences }: FindingWork): boolean {
+function dependsOnOccurrences({ status, occurrences }: FindingWork): boolean {
   return status === 'resolved' || (status === 'ignored' && occurrences !== undefined)
 }
 
 /** Reports whether a finding has occurred since it was resolved, so that its versions decide whether it is regressed. */
-export function hasReturned(work: FindingWork, since: Pick<Since, 'lastReceivedMs'> | undefined): boolean {
+function hasReturned(work: FindingWork, since: Pick<Since, 'lastReceivedMs'> | undefined): boolean {
   return work.status === 'resolved' && since !== undefined && since.lastReceivedMs > Date.parse(work.statusAt ?? '')
 }
 
@@ -53,7 +108,7 @@ function occurrencesLeft(
 }
 
 /** Decides the status that a finding has at this time (docs/api/findings.md#finding-work). */
-export function standingOf(work: FindingWork | undefined, since: Since | undefined, nowMs: number): Standing {
+function standingOf(work: FindingWork | undefined, since: Since | undefined, nowMs: number): Standing {
   if (work === undefined) return { status: 'open' }
   const { statusAt, assignee, until } = work
   const shared = { ...(statusAt !== null && { statusChangedAt: statusAt }), ...(assignee !== null && { assignee }) }

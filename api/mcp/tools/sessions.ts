@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { pageLimit } from '../../../schemas/http/page.ts'
 import { readTimelineQuerySchema } from '../../../schemas/http/sessions/timeline.ts'
 import { SESSIONS } from '../../http/resource.ts'
-import { readTimelinePage } from '../../sessions/timeline/read-timeline.ts'
+import { readTimelinePage } from '../../sessions/timeline.ts'
 import { defineTool } from '../tool.ts'
 import { nextCursor, text } from './fields.ts'
 

@@ -5,12 +5,13 @@ import { type SpanDetails, spanIdSchema, traceIdSchema } from '../../../schemas/
 import { listTracesQuerySchema } from '../../../schemas/http/traces/search.ts'
 import { rfc3339FromUnixNano } from '../../http/format-time.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import { outlineTrace } from '../../traces/outline/outline-trace.ts'
+import { type BriefSpan, outlineTrace, type TraceOutline } from '../../traces/outline/outline-trace.ts'
 import { readTracesPage } from '../../traces/search/list-traces.ts'
 import { readSpanDetails } from '../../traces/spans/read-spans.ts'
+import { quotedText } from '../data-text.ts'
+import type { Answer } from '../fit-answer.ts'
 import { defineTool } from '../tool.ts'
 import { attributesOf, nextCursor, text } from './fields.ts'
-import { outlineLines } from './outline-lines.ts'
 
 const SPANS_MAX = 20
 const entry = z.looseObject({})
@@ -148,4 +149,42 @@ function briefDetails(span: SpanDetails) {
     scope: scope.name,
     ...(Object.values(dropped).some(count => count > 0) && { droppedBySender: dropped }),
   }
+}
+
+const NAME_CHARACTERS = 120
+
+/** Returns an outline as lines, which have half the characters of its JSON. Every text of telemetry is in quotes. */
+function outlineLines(fitted: Answer): string[] {
+  const outline = fitted as unknown as Pick<TraceOutline, 'services' | 'errors' | 'spans' | 'missingParents'> & {
+    readonly trace: Omit<TraceOutline, 'services' | 'errors' | 'spans' | 'missingParents' | 'completeness'>
+  }
+  const { trace, services, errors, spans, missingParents } = outline
+  return [
+    `trace ${trace.traceId}: ${trace.spanCount} spans, ${trace.errorCount} with errors, ${trace.wallDurationMs} ms from ${trace.startedAt}`,
+    `services: ${services.map(({ service, spanCount, errorCount }) => `${quoted(service)} ${spanCount} spans${errorCount > 0 ? ` (${errorCount} with errors)` : ''}`).join(', ')}`,
+    ...errors.map(error => `error: ${briefLine(error)}`),
+    ...missingParents.map(
+      ({ spanId, childCount, cause }) => `missing parent ${spanId} of ${childCount} spans, cause: ${cause}`,
+    ),
+    'spans, each with start and duration in ms:',
+    ...spans.map(span => {
+      const marks = [
+        span.isError && 'ERROR',
+        span.isCritical && 'critical',
+        span.isParentMissing && 'parent missing',
+        span.similar && `×${span.similar.count} alike, ${span.similar.totalMs} ms in all`,
+        span.hiddenChildCount && `${span.hiddenChildCount} children hidden`,
+      ].filter(mark => mark)
+      return `${'  '.repeat(span.depth)}${briefLine(span)}${marks.length > 0 ? ` [${marks.join(', ')}]` : ''}`
+    }),
+  ]
+}
+
+function briefLine({ startMs, durationMs, name, service, spanId }: BriefSpan): string {
+  return `+${startMs} ${durationMs} ${quoted(name)} ${quoted(service)} ${spanId}`
+}
+
+/** The text is fitted already, so that characters which cannot be seen are written out. */
+function quoted(text: string): string {
+  return quotedText(text, NAME_CHARACTERS)
 }

@@ -79,3 +79,76 @@ export async function selectFindingDetails(
   })
   return row ?? NO_DETAILS
 }
+
+/**
+ * Returns the stack frames of a finding as JSON (an array of FindingFrame). They are from the version that threw the
+ * finding last among versions with a resolved frame, else from the version that threw it last. Returns undefined if no
+ * stack of the finding was symbolicated.
+ */
+export async function selectFindingFrames(
+  client: ClickHouseClient,
+  key: FindingKey,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  // As in `findings` (migration 0014), a time in the future counts as five minutes after the arrival at most.
+  const seenAt = 'least(occurred_at_unix_nano, toUInt64(toUnixTimestamp64Milli(received_at) + 300000) * 1000000)'
+  const precedence = `(rank, resolved_frame_count, ${seenAt})`
+  const [row] = await selectRows<{ frames: string }>(client, {
+    query: `
+      SELECT frames FROM (
+        SELECT argMax(finding_frames.frames, ${precedence}) AS frames,
+               argMax(resolved_frame_count, ${precedence}) > 0 AS isResolved,
+               max(${seenAt}) AS lastOccurredAt
+        FROM finding_frames
+        WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+        GROUP BY service_version)
+      ORDER BY isResolved DESC, lastOccurredAt DESC LIMIT 1`,
+    params: { ...key },
+    signal,
+    settings: ONE_FINDING_SETTINGS,
+  })
+  return row?.frames
+}
+
+/** An occurrence of a finding. Absent texts are empty, and absent ids are zeros. */
+export interface OccurrenceRow {
+  readonly occurredUnixNano: string
+  readonly receivedMs: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly sessionId: string
+  readonly serviceVersion: string
+  /** The first characters of the message. */
+  readonly message: string
+}
+
+/** Chooses the occurrences to read. */
+interface LastOccurrences {
+  /** A day since which there are as many, or that of the first one, `2026-11-21`. */
+  readonly since: string
+  readonly limit: number
+  readonly messageLength: number
+}
+
+/** Returns the occurrences that were received last, the latest first. They are read from the end of each day. */
+export function selectLastOccurrences(
+  client: ClickHouseClient,
+  key: FindingKey,
+  { since, limit, messageLength }: LastOccurrences,
+  signal: AbortSignal,
+): Promise<OccurrenceRow[]> {
+  return selectRows<OccurrenceRow>(client, {
+    query: `
+      SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
+             lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, leftUTF8(session_id, 200) AS sessionId,
+             leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message
+      FROM exceptions
+      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+        AND received_at >= toDateTime64({since: Date}, 3, 'UTC')
+      ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32}`,
+    params: { ...key, since, limit, messageLength },
+    signal,
+    // One thread reads from the end of each part and stops. Several threads would read ahead.
+    settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },
+  })
+}

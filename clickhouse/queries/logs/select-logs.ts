@@ -3,7 +3,15 @@ import type { ClickHouseClient } from '../../client.ts'
 import { type BoundCondition, type Select, selectRows } from '../../select.ts'
 import { type AttributeColumns, type AttributeType, attributeColumns } from '../attributes/attribute-columns.ts'
 import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
-import { LOG_READ_SETTINGS, type LogsFilter, logsCondition, ofTrace } from './logs-filter.ts'
+import {
+  LOG_READ_SETTINGS,
+  type LogsFilter,
+  logsCondition,
+  ofTrace,
+  type SearchLimits,
+  searchSettings,
+  timestampOf,
+} from './logs-filter.ts'
 
 /** A stored log record with all of its columns. Ids are hex, numbers of 64 bits are decimal digits. */
 export interface LogRow extends ScopeRow, LogPosition {
@@ -171,4 +179,39 @@ function pageCondition({ filter, times, atMost }: Pick<LogsPage, 'filter' | 'tim
     sql: conditions.join(' AND '),
     params: { ...params, times: times.map(time => BigInt(time)), ...position },
   }
+}
+
+/** A part of the time of a search, in Unix nanoseconds. Undefined is without a bound. */
+interface SearchWindow {
+  /** Inclusive. */
+  readonly since: bigint | undefined
+  /** Exclusive. */
+  readonly before: bigint | undefined
+  /** Most records. */
+  readonly limit: number
+}
+
+/** Returns the times of the newest records in a window, in Unix nanoseconds, the newest first. It opens no wide column. */
+export async function selectLogTimes(
+  client: ClickHouseClient,
+  filter: LogsFilter,
+  { since, before, limit }: SearchWindow,
+  limits: SearchLimits,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const { sql, params } = logsCondition(filter)
+  const window = [
+    ...(since === undefined ? [] : [` AND timestamp >= ${timestampOf('since')}`]),
+    ...(before === undefined ? [] : [` AND timestamp < ${timestampOf('before')}`]),
+  ].join('')
+  const rows = await selectRows<{ nanos: string }>(client, {
+    query: `
+      SELECT toUnixTimestamp64Nano(timestamp) AS nanos FROM logs WHERE ${sql}${window}
+      ORDER BY timestamp DESC LIMIT {limit: UInt32}`,
+    params: { ...params, since, before, limit },
+    signal,
+    settings: searchSettings(limits),
+    ...ofTrace(filter),
+  })
+  return rows.map(({ nanos }) => nanos)
 }

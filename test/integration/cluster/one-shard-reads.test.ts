@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, onEachShard } from '../../../clickhouse/client.ts'
-import { selectFindingHasTrace } from '../../../clickhouse/queries/findings/select-finding-has-trace.ts'
+import { selectFindingHasTrace } from '../../../clickhouse/queries/findings/select-finding-traces.ts'
 import { selectSpansById } from '../../../clickhouse/queries/traces/select-spans-by-id.ts'
 import { selectTrace } from '../../../clickhouse/queries/traces/select-trace.ts'
 import { selectTraceEnd } from '../../../clickhouse/queries/traces/select-trace-end.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
-import { selectReceipt } from '../../../../clickhouse/queries/receipts/select-receipt.ts'
+import { selectReceipt } from '../../../../clickhouse/queries/select-receipt.ts'
 import { DAY_MS } from '../../../../schemas/units.ts'
 import { newId } from '../../../../shared/directory/directory.ts'
 import { newCommit } from '../../../../shared/ids/receipt.ts'

@@ -4,7 +4,7 @@ import {
   type FoundSessions,
   type SessionsFilter,
   selectSessionsPage,
-} from '../../../../clickhouse/queries/sessions/list/select-sessions-page.ts'
+} from '../../../../clickhouse/queries/sessions/select-sessions-page.ts'
 import { DAY_MS } from '../../../../schemas/units.ts'
 import { createDatabase } from '../../../support/services/api.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'

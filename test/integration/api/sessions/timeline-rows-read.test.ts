@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { loadTimeline } from '../../../../api/sessions/timeline/load-timeline.ts'
+import { loadTimeline } from '../../../../api/sessions/timeline.ts'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { UNIX_NANO_MAX } from '../../../../clickhouse/queries/sessions/timeline/select-timeline.ts'
 import { TIMELINE_KINDS } from '../../../../schemas/http/sessions/timeline.ts'

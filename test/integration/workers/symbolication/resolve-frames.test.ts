@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { selectReleaseFrameShare } from '../../../../clickhouse/queries/releases/select-release-frame-share.ts'
+import { selectReleaseFrameShare } from '../../../../clickhouse/queries/releases/select-release.ts'
 import { until } from '../../../support/until.ts'
 import { storeRelease } from '../../../support/workspaces/store-release.ts'
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { insertNative } from '../../../../clickhouse/client.ts'
-import { selectReleaseFrameShare } from '../../../../clickhouse/queries/releases/select-release-frame-share.ts'
+import { selectReleaseFrameShare } from '../../../../clickhouse/queries/releases/select-release.ts'
 import { FindingFramesTable } from '../../../../clickhouse/tables/finding-frames-table.ts'
 import { blocksOf } from '../../../../workers/sink/row-batch.ts'
 import { insertExceptions } from '../../../support/services/api.ts'

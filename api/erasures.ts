@@ -1,0 +1,94 @@
+import {
+  type CreateErasure,
+  createErasure,
+  createErasureSchema,
+  type ErasureAnswer,
+  type ErasuresPage,
+  erasureIdSchema,
+  listErasures,
+  readErasure,
+  type ShownErasure,
+} from '../schemas/http/erasures.ts'
+import type { Erasure, ErasureSubject } from '../schemas/records/erasure.ts'
+import type { Directory } from '../shared/directory/directory.ts'
+import { ACTIVE_ERASURES_MAX } from '../shared/directory/erasures.ts'
+import type { Route } from '../shared/http/route.ts'
+import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
+import { authorOf, directoryListRoute, queryDirectory } from './http/directory.ts'
+import { type GuardedRouteDeps, guardedRoute } from './http/guarded-route.ts'
+import { invalid, type Outcome } from './http/outcome.ts'
+import { notFound, type Resource } from './http/resource.ts'
+
+interface Deps extends CreationRouteDeps, GuardedRouteDeps {
+  readonly directory: Pick<Directory, 'createErasure' | 'erasures' | 'erasure'>
+  readonly now: () => number
+}
+
+/** Returns the routes of erasures (docs/api/retention.md#erasures). */
+export function erasureRoutes(deps: Deps): Route[] {
+  return [createErasureRoute(deps), listErasuresRoute(deps), readErasureRoute(deps)]
+}
+
+const TOO_MANY = `the workspace has ${ACTIVE_ERASURES_MAX} erasures in progress, which is the maximum: send it again when one is done`
+
+/** Returns the route that erases a person or a session (docs/api/retention.md#erasures). */
+function createErasureRoute(deps: Deps): Route {
+  return creationRoute(deps, createErasure, {
+    resource: ERASURE,
+    body: createErasureSchema,
+    async create({ caller, body }): Promise<Outcome<ErasureAnswer>> {
+      const { workspaceId, userId } = caller
+      const now = deps.now()
+      const author = authorOf(caller, now)
+      const request = { workspaceId, subject: subjectOf(body), createdBy: userId, now, author }
+      const erasure = await queryDirectory(deps.directory.createErasure(request))
+      if (erasure === 'too_many_erasures') return invalid(TOO_MANY)
+      return { ok: true, value: { erasure: presentErasure(erasure) } }
+    },
+  })
+}
+
+function subjectOf({ identifier, sourceType, sessionId }: CreateErasure): ErasureSubject {
+  if (identifier === undefined) return { kind: 'session', sessionId: sessionId ?? '' }
+  return { kind: 'identifier', identifier, ...(sourceType !== undefined && { sourceType }) }
+}
+
+/** Returns the route that lists the erasures of a workspace, newest first (docs/api/retention.md#erasures). */
+function listErasuresRoute(deps: Deps): Route {
+  return directoryListRoute(deps, listErasures, {
+    resource: ERASURE,
+    read: (workspaceId, page) => deps.directory.erasures(workspaceId, page),
+    present: (shown, nextCursor): ErasuresPage => ({ erasures: shown.map(presentErasure), nextCursor }),
+  })
+}
+
+/** Returns the route that reads an erasure and its receipt (docs/api/retention.md#erasures). */
+function readErasureRoute(deps: Deps): Route {
+  return guardedRoute(deps, readErasure, {
+    resource: ERASURE,
+    async run({ workspaceId, param }): Promise<Outcome<ErasureAnswer>> {
+      const id = param('erasureId')
+      if (!erasureIdSchema.safeParse(id).success) return notFound(ERASURE)
+      const erasure = await queryDirectory(deps.directory.erasure(workspaceId, id))
+      return erasure ? { ok: true, value: { erasure: presentErasure(erasure) } } : notFound(ERASURE)
+    },
+  })
+}
+
+/** One erasure of a workspace. */
+const ERASURE: Resource = {
+  notFound: { code: 'NOT_FOUND', message: 'there is no such erasure' },
+  unavailable: {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    message: 'erasures are unavailable: retry after the delay',
+    retryAfterSeconds: 5,
+  },
+}
+
+/** Presents an erasure without its subject (docs/api/retention.md#erasures). */
+function presentErasure(erasure: Erasure): ShownErasure {
+  const { id, kind, subjectHash, state, failure, createdAt, createdBy, completedAt } = erasure
+  const { sessions, rows, objects, objectBytes } = erasure
+  const receipt = { sessions, rows, objects, objectBytes }
+  return { id, kind, subjectHash, state, failure, createdAt, createdBy, completedAt, ...receipt }
+}

@@ -1,0 +1,217 @@
+import { pageQuerySchema } from '../../schemas/http/page.ts'
+import {
+  createSurfaceKey,
+  listSurfaceKeys,
+  revokeSurfaceKey,
+  updateSurfaceKey,
+} from '../../schemas/http/workspaces/operations.ts'
+import {
+  type CreateSurfaceKey,
+  createSurfaceKeySchema,
+  type ListedSurfaceKey,
+  type SurfaceKeyCreated,
+  type SurfaceKeysPage,
+  type SurfaceKeyUpdated,
+  surfaceIdSchema,
+  surfaceKeyIdSchema,
+  type UpdateSurfaceKey,
+  updateSurfaceKeySchema,
+} from '../../schemas/http/workspaces/schemas.ts'
+import type { KeyQuotas, SurfaceKey } from '../../schemas/records/directory.ts'
+import { type Directory, newId } from '../../shared/directory/directory.ts'
+import type { ListPage } from '../../shared/directory/sorted-index.ts'
+import { type MakerState, SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../shared/directory/surface-keys.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
+import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
+import { authorOf, cutDirectoryPage, directoryPage, queryDirectory } from '../http/directory.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { invalid, type Outcome, okReply } from '../http/outcome.ts'
+import { notFound } from '../http/resource.ts'
+import { keyExpiry, keyPrefix } from './keys.ts'
+import { SURFACE, SURFACE_KEY } from './resources.ts'
+
+interface Deps extends GuardedRouteDeps, CreationRouteDeps {
+  readonly directory: Pick<
+    Directory,
+    | 'surface'
+    | 'surfaceKeys'
+    | 'makerStates'
+    | 'createSurfaceKey'
+    | 'surfaceKey'
+    | 'updateSurfaceKey'
+    | 'revokeSurfaceKey'
+  >
+  readonly now: () => number
+}
+
+/** Returns the routes of the keys of a surface. */
+export function surfaceKeyRoutes(deps: Deps): Route[] {
+  return [
+    listSurfaceKeysRoute(deps),
+    createSurfaceKeyRoute(deps),
+    updateSurfaceKeyRoute(deps),
+    revokeSurfaceKeyRoute(deps),
+  ]
+}
+
+/** Returns the route that lists the keys of a surface without their secrets, newest first. */
+function listSurfaceKeysRoute(deps: Deps): Route {
+  const { directory } = deps
+  return guardedRoute(deps, listSurfaceKeys, {
+    resource: SURFACE,
+    query: pageQuerySchema,
+    async run({ workspaceId, param, query }): Promise<Outcome<SurfaceKeysPage>> {
+      const page = directoryPage(query)
+      if (!page.ok) return page
+      const surfaceId = param('surfaceId')
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      const [surface, keys] = await Promise.all([
+        queryDirectory(directory.surface(workspaceId, surfaceId)),
+        queryDirectory(directory.surfaceKeys(workspaceId, surfaceId)),
+      ])
+      if (surface === undefined) return notFound(SURFACE)
+      // A surface has at most SURFACE_KEYS_MAX keys, so all are read, and the page is cut out of them.
+      const { shown, nextCursor } = cutDirectoryPage(keysAfter(keys, page.value.after), page.value)
+      const makers = await queryDirectory(directory.makerStates(workspaceId, shown, deps.now()))
+      return { ok: true, value: { keys: shown.map(key => presentSurfaceKey(key, makers)), nextCursor } }
+    },
+  })
+}
+
+function keysAfter(keys: readonly SurfaceKey[], last: ListPage['after']): readonly SurfaceKey[] {
+  if (last === undefined) return keys
+  return keys.filter(({ createdAt, id }) => {
+    const createdAtMs = Date.parse(createdAt)
+    return createdAtMs < last.createdAtMs || (createdAtMs === last.createdAtMs && id < last.id)
+  })
+}
+
+const TOO_MANY_KEYS = invalid(
+  `a surface can have at most ${SURFACE_KEYS_MAX} active keys, and a workspace at most ${WORKSPACE_SURFACE_KEYS_MAX}: revoke keys that are not used`,
+)
+
+/** Returns the route that creates a public or secret key of a surface. Only its response contains the text of the key. */
+function createSurfaceKeyRoute(deps: Deps): Route {
+  return creationRoute(deps, createSurfaceKey, {
+    resource: SURFACE,
+    body: createSurfaceKeySchema,
+    async create({ caller, body, param }): Promise<Outcome<SurfaceKeyCreated>> {
+      const surfaceId = param('surfaceId')
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      const secret = generateKey(body.kind)
+      const scopes = body.kind === 'secret' ? [...new Set(body.scopes)] : undefined
+      const { workspaceId, userId, apiKeyId } = caller
+      const createdBy = { userId, apiKeyId }
+      const record = newRecord({ workspaceId, surfaceId, scopes: scopes ?? [], createdBy }, body, secret, deps.now())
+      const outcome = await queryDirectory(deps.directory.createSurfaceKey(record, authorOf(caller, deps.now())))
+      if (outcome === 'no_surface') return notFound(SURFACE)
+      if (outcome === 'too_many_keys') return TOO_MANY_KEYS
+      const { id, kind, expiresAt } = record
+      return {
+        ok: true,
+        value: { key: { id, kind, secret, ...(scopes && { scopes }), expiresAt, ...presentLimits(record) } },
+      }
+    },
+  })
+}
+
+function newRecord(
+  owner: Pick<SurfaceKey, 'workspaceId' | 'surfaceId' | 'scopes' | 'createdBy'>,
+  request: CreateSurfaceKey,
+  secret: string,
+  nowMs: number,
+): SurfaceKey {
+  const { kind, secondsUntilExpiration = null, quotas } = request
+  const allowedOrigins = request.kind === 'public' ? request.allowedOrigins : undefined
+  return {
+    version: 1,
+    id: newId('key'),
+    kind,
+    digest: digestOf(secret),
+    prefix: keyPrefix(secret),
+    ...owner,
+    createdAt: rfc3339FromUnixMs(nowMs),
+    expiresAt: keyExpiry(nowMs, secondsUntilExpiration),
+    revokedAt: null,
+    ...(quotas && Object.keys(quotas).length > 0 && { quotas }),
+    ...(allowedOrigins && { allowedOrigins }),
+  }
+}
+
+const NO_ORIGINS = invalid('allowedOrigins must be left out: a secret key has none, because no page may use it')
+
+/** Returns the route that changes the quotas and the allowed origins of a key of a surface (docs/api/credentials.md#quotas). */
+function updateSurfaceKeyRoute(deps: Deps): Route {
+  const { directory } = deps
+  return creationRoute(deps, updateSurfaceKey, {
+    resource: SURFACE,
+    body: updateSurfaceKeySchema,
+    reply: okReply,
+    async create({ caller, body, param }): Promise<Outcome<SurfaceKeyUpdated>> {
+      const { workspaceId } = caller
+      const author = authorOf(caller, deps.now())
+      const [surfaceId, keyId] = [param('surfaceId'), param('keyId')]
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      if (!surfaceKeyIdSchema.safeParse(keyId).success) return notFound(SURFACE_KEY)
+      const known = await queryDirectory(directory.surfaceKey(workspaceId, surfaceId, keyId))
+      if (known === undefined) return notFound(SURFACE_KEY)
+      if (known.kind === 'secret' && body.allowedOrigins) return NO_ORIGINS
+      const change = (key: SurfaceKey) => ({ quotas: changeQuotas(key.quotas, body.quotas), ...originsOf(body) })
+      const key = await queryDirectory(directory.updateSurfaceKey(workspaceId, surfaceId, keyId, change, author))
+      if (key === undefined) return notFound(SURFACE_KEY)
+      const makers = await queryDirectory(directory.makerStates(workspaceId, [key], deps.now()))
+      return { ok: true, value: { key: presentSurfaceKey(key, makers) } }
+    },
+  })
+}
+
+/** Returns the quotas after a change. Null removes a quota or all of them, and absent ones stay. */
+function changeQuotas(before: KeyQuotas = {}, change: UpdateSurfaceKey['quotas']): KeyQuotas {
+  if (change === null) return {}
+  const after = Object.entries({ ...before, ...change }).filter(([, quota]) => quota !== null && quota !== undefined)
+  return Object.fromEntries(after)
+}
+
+function originsOf({ allowedOrigins }: UpdateSurfaceKey) {
+  return allowedOrigins === undefined ? {} : { allowedOrigins }
+}
+
+/** Returns the route that revokes a key of a surface for good. Repeated requests return the same. */
+function revokeSurfaceKeyRoute(deps: Deps): Route {
+  return guardedRoute(deps, revokeSurfaceKey, {
+    resource: SURFACE,
+    async run({ caller, workspaceId, param }) {
+      const [surfaceId, keyId] = [param('surfaceId'), param('keyId')]
+      if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
+      if (!surfaceKeyIdSchema.safeParse(keyId).success) return notFound(SURFACE_KEY)
+      const now = deps.now()
+      const author = authorOf(caller, now)
+      const outcome = await queryDirectory(deps.directory.revokeSurfaceKey(workspaceId, surfaceId, keyId, now, author))
+      return outcome === 'revoked' ? { ok: true, value: { ok: true } } : notFound(SURFACE_KEY)
+    },
+  })
+}
+
+/** Returns a key of a surface as lists show it: without its secret. `makers` are the states of API keys by their ids. */
+function presentSurfaceKey(key: SurfaceKey, makers: ReadonlyMap<string, MakerState>): ListedSurfaceKey {
+  const { id, kind, prefix, scopes, createdAt, expiresAt, revokedAt, createdBy } = key
+  const apiKeyState = createdBy?.apiKeyId ? (makers.get(createdBy.apiKeyId) ?? 'removed') : null
+  return {
+    id,
+    kind,
+    prefix: keyPrefix(prefix),
+    scopes,
+    createdAt,
+    expiresAt,
+    revokedAt,
+    createdBy: createdBy ? { ...createdBy, apiKeyState } : null,
+    ...presentLimits(key),
+  }
+}
+
+/** Returns the quotas and allowed origins of a key, where it has some. */
+function presentLimits({ quotas, allowedOrigins }: SurfaceKey): Pick<ListedSurfaceKey, 'quotas' | 'allowedOrigins'> {
+  return { ...(quotas && { quotas }), ...(allowedOrigins && { allowedOrigins }) }
+}

@@ -1,0 +1,49 @@
+import type { ClickHouseClient } from '../client.ts'
+import { selectRows } from '../select.ts'
+
+/** What a surface has sent of one kind on one day (UTC). 64-bit numbers are decimal text. */
+interface UsageRow {
+  readonly day: string
+  readonly surfaceId: string
+  readonly signal: string
+  readonly requests: string
+  readonly bytes: string
+  readonly records: string
+}
+
+/** Identifies a row of the usage. */
+type UsageKey = Pick<UsageRow, 'day' | 'surfaceId' | 'signal'>
+
+/** Selects a page of the usage of a workspace. */
+interface UsagePage {
+  readonly workspaceId: string
+  /** First and last day, `2026-11-21`. */
+  readonly from: string
+  readonly to: string
+  readonly limit: number
+  readonly after: UsageKey | undefined
+}
+
+/**
+ * Returns what a workspace has sent, by day, surface and kind, the latest day first. Replays of dead letters are left out, because
+ * their requests are counted already. Reads a row for each job and surface.
+ */
+export function selectUsage(
+  client: ClickHouseClient,
+  { workspaceId, from, to, limit, after }: UsagePage,
+  signal: AbortSignal,
+): Promise<UsageRow[]> {
+  const isAfter = `(day < {day: Date} OR (day = {day: Date} AND (surface_id, signal) > ({surfaceId: String}, {signal: String})))`
+  return selectRows<UsageRow>(client, {
+    query: `
+      SELECT toDate(received_at) AS day, surface_id AS surfaceId, signal, sum(payloads) AS requests, sum(ingest_log.bytes) AS bytes,
+             sum(ingest_log.rows) AS records
+      FROM ingest_log
+      WHERE workspace_id = {workspaceId: String} AND toDate(received_at) >= {from: Date} AND toDate(received_at) <= {to: Date}
+        AND replayed_at = toDateTime64(0, 3, 'UTC') ${after ? `AND ${isAfter}` : ''}
+      GROUP BY day, surface_id, signal
+      ORDER BY day DESC, surface_id, signal LIMIT {limit: UInt32}`,
+    params: { workspaceId, from, to, limit, ...after },
+    signal,
+  })
+}

@@ -1,0 +1,81 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { selectRows } from '../../select.ts'
+
+/** Identifies a user of a workspace. */
+interface IdentifierKey {
+  readonly workspaceId: string
+  readonly identifier: string
+  /** Source of identities; all sources if left out. */
+  readonly sourceType?: string | undefined
+}
+
+/** Returns up to `limit` sessions that were ever identified with this identifier. */
+export async function selectIdentifiedSessions(
+  client: ClickHouseClient,
+  { workspaceId, identifier, sourceType }: IdentifierKey,
+  limit: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const rows = await selectRows<{ sessionId: string }>(client, {
+    query: `
+      SELECT DISTINCT session_id AS sessionId FROM session_identities
+      WHERE workspace_id = {workspaceId: String} AND identifier = {identifier: String}
+        ${sourceType === undefined ? '' : 'AND source_type = {sourceType: String}'}
+      LIMIT {limit: UInt32}`,
+    params: { workspaceId, identifier, sourceType, limit },
+    signal,
+  })
+  return rows.map(({ sessionId }) => sessionId)
+}
+
+/** A session, and a surface that has sent data of it. */
+interface SessionSurfaceRow {
+  readonly sessionId: string
+  readonly surfaceId: string
+}
+
+const TABLES = ['session_identities', 'session_heartbeats', 'replay_chunks']
+
+/** Returns the surfaces that have sent identities, heartbeats or replay chunks of these sessions. */
+export function selectSessionSurfaces(
+  client: ClickHouseClient,
+  workspaceId: string,
+  sessionIds: readonly string[],
+  signal: AbortSignal,
+): Promise<SessionSurfaceRow[]> {
+  const selects = TABLES.map(
+    table => `SELECT session_id AS sessionId, surface_id AS surfaceId FROM ${table}
+      WHERE workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}`,
+  )
+  return selectRows<SessionSurfaceRow>(client, {
+    query: `SELECT DISTINCT sessionId, surfaceId FROM (${selects.join(' UNION ALL ')}) ORDER BY ALL`,
+    params: { workspaceId, sessionIds },
+    signal,
+  })
+}
+
+/** Identifies a dead letter of a session. */
+interface SessionLetterRow {
+  readonly receivedAtMs: number
+  readonly jobId: string
+  readonly index: number
+}
+
+/** Returns up to `limit` dead letters whose request names one of these sessions, behind those that are skipped. */
+export async function selectSessionLetters(
+  client: ClickHouseClient,
+  key: { readonly workspaceId: string; readonly sessionIds: readonly string[] },
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  signal: AbortSignal,
+): Promise<SessionLetterRow[]> {
+  const rows = await selectRows<{ receivedAtMs: string; jobId: string; index: number }>(client, {
+    query: `
+      SELECT DISTINCT toUnixTimestamp64Milli(received_at) AS receivedAtMs, job_id AS jobId, job_index AS index
+      FROM dead_letters
+      WHERE workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}
+      ORDER BY receivedAtMs, jobId, index LIMIT {limit: UInt32} OFFSET {offset: UInt32}`,
+    params: { ...key, limit, offset },
+    signal,
+  })
+  return rows.map(row => ({ ...row, receivedAtMs: Number(row.receivedAtMs) }))
+}
