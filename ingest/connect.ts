@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, type QueueName } from '../schemas/queues/names.ts'
+import { TokenBucket } from '../shared/concurrency/token-bucket.ts'
 import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
@@ -24,10 +25,9 @@ import { RequestTallies } from './admission/request-tallies.ts'
 import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
 import { createPublicKeyAuthenticator, type KeyAuthenticatorDeps } from './auth/authenticate-surface.ts'
 import { DailyUsage } from './auth/daily-usage.ts'
-import { followCredentialChanges } from './auth/key-cache.ts'
+import { followCredentialChanges, UNSEEN_LOOKUPS } from './auth/key-cache.ts'
 import { KeyCounts } from './auth/key-counts.ts'
 import { LimitsOfKeys } from './auth/key-limits.ts'
-import { LookupBudget } from './auth/lookup-budget.ts'
 import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
 import { createReceiptIssuer, followReceiptSecret } from './commit/receipt-issuer.ts'
@@ -124,7 +124,8 @@ export function connectEdge(
     directory: whenAdopted(unlessEmptied({ effectiveSurfaceKey }, directoryRedis), adoption),
     logger,
     limits: new LimitsOfKeys(usage, Date.now, wiring.metrics.countKeyRefusal),
-    lookupBudget: new LookupBudget(Date.now, () => wiring.metrics.countKeyRefusal('unseenKeys')),
+    unseenLookups: new TokenBucket(UNSEEN_LOOKUPS),
+    onOverBudget: () => wiring.metrics.countKeyRefusal('unseenKeys'),
   }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
   const counts = new KeyCounts(stores.queues, logger, now)

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { HOUR_MS, KIB } from '../../schemas/units.ts'
+import { TokenBucket } from '../../shared/concurrency/token-bucket.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -15,9 +16,8 @@ interface RemoteKeysOptions {
   readonly timeoutMs?: number
 }
 
-/** Tokens with unknown key ids may cause this many fetches in a burst, and one more every ten seconds. */
-const FETCH_BURST = 5
-const FETCH_EVERY_MS = 10_000
+/** Tokens with unknown key ids may cause five fetches in a burst, and one more every ten seconds. */
+const FETCHES = { capacity: 5, refillMs: 50_000 }
 /** A set contains a few keys; this is room for a hundred of the largest. */
 const SET_LIMIT_BYTES = 256 * KIB
 
@@ -46,14 +46,13 @@ class RemoteKeys {
   #keys: KeySet | undefined
   #fetching: Promise<KeySet> | undefined
   #isReachable = true
-  #fetchesLeft = FETCH_BURST
-  #refilledAtMs: number
+  readonly #fetches: TokenBucket
 
   constructor(options: RemoteKeysOptions) {
     this.#options = options
     this.#maxAgeMs = options.maxAgeMs ?? 600_000
     this.#keptMs = options.keptMs ?? HOUR_MS
-    this.#refilledAtMs = options.now()
+    this.#fetches = new TokenBucket(FETCHES, options.now)
   }
 
   async find(...token: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
@@ -105,13 +104,8 @@ class RemoteKeys {
 
   /** Takes one fetch from the token bucket, if one is left. */
   #mayFetch(): boolean {
-    const refills = Math.floor((this.#options.now() - this.#refilledAtMs) / FETCH_EVERY_MS)
-    if (refills > 0) {
-      this.#fetchesLeft = Math.min(this.#fetchesLeft + refills, FETCH_BURST)
-      this.#refilledAtMs += refills * FETCH_EVERY_MS
-    }
-    if (this.#fetchesLeft === 0) return false
-    this.#fetchesLeft--
+    if (this.#fetches.left < 1) return false
+    this.#fetches.take(1)
     return true
   }
 

@@ -1,6 +1,7 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { KeyQuotas, SurfaceKey } from '../../schemas/records/directory.ts'
 import { originMatcher } from '../../schemas/records/origin-pattern.ts'
+import { TokenBucket } from '../../shared/concurrency/token-bucket.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { DailyBytes, DailyUsage } from './daily-usage.ts'
 
@@ -84,8 +85,9 @@ class QuotaLimits implements KeyLimits {
     const { requestsPerSecond, bytesPerSecond } = quotas
     this.#quotas = quotas
     this.#isAllowed = allowedOrigins && originMatcher(allowedOrigins)
-    this.#requests = requestsPerSecond === undefined ? undefined : new TokenBucket(requestsPerSecond, now())
-    this.#bytes = bytesPerSecond === undefined ? undefined : new TokenBucket(bytesPerSecond, now())
+    const bucket = (perSecond: number) => new TokenBucket({ capacity: perSecond, refillMs: 1_000 }, now)
+    this.#requests = requestsPerSecond === undefined ? undefined : bucket(requestsPerSecond)
+    this.#bytes = bytesPerSecond === undefined ? undefined : bucket(bytesPerSecond)
     this.#day = day
     this.#now = now
     this.#onRefused = onRefused
@@ -97,10 +99,9 @@ class QuotaLimits implements KeyLimits {
       this.#onRefused('allowedOrigins')
       return ORIGIN_NOT_ALLOWED
     }
-    const now = this.#now()
-    const waitMs = this.#requests?.waitMs(1, now) ?? 0
+    const waitMs = this.#requests?.waitMs(1) ?? 0
     if (waitMs > 0) return this.#overQuota('requestsPerSecond', waitMs)
-    const refused = this.#refuseBytes(contentLength, now)
+    const refused = this.#refuseBytes(contentLength)
     // A request that is refused for its size counts as well: it has cost the service its head.
     this.#requests?.take(1)
     return refused
@@ -108,19 +109,19 @@ class QuotaLimits implements KeyLimits {
 
   /** Bytes are counted when they are here: a length that is only announced would use up the quota of a key for nothing. */
   refuseBody(bytes: number): Problem | undefined {
-    const refused = this.#refuseBytes(bytes, this.#now())
+    const refused = this.#refuseBytes(bytes)
     if (refused) return refused
     this.#bytes?.take(bytes)
     this.#day?.add(bytes)
     return undefined
   }
 
-  #refuseBytes(bytes: number, now: number): Problem | undefined {
-    const waitMs = this.#bytes?.waitMs(bytes, now) ?? 0
+  #refuseBytes(bytes: number): Problem | undefined {
+    const waitMs = this.#bytes?.waitMs(bytes) ?? 0
     if (waitMs > 0) return this.#overQuota('bytesPerSecond', waitMs)
     const { bytesPerDay } = this.#quotas
     if (this.#day === undefined || bytesPerDay === undefined) return undefined
-    return this.#day.used(now) + bytes > bytesPerDay
+    return this.#day.used(this.#now()) + bytes > bytesPerDay
       ? this.#overQuota('bytesPerDay', Number.POSITIVE_INFINITY)
       : undefined
   }
@@ -141,33 +142,4 @@ const MAX_RETRY_AFTER_S = 60
 const ORIGIN_NOT_ALLOWED: Problem = {
   code: 'PERMISSION_DENIED',
   message: 'the header Origin must be one of the allowedOrigins of the public key',
-}
-
-/**
- * Counts an amount per second, with room for the amount of one second. A single amount that is larger passes when the
- * bucket is full, and the bucket then refuses until the time that the amount is worth has passed.
- */
-class TokenBucket {
-  readonly #perSecond: number
-  #tokens: number
-  #filledAtMs: number
-
-  constructor(perSecond: number, nowMs: number) {
-    this.#perSecond = perSecond
-    this.#tokens = perSecond
-    this.#filledAtMs = nowMs
-  }
-
-  /** Returns 0 if the amount may be taken now, else how long to wait for it. */
-  waitMs(amount: number, nowMs: number): number {
-    const passedMs = Math.max(0, nowMs - this.#filledAtMs)
-    this.#tokens = Math.min(this.#perSecond, this.#tokens + (passedMs / 1_000) * this.#perSecond)
-    this.#filledAtMs = nowMs
-    const missing = Math.min(amount, this.#perSecond) - this.#tokens
-    return missing <= 0 ? 0 : (missing / this.#perSecond) * 1_000
-  }
-
-  take(amount: number): void {
-    this.#tokens -= amount
-  }
 }

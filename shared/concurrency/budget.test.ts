@@ -14,7 +14,7 @@ it('runs no more tasks at once than it has slots, in the order of arrival', asyn
         started.push(i)
         return new Promise<void>(resolve => finish.push(resolve))
       },
-      signal,
+      { signal },
     ),
   )
   await expect.poll(() => started).toEqual([0, 1])
@@ -32,21 +32,21 @@ it('frees the slot of a task that fails, and skips a task whose signal fired', a
   const patient = new AbortController().signal
   const impatient = new AbortController()
   const fail = () => new Promise((_, reject) => setImmediate(() => reject(new Error('no'))))
-  const failing = slots.run(1, fail, patient)
-  const abandoned = slots.run(1, async () => 'never', impatient.signal)
-  const served = slots.run(1, async () => 'served', patient)
+  const failing = slots.run(1, fail, { signal: patient })
+  const abandoned = slots.run(1, async () => 'never', { signal: impatient.signal })
+  const served = slots.run(1, async () => 'served', { signal: patient })
   impatient.abort()
   await expect(abandoned).rejects.toThrow(TransientError)
   await expect(failing).rejects.toThrow('no')
   expect(await served).toBe('served')
-  expect(await slots.run(1, async () => 'again', patient)).toBe('again')
+  expect(await slots.run(1, async () => 'again', { signal: patient })).toBe('again')
 })
 
 it('grants a smaller amount at once when the larger one before it gives up', async () => {
   const budget = new Budget(10)
   const giveBack = await budget.acquire(6)
   const impatient = new AbortController()
-  const large = budget.acquire(8, impatient.signal)
+  const large = budget.acquire(8, { signal: impatient.signal })
   const small = budget.acquire(4)
   impatient.abort()
   await expect(large).rejects.toThrow(TransientError)
@@ -71,7 +71,7 @@ it('grants an amount over its limit once nothing else is held', async () => {
 
 it('tells when everything was given back, and that something is held until then', async () => {
   let idleTimes = 0
-  const budget = new Budget(2, () => idleTimes++)
+  const budget = new Budget(2, { onIdle: () => idleTimes++ })
   expect(budget.isIdle).toBe(true)
   const giveBack = await budget.acquire(1)
   const giveBackOther = await budget.acquire(1)

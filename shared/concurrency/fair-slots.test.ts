@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { TransientError } from '../runtime/errors.ts'
-import { FairSlots, type HeldSlot } from './fair-slots.ts'
+import { FairSlots, type Slot } from './fair-slots.ts'
 
 const NEVER = new AbortController().signal
 
 /** Starts tasks, which end when the test releases them, and records the order in which they got their slots. */
 function setup(slots: number, waiting = 100) {
   const fair = new FairSlots({ slots, waiting })
-  const running: { readonly owner: string; readonly slot: HeldSlot }[] = []
+  const running: { readonly owner: string; readonly slot: Slot }[] = []
   const refused: string[] = []
   const start = async (owner: string, signal = NEVER) => {
     const slot = await fair.acquire(owner, signal)

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { type DeadLetter, type StoredLetter, storedLetterSchema } from '../../schemas/queues/dead-letters.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { decodeLetter } from '../../shared/queue/letters/letter-object.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
 import type { Move } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from './store-dead-letters.ts'
@@ -64,7 +64,7 @@ function setUp(frames: PayloadFrame[], refuse: (key: string, body: Buffer) => vo
       },
       giveBack() {},
     },
-    held: new LaneBudget(1_000_000),
+    memory: new Budget(1_000_000),
     addJobs: async () => {},
     logger: pino({ level: 'silent' }),
     stopping: new AbortController().signal,

@@ -1,5 +1,6 @@
 import { type DeadLetter, deadLetterSchema, type StoredLetter } from '../../schemas/queues/dead-letters.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
@@ -8,7 +9,6 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { encodeLetters, LETTER_CONTENT_TYPE, type LetterRange } from '../../shared/queue/letters/letter-object.ts'
 import { type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
 import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
-import type { LaneBudget } from '../queue/lane-budget.ts'
 import { frameMoves } from '../queue/moves.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type JobDeps, processJob } from '../queue/process-frames.ts'
@@ -24,7 +24,7 @@ const SESSION_IN_BODY: ReadonlySet<QueueName> = new Set(['sessions', 'replay-chu
 export interface StoreDeadLettersDeps extends JobDeps {
   readonly objects: Pick<ObjectStore, 'put'>
   /** Payload bytes that the pool may hold at the same time. */
-  readonly held: LaneBudget
+  readonly memory: Budget
 }
 
 /** A dead letter of a job, as it was moved and as it reads. */
@@ -39,7 +39,7 @@ interface Letter {
  * after a crash writes the same bytes under the same keys.
  */
 export async function storeDeadLetters(deps: StoreDeadLettersDeps, job: TakenJob): Promise<void> {
-  await deps.held.run(job.lane, job.payloadBytes, () =>
+  const store = () =>
     processJob(deps, job, async (frames, retry) => {
       const groups = groupLetters(job.jobId, frames)
       const rows: PayloadFrame[][] = new Array(groups.length)
@@ -48,8 +48,8 @@ export async function storeDeadLetters(deps: StoreDeadLettersDeps, job: TakenJob
         rows[i] = stored.filter(({ letter }) => letter.queue !== 'dead-letter-index').map(({ row }) => row)
       })
       return { result: undefined, moves: frameMoves('dead-letter-index', `letters-${job.jobId}`, rows.flat()) }
-    }),
-  )
+    })
+  await deps.memory.run(job.payloadBytes, store, { lane: job.lane })
 }
 
 /** Groups letters by what their object key derives from, in the order of the first letter of each group. */

@@ -1,12 +1,12 @@
-import { RefilledBudgets } from '../../shared/concurrency/refilled-budgets.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
+import { TokenBuckets } from '../../shared/concurrency/token-bucket.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
-import { HELD_JOBS, WorkspaceTurns } from '../queue/workspace-turns.ts'
+import { createWorkspaceTurns, HELD_JOBS } from '../queue/workspace-turns.ts'
 import { REFUSED_READS } from '../source-maps/complete-release.ts'
 import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
 
@@ -19,11 +19,11 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     redis: deps.redis,
     objects: deps.objects,
     releases: deps.releases,
-    refusedReads: new RefilledBudgets(REFUSED_READS),
+    refusedReads: new TokenBuckets(REFUSED_READS),
     store,
     suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('completions', new RepeatedFailures()),
-    held: new LaneBudget(config.COMPLETIONS_HELD_BYTES),
+    memory: new Budget(config.COMPLETIONS_HELD_BYTES),
     addJobs,
     logger,
     stopping: deps.stopping,
@@ -33,7 +33,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     onCompletion: deps.metrics.observeCompletion,
   }
   let isClosing = false
-  const turns = new WorkspaceTurns(
+  const inTurn = createWorkspaceTurns(
     { queue: 'completions', redisOf: () => redis, isClosing: () => isClosing },
     config.COMPLETIONS_CONCURRENCY,
   )
@@ -42,7 +42,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     {
       servers: deps.servers,
       logger,
-      process: (job, partition) => turns.run(job.jobId, partition, () => storeCompletions(completions, job)),
+      process: (job, partition) => inTurn(job.jobId, partition, () => storeCompletions(completions, job)),
       onClosing: () => {
         isClosing = true
       },

@@ -1,8 +1,8 @@
 import { MIB } from '../../schemas/units.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { poolOptions } from '../config.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../dead-letters/store-dead-letters.ts'
 import type { PoolsDeps } from '../deps.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { perPartition } from './per-partition.ts'
@@ -16,7 +16,7 @@ const HELD_BYTES = 24 * MIB
 export function startDeadLettersPool({ config, logger, objects, at, servers, partitions, stopping }: PoolsDeps): Pool {
   const shared = {
     objects,
-    held: new LaneBudget(HELD_BYTES),
+    memory: new Budget(HELD_BYTES),
     logger,
     stopping,
     onAttempt: (attempt: number) => pool.attempted(attempt),

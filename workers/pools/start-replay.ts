@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import { MIB } from '../../schemas/units.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
 import { openPayloadReader, type PayloadReader } from '../queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
@@ -31,7 +31,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
     inspect: inspection.inspect,
     objects: deps.objects,
     failures: deps.metrics.watchFailures('replay', new RepeatedFailures()),
-    held: new LaneBudget(config.REPLAY_HELD_BYTES),
+    memory: new Budget(config.REPLAY_HELD_BYTES),
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,

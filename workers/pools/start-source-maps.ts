@@ -1,7 +1,7 @@
 import { MIB } from '../../schemas/units.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
 import { openPayloadReader } from '../queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
@@ -22,7 +22,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
   // On a connection of its own: a payload of 40 MiB would hold up the payloads of the other pools.
   const reader = openPayloadReader(redis, logger, { maxIdleBytes: IDLE_BYTES })
   const store = new RedisPayloadStore(redis, 'source-maps', reader, undefined, place)
-  const held = new LaneBudget(config.SOURCE_MAPS_HELD_BYTES)
+  const memory = new Budget(config.SOURCE_MAPS_HELD_BYTES)
   const uploads: StoreSourceMapsDeps = {
     redis: deps.redis,
     objects: deps.objects,
@@ -30,12 +30,14 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
     store,
     suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('source-maps', new RepeatedFailures()),
-    held: {
-      run: (lane, bytes, work) =>
-        held.run(lane, bytes, () => {
+    memory: {
+      run(bytes, work, options) {
+        const store = () => {
           if (bytes > LARGE_BYTES) deps.columnMemory.giveBackIdle()
           return work()
-        }),
+        }
+        return memory.run(bytes, store, options)
+      },
     },
     addJobs,
     letterQuota: deps.letterQuota,

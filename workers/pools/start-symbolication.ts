@@ -14,7 +14,7 @@ import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool, type TakenJob } from '../queue/pool.ts'
 import { refuseJob } from '../queue/process-frames.ts'
 import { Suspects } from '../queue/suspects.ts'
-import { HELD_JOBS, WorkspaceTurns } from '../queue/workspace-turns.ts'
+import { createWorkspaceTurns, HELD_JOBS } from '../queue/workspace-turns.ts'
 import { blocksOf } from '../sink/row-batch.ts'
 import { shardBlocks } from '../sink/shard-blocks.ts'
 import { createManifestReader } from '../symbolication/manifest-reader.ts'
@@ -58,7 +58,7 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
       })
   })
   let isClosing = false
-  const turns = new WorkspaceTurns(
+  const inTurn = createWorkspaceTurns(
     {
       queue: 'symbolication',
       redisOf: partition => deps.at('symbolication', partition).redis,
@@ -72,7 +72,7 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
       servers: deps.servers,
       logger,
       partitions: deps.partitions,
-      process: (job, partition) => turns.run(job.jobId, partition, () => processIn(partition)(job)),
+      process: (job, partition) => inTurn(job.jobId, partition, () => processIn(partition)(job)),
       onClosing: () => {
         isClosing = true
       },

@@ -3,10 +3,10 @@ import { pino } from 'pino'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { deadLetterSchema } from '../../schemas/queues/dead-letters.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { exampleFrame } from '../../test/support/payloads/example-frame.ts'
-import { LaneBudget } from './lane-budget.ts'
 import type { Move } from './payloads/payload-store.ts'
 import type { TakenJob } from './pool.ts'
 import { type FrameDeps, type FramePlan, processFrames } from './process-frames.ts'
@@ -48,7 +48,7 @@ function pool(...bodies: string[]) {
   const deps: FrameDeps = {
     store,
     failures,
-    held: new LaneBudget(1_000),
+    memory: new Budget(1_000),
     suspects: newSuspects(),
     addJobs: async () => {},
     logger,

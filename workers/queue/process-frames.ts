@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import type { Budget } from '../../shared/concurrency/budget.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { type Retry, type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { refusalStatus } from '../../shared/object-store/errors.ts'
@@ -15,7 +16,6 @@ import {
   TransientError,
 } from '../../shared/runtime/errors.ts'
 import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
-import type { LaneBudget } from './lane-budget.ts'
 import type { RefusedFrame } from './letter-moves.ts'
 import { keepLetters, type LetterQuota } from './letter-quota.ts'
 import { frameMoves, type SettledRequest, settlementMoves } from './moves.ts'
@@ -91,7 +91,7 @@ export async function addMovedJobs(addJobs: AddJobs, moves: readonly Move[]): Pr
 /** Dependencies of a pool that processes jobs frame by frame. */
 export interface FrameDeps extends JobDeps {
   /** Payload bytes that the pool may hold at the same time. */
-  readonly held: Pick<LaneBudget, 'run'>
+  readonly memory: Pick<Budget, 'run'>
   readonly suspects: Suspects
   /** Frames that a store refuses again and again. */
   readonly failures: RepeatedFailures
@@ -154,19 +154,22 @@ export function processFrames<Stats>(
   processFrame: (frame: PayloadFrame, index: number, retry: Retry) => Promise<ProcessedFrame<Stats>>,
 ): Promise<readonly Stats[] | undefined> {
   const run = (work: (frame: PayloadFrame, index: number, retry: Retry) => Promise<ProcessedFrame<Stats>>) =>
-    deps.held.run(job.lane, job.payloadBytes, () =>
-      processJob(deps, job, async (frames, retry) => {
-        const processed: ProcessedFrame<Stats>[] = new Array(frames.length)
-        await forEachConcurrently(frames, { concurrency: plan.concurrency }, async (frame, index) => {
-          processed[index] = await work(frame, index, retryFrame(deps, `${job.jobId} ${index}`, retry)).catch(error =>
-            refusedByFault(deps, plan, frame, error),
-          )
-          deps.onSuccess?.()
-        })
-        const moves = await movesOf(plan, job, deps.letterQuota, frames, processed)
-        const isReleased = processed.every(frame => frame.isReleased)
-        return { result: processed.map(({ stats }) => stats), moves, isReleased }
-      }),
+    deps.memory.run(
+      job.payloadBytes,
+      () =>
+        processJob(deps, job, async (frames, retry) => {
+          const processed: ProcessedFrame<Stats>[] = new Array(frames.length)
+          await forEachConcurrently(frames, { concurrency: plan.concurrency }, async (frame, index) => {
+            processed[index] = await work(frame, index, retryFrame(deps, `${job.jobId} ${index}`, retry)).catch(error =>
+              refusedByFault(deps, plan, frame, error),
+            )
+            deps.onSuccess?.()
+          })
+          const moves = await movesOf(plan, job, deps.letterQuota, frames, processed)
+          const isReleased = processed.every(frame => frame.isReleased)
+          return { result: processed.map(({ stats }) => stats), moves, isReleased }
+        }),
+      { lane: job.lane },
     )
   return deps.suspects.run(job, {
     process: () => run(processFrame),

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { encodePayload } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { WorkspaceTurns } from './workspace-turns.ts'
+import { createWorkspaceTurns } from './workspace-turns.ts'
 
 /** Creates turns of a pool with two places. The id of a job begins with its workspace. */
 function setUp() {
@@ -23,11 +23,12 @@ function setUp() {
       return encodePayload([{ ...frame, ...owner, body: Buffer.alloc(1_000) }]).subarray(start, end + 1)
     },
   }
-  const turns = new WorkspaceTurns({ queue: 'completions', redisOf: () => redis as never, isClosing: () => closing }, 2)
+  const deps = { queue: 'completions', redisOf: () => redis as never, isClosing: () => closing } as const
+  const inTurn = createWorkspaceTurns(deps, 2)
   return {
     started,
     run: (jobId: string) =>
-      turns.run(jobId, 0, () => {
+      inTurn(jobId, 0, () => {
         started.push(jobId)
         return new Promise<void>(resolve => open.set(jobId, resolve))
       }),

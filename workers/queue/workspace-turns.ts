@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { FairTurns } from '../../shared/concurrency/fair-turns.ts'
+import { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import { OWNER_BYTES, ownerOfPayload } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -13,7 +13,7 @@ export const HELD_JOBS = 128
 /** Jobs of one workspace among them. Further ones return to the queue for a while. */
 const HELD_PER_WORKSPACE = 16
 
-/** Dependencies of {@link WorkspaceTurns}. */
+/** Dependencies of {@link createWorkspaceTurns}. */
 interface WorkspaceTurnsDeps {
   readonly queue: QueueName
   /** Returns the connection to a partition of the queue. */
@@ -25,30 +25,21 @@ interface WorkspaceTurnsDeps {
 /**
  * Lets workspaces take turns with their jobs, one at a time each. So a workspace with a thousand jobs, each of which takes a
  * minute, takes one place of the pool. A job belongs to the workspace of its first request. A job that waits is not in memory.
+ *
+ * The returned function runs the task of a job when it is the turn of its workspace. It throws a TransientError if the
+ * workspace has too many jobs here or the pool is closing, and what the task throws.
  */
-export class WorkspaceTurns {
-  readonly #deps: WorkspaceTurnsDeps
-  readonly #turns: FairTurns
-
-  constructor(deps: WorkspaceTurnsDeps, concurrency: number) {
-    this.#deps = deps
-    this.#turns = new FairTurns({ total: concurrency, perOwner: 1 })
-  }
-
-  /**
-   * Runs the task of a job when it is the turn of its workspace. Throws a TransientError if the workspace has too many jobs
-   * here or the pool is closing, and what the task throws.
-   */
-  async run(jobId: string, partition: number, task: () => Promise<void>): Promise<void> {
-    const { queue, redisOf, isClosing } = this.#deps
+export function createWorkspaceTurns({ queue, redisOf, isClosing }: WorkspaceTurnsDeps, concurrency: number) {
+  const slots = new FairSlots({ slots: concurrency, perOwner: 1 })
+  return async (jobId: string, partition: number, task: () => Promise<void>): Promise<void> => {
     const key = queueKeys(queue, partition).payload(jobId)
     const owner = ownerOfPayload(await redisOf(partition).getrangeBuffer(key, 0, OWNER_BYTES - 1))
     // A job without a payload was finished before, and does nothing.
     const workspaceId = owner?.workspaceId ?? ''
-    if (this.#turns.tasksOf(workspaceId) >= HELD_PER_WORKSPACE) {
+    if (slots.tasksOf(workspaceId) >= HELD_PER_WORKSPACE) {
       throw new TransientError('the workspace has other jobs of the queue in progress')
     }
-    await this.#turns.run(workspaceId, async () => {
+    await slots.run(workspaceId, async () => {
       if (isClosing()) throw new TransientError('stopped before its turn', { code: 'PENSTOCK_STOPPING' })
       await task()
     })

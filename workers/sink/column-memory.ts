@@ -1,8 +1,8 @@
 import { MIB } from '../../schemas/units.ts'
+import { Budget } from '../../shared/concurrency/budget.ts'
 import { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { LaneBudget } from '../queue/lane-budget.ts'
 
 /** Memory of the columns of all row batches of a process, before the batches that are always admitted. */
 const COLUMN_MEMORY_BYTES = 224 * MIB
@@ -20,7 +20,7 @@ const LARGE_WAIT_MS = 30_000
  */
 export class ColumnMemory {
   readonly #shares: FairShares
-  readonly #large = new LaneBudget(1)
+  readonly #large = new Budget(1)
   readonly #waitingLarge: Record<Lane, number> = { express: 0, bulk: 0 }
   /** Bytes of pools that were admitted although no share was free. */
   readonly #admitted = new Map<string, number>()
@@ -87,7 +87,7 @@ export class ColumnMemory {
     }
     const deadline = AbortSignal.timeout(LARGE_WAIT_MS)
     this.#waitingLarge[lane]++
-    const release = await this.#large.acquire(lane, 1, deadline).finally(() => this.#waitingLarge[lane]--)
+    const release = await this.#large.acquire(1, { lane, signal: deadline }).finally(() => this.#waitingLarge[lane]--)
     try {
       return await work(deadline)
     } finally {

@@ -34,8 +34,10 @@ export class LaneResources {
 
   constructor({ name, memory, createRows }: LaneResourcesDeps, options: LaneResourcesOptions) {
     this.fetched = new Budget(options.maxFetchedBytes)
-    this.slots = new Budget(options.maxConcurrentInserts, () => {
-      for (const listener of this.#onIdle) listener()
+    this.slots = new Budget(options.maxConcurrentInserts, {
+      onIdle: () => {
+        for (const listener of this.#onIdle) listener()
+      },
     })
     this.#createRows = createRows
     this.rowsPool = new RowsPool(name, memory, Array.from({ length: options.maxConcurrentInserts }, createRows))

@@ -5,8 +5,8 @@ import type { CompleteSourceMaps } from '../../schemas/http/source-maps/schemas.
 import type { Release } from '../../schemas/records/directory.ts'
 import type { Manifest, ManifestFile } from '../../schemas/records/manifest.ts'
 import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
-import type { RefilledBudgets } from '../../shared/concurrency/refilled-budgets.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
+import type { TokenBuckets } from '../../shared/concurrency/token-bucket.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestKey } from '../../shared/object-store/object-keys.ts'
@@ -24,7 +24,7 @@ export interface CompleteReleaseDeps {
   readonly objects: ObjectStore
   readonly releases: ReleaseStore
   /** Bytes that the refused completions of a surface may read. */
-  readonly refusedReads: Pick<RefilledBudgets, 'hasSome' | 'spend'>
+  readonly refusedReads: Pick<TokenBuckets, 'of'>
   readonly retry: Retry
   readonly now: () => number
 }
@@ -55,8 +55,8 @@ export type CompletedRelease =
  * Bytes that the refused completions of a surface may read in an hour, on each worker. As much as one completion, so that a
  * build of any size may fail and be repeated.
  */
-export const REFUSED_READS = { amount: COMPLETION_READ_BYTES, refillMs: HOUR_MS }
-const OVER_REFUSED_READS = `the refused completions of the surface have read ${formatBytes(REFUSED_READS.amount)} of maps within an hour; retry after the delay`
+export const REFUSED_READS = { capacity: COMPLETION_READ_BYTES, refillMs: HOUR_MS }
+const OVER_REFUSED_READS = `the refused completions of the surface have read ${formatBytes(REFUSED_READS.capacity)} of maps within an hour; retry after the delay`
 
 /** A manifest names only maps that were looked up within this time. Maps that are not used are deleted after days. */
 const LOOKED_UP_FOR_MS = DAY_MS
@@ -83,11 +83,11 @@ export async function completeRelease(
   if (!read.ok) return refused('REQUEST_INVALID', read.message)
 
   // The uploads of a refused completion stay. Without a bound, its repetitions would read them without end.
-  const reader = `${workspaceId} ${surfaceId}`
-  if (!deps.refusedReads.hasSome(reader)) return refused('INGEST_BACKPRESSURE', OVER_REFUSED_READS)
+  const bytes = deps.refusedReads.of(`${workspaceId} ${surfaceId}`)
+  if (bytes.left <= 0) return refused('INGEST_BACKPRESSURE', OVER_REFUSED_READS)
   const contents = new MapContents(deps, workspaceId)
   const completed = await completeWith(deps, accepted, { release, completion: read.completion, contents })
-  if (completed.outcome !== 'completed') deps.refusedReads.spend(reader, contents.readBytes)
+  if (completed.outcome !== 'completed') bytes.take(contents.readBytes)
   return completed
 }
 

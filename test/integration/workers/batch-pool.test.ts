@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { MIB, MINUTE_MS } from '../../../schemas/units.ts'
+import { Budget } from '../../../shared/concurrency/budget.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
@@ -14,7 +15,6 @@ import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
 import { readWaitingJobs } from '../../../workers/queue/backlog.ts'
-import { LaneBudget } from '../../../workers/queue/lane-budget.ts'
 import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool, type TakenJob } from '../../../workers/queue/pool.ts'
@@ -152,7 +152,7 @@ function startDeadLetters(objects: StoreDeadLettersDeps['objects']): void {
   const deps: StoreDeadLettersDeps = {
     objects,
     store: new RedisPayloadStore(redis, 'dead-letters'),
-    held: new LaneBudget(1 << 24),
+    memory: new Budget(1 << 24),
     addJobs: jobs.add,
     logger,
     stopping: stopping.signal,

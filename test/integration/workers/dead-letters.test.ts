@@ -4,6 +4,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { DAY_MS, MIB } from '../../../schemas/units.ts'
+import { Budget } from '../../../shared/concurrency/budget.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { newCommit } from '../../../shared/ids/receipt.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
@@ -12,7 +13,6 @@ import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
-import { LaneBudget } from '../../../workers/queue/lane-budget.ts'
 import type { RefusedFrame } from '../../../workers/queue/letter-moves.ts'
 import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
 import { frameMoves } from '../../../workers/queue/moves.ts'
@@ -199,7 +199,7 @@ describe('dead letters', () => {
         ...payloadsOf('dead-letters'),
         finishJob: () => Promise.reject(new Error('the worker is dead')),
       },
-      held: new LaneBudget(MIB),
+      memory: new Budget(MIB),
       addJobs: jobs.add,
       logger: pino({ level: 'silent' }),
       stopping: new AbortController().signal,

@@ -3,10 +3,10 @@ import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { MIB } from '../../../schemas/units.ts'
+import { Budget } from '../../../shared/concurrency/budget.ts'
 import { decodePayload, encodePayload, PAYLOAD_HEADER_BYTES } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
-import { LaneBudget } from '../../../workers/queue/lane-budget.ts'
 import { ConfirmedScripts } from '../../../workers/queue/payloads/confirmed-scripts.ts'
 import { type HeldJob, RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { RepeatedFailures } from '../../../workers/queue/repeated-failures.ts'
@@ -103,7 +103,7 @@ it('no object of a replay chunk is stored before replicas have its payload as it
       head: async () => undefined,
     },
     inspect: inspectChunk,
-    held: new LaneBudget(MIB),
+    memory: new Budget(MIB),
     suspects: new Suspects(store, logger),
     failures: new RepeatedFailures(),
     addJobs: async () => {},

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { CHUNK_BYTES } from '../../../schemas/http/limits.ts'
+import { Budget } from '../../../shared/concurrency/budget.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { type Inspected, type Inspector, inspectChunk, type LaneInspector } from '../inspect-chunk.ts'
 import { InspectionWorker, type ThreadDeath } from './inspection-worker.ts'
-import { ThreadSlots } from './thread-slots.ts'
 
 /** More threads would wait for the main thread, which reads payloads and writes objects at about 60 MB/s. */
 const MAX_THREADS = 4
@@ -58,14 +58,15 @@ export function startInspection(logger: Logger, options: InspectionOptions = {})
 class InspectionThreads implements Inspection {
   readonly #logger: Logger
   readonly #options: Required<InspectionOptions>
-  readonly #slots: ThreadSlots
+  /** Both lanes get the same time of the threads, so that chunks that take half a second each stop no lane. */
+  readonly #slots: Budget
   readonly #idle: InspectionWorker[] = []
   #isUnprovenLogged = false
 
   constructor(logger: Logger, options: Required<InspectionOptions>) {
     this.#logger = logger
     this.#options = options
-    this.#slots = new ThreadSlots(options.threads)
+    this.#slots = new Budget(options.threads, { order: 'equal time' })
   }
 
   readonly inspect: LaneInspector = async (body, encoding, lane) => {
@@ -75,7 +76,7 @@ class InspectionThreads implements Inspection {
       const isAlone = deaths >= ALONE_AFTER
       const deadlineMs = this.#options.deadlineMs * (isAlone ? ALONE_DEADLINES : 1)
       const inspect = () => this.#inspectOnThread(body, encoding, deadlineMs)
-      const result = await this.#slots.run(lane, isAlone ? this.#options.threads : 1, inspect)
+      const result = await this.#slots.run(isAlone ? this.#options.threads : 1, inspect, { lane })
       if (!('kind' in result)) return result
       this.#logger.warn(
         { reason: result.reason, bytes: body.length },

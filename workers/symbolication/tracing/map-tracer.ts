@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { FairTurns } from '../../../shared/concurrency/fair-turns.ts'
-import { RefilledBudgets } from '../../../shared/concurrency/refilled-budgets.ts'
+import { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
+import { TokenBuckets } from '../../../shared/concurrency/token-bucket.ts'
 import type { StreamedObject } from '../../../shared/object-store/types.ts'
 import type { CacheCounts } from '../../../shared/runtime/cache-counts.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
@@ -84,8 +84,8 @@ class ProcessTracer implements MapTracer {
   readonly #deps: MapTracerDeps
   readonly #options: MapTracerOptions
   readonly #unusable: LRUCache<string, true>
-  readonly #turns = new FairTurns({ total: 1, perOwner: 1 })
-  readonly #budgets: RefilledBudgets
+  readonly #turns = new FairSlots({ slots: 1, perOwner: 1 })
+  readonly #msLeft: TokenBuckets
   #child: TraceChild | undefined
   #nextId = 1
   #hits = 0
@@ -95,7 +95,7 @@ class ProcessTracer implements MapTracer {
   constructor(deps: MapTracerDeps, options: MapTracerOptions) {
     this.#deps = deps
     this.#options = options
-    this.#budgets = new RefilledBudgets({ amount: options.msPerMinute ?? MS_PER_MINUTE, refillMs: 60_000 }, deps.now)
+    this.#msLeft = new TokenBuckets({ capacity: options.msPerMinute ?? MS_PER_MINUTE, refillMs: 60_000 }, deps.now)
     this.#unusable = new LRUCache<string, true>({
       max: UNUSABLE_LIMIT,
       // An entry is stale once it is older than `ttl`.
@@ -118,7 +118,7 @@ class ProcessTracer implements MapTracer {
   }
 
   hasTime(workspaceId: string): boolean {
-    return this.#budgets.hasSome(workspaceId)
+    return this.#msLeft.of(workspaceId).left > 0
   }
 
   async trace({ workspaceId, mapKey }: MapReference, positions: readonly Position[]) {
@@ -128,7 +128,7 @@ class ProcessTracer implements MapTracer {
       try {
         return await this.#ask(mapKey, positions)
       } finally {
-        this.#budgets.spend(workspaceId, performance.now() - startedAt)
+        this.#msLeft.of(workspaceId).take(performance.now() - startedAt)
       }
     })
     if (result.kind === 'traced') return result.originals

@@ -1,5 +1,5 @@
 import type { AggregateExpression } from './expression.ts'
-import { type Budget, emptySeries, keyOf, type Labels, labelsBy, type Series } from './vector.ts'
+import { type EvaluationBudget, emptySeries, keyOf, type Labels, labelsBy, type Series } from './vector.ts'
 
 /** A group of series, and where its values are put. */
 interface Group {
@@ -13,7 +13,7 @@ export function aggregate(
   series: readonly Series[],
   parameters: Float64Array | undefined,
   count: number,
-  budget: Budget,
+  budget: EvaluationBudget,
 ): readonly Series[] {
   const groups = new Map<string, Group>()
   for (const each of series) {

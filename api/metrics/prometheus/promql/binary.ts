@@ -1,7 +1,7 @@
 import { type BinaryExpression, COMPARISONS, NAME_LABEL, SET_OPERATORS, type VectorMatching } from './expression.ts'
 import { PromqlError } from './promql-error.ts'
 import {
-  type Budget,
+  type EvaluationBudget,
   emptySeries,
   joinSameLabels,
   keyOf,
@@ -13,7 +13,7 @@ import {
 } from './vector.ts'
 
 /** Returns the value of an operation. */
-export function binary(expression: BinaryExpression, left: Value, right: Value, budget: Budget): Value {
+export function binary(expression: BinaryExpression, left: Value, right: Value, budget: EvaluationBudget): Value {
   const { operator, isBool } = expression
   if (left.type === 'scalar' && right.type === 'scalar') {
     budget.spend(left.values.length)
@@ -46,7 +46,7 @@ function withScalar(
   series: readonly Series[],
   compute: (value: number, step: number) => number,
   { isComparison, isBool }: { isComparison: boolean; isBool: boolean },
-  budget: Budget,
+  budget: EvaluationBudget,
 ): readonly Series[] {
   const isFilter = isComparison && !isBool
   const changed = series.map(({ labels, values, has }) => {
@@ -113,7 +113,11 @@ function bySignature(series: readonly Series[], matching: VectorMatching): Map<s
 }
 
 /** Computes `and`, `or` and `unless` at each time. */
-function combineSets({ operator, matching }: BinaryExpression, { left, right }: Sides, budget: Budget): Series[] {
+function combineSets(
+  { operator, matching }: BinaryExpression,
+  { left, right }: Sides,
+  budget: EvaluationBudget,
+): Series[] {
   const others = bySignature(operator === 'or' ? left : right, matching)
   const keep = (series: Series, isKept: (isMatched: boolean) => boolean): Series => {
     const matched = others.get(signatureOf(series, matching)) ?? []
@@ -128,7 +132,7 @@ function combineSets({ operator, matching }: BinaryExpression, { left, right }: 
 }
 
 /** Computes an operation for each pair of series that match at each time. */
-function matchVectors(expression: BinaryExpression, { left, right }: Sides, budget: Budget): Series[] {
+function matchVectors(expression: BinaryExpression, { left, right }: Sides, budget: EvaluationBudget): Series[] {
   const { matching } = expression
   const isRightMany = matching.many === 'right'
   const [many, one] = isRightMany ? [right, left] : [left, right]

@@ -9,7 +9,15 @@ import {
 } from './expression.ts'
 import { histogramQuantile } from './histogram-quantile.ts'
 import { LOOKBACK_MS, lastValues, overTime, type SampledSeries } from './over-time.ts'
-import { Budget, emptySeries, joinSameLabels, mapValues, type Series, type TimeGrid, type Value } from './vector.ts'
+import {
+  EvaluationBudget,
+  emptySeries,
+  joinSameLabels,
+  mapValues,
+  type Series,
+  type TimeGrid,
+  type Value,
+} from './vector.ts'
 
 /** Times and samples of a query. */
 interface Evaluation {
@@ -38,7 +46,7 @@ const OF_NUMBER: Readonly<Record<string, (value: number) => number>> = {
 
 class Evaluator {
   readonly #evaluation: Evaluation
-  readonly #budget = new Budget()
+  readonly #budget = new EvaluationBudget()
 
   constructor(evaluation: Evaluation) {
     this.#evaluation = evaluation

@@ -1,4 +1,4 @@
-import { type Budget, emptySeries, keyOf, labelsBy, type Series } from './vector.ts'
+import { type EvaluationBudget, emptySeries, keyOf, labelsBy, type Series } from './vector.ts'
 
 /** A bucket: how many observations are at most its bound. */
 interface Bucket {
@@ -10,7 +10,7 @@ interface Bucket {
 export function histogramQuantile(
   quantiles: Float64Array,
   series: readonly Series[],
-  budget: Budget,
+  budget: EvaluationBudget,
 ): readonly Series[] {
   const groups = new Map<string, { readonly of: Series; readonly buckets: { bound: number; series: Series }[] }>()
   for (const each of series) {

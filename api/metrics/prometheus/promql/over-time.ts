@@ -1,6 +1,6 @@
 import type { SampleSegment } from '../../../../clickhouse/queries/metrics/select-samples.ts'
 import { MINUTE_MS } from '../../../../schemas/units.ts'
-import { type Budget, emptySeries, type Labels, type Series, type TimeGrid, withoutName } from './vector.ts'
+import { type EvaluationBudget, emptySeries, type Labels, type Series, type TimeGrid, withoutName } from './vector.ts'
 
 /** Age after which a series has no value without a newer sample. */
 export const LOOKBACK_MS = 5 * MINUTE_MS
@@ -27,7 +27,11 @@ export function leadOf({ grid: { stepMs }, lengthMs }: Windows): number {
 }
 
 /** Returns the last value of each series in each window, unless it is too old. */
-export function lastValues(sampled: readonly SampledSeries[], windows: Windows, budget: Budget): readonly Series[] {
+export function lastValues(
+  sampled: readonly SampledSeries[],
+  windows: Windows,
+  budget: EvaluationBudget,
+): readonly Series[] {
   const { grid, offsetMs, lengthMs } = windows
   const lead = leadOf(windows)
   return sampled.map(({ labels, segments }) => {
@@ -61,7 +65,7 @@ export function overTime(
   name: string,
   sampled: readonly SampledSeries[],
   windows: Windows,
-  budget: Budget,
+  budget: EvaluationBudget,
 ): readonly Series[] {
   const { grid, offsetMs, lengthMs } = windows
   const lead = leadOf(windows)

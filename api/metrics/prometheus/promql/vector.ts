@@ -29,7 +29,7 @@ export type Value =
 const COMPUTED_VALUES_MAX = 5_000_000
 
 /** Counts what a query computes, and refuses it over the limit, so that no query keeps the only thread. */
-export class Budget {
+export class EvaluationBudget {
   #left = COMPUTED_VALUES_MAX
 
   /** Counts values before they are computed. */
@@ -94,7 +94,7 @@ export function joinSameLabels(series: readonly Series[]): readonly Series[] {
 /** Returns the same series with other values, and without the name of the metric. */
 export function mapValues(
   series: readonly Series[],
-  budget: Budget,
+  budget: EvaluationBudget,
   change: (value: number, step: number) => number,
 ): readonly Series[] {
   const changed = series.map(({ labels, values, has }) => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { HOUR_MS } from '../../../../schemas/units.ts'
-import { RefilledBudgets } from '../../../../shared/concurrency/refilled-budgets.ts'
+import { TokenBuckets } from '../../../../shared/concurrency/token-bucket.ts'
 import type { ObjectStore } from '../../../../shared/object-store/types.ts'
 import { completeRelease } from '../../../../workers/source-maps/complete-release.ts'
 import { entryOf, type FileEntry } from '../../../support/clients/release-client.ts'
@@ -12,7 +12,7 @@ const MAP_BYTES = 1_000
 async function setUp(amount: number) {
   const slug = await register()
   const clock = { nowMs: 0 }
-  const refusedReads = new RefilledBudgets({ amount, refillMs: HOUR_MS }, () => clock.nowMs)
+  const refusedReads = new TokenBuckets({ capacity: amount, refillMs: HOUR_MS }, () => clock.nowMs)
   const readKeys: string[] = []
   const counted: ObjectStore = {
     ...objects,
@@ -58,7 +58,7 @@ it('refuses the completions of a surface unread when its refused ones have read 
     message: expect.stringMatching(/^the refused completions of the surface have read 8192 MiB of maps within an hour/),
   })
   expect(readKeys.length).toBe(readBefore)
-  expect(refusedReads.hasSome(`${workspaceId} srf_other`)).toBe(true)
+  expect(refusedReads.of(`${workspaceId} srf_other`).left).toBeGreaterThan(0)
 
   clock.nowMs += HOUR_MS
   expect(await judge([entryOf(map)])).toMatchObject({ outcome: 'completed', fileCount: 1 })

@@ -4,7 +4,8 @@ import { afterAll } from 'vitest'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import type { CompletionRecord, Verdict } from '../../../../schemas/queues/source-maps.ts'
 import { MIB } from '../../../../schemas/units.ts'
-import { RefilledBudgets } from '../../../../shared/concurrency/refilled-budgets.ts'
+import { Budget } from '../../../../shared/concurrency/budget.ts'
+import { TokenBuckets } from '../../../../shared/concurrency/token-bucket.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
 import { partKey, stagingKey } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
@@ -13,7 +14,6 @@ import { encodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { uploadKeys, verdictKey } from '../../../../shared/queue/upload-keys.ts'
-import { LaneBudget } from '../../../../workers/queue/lane-budget.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payloads/payload-store.ts'
 import { RepeatedFailures } from '../../../../workers/queue/repeated-failures.ts'
 import { Suspects } from '../../../../workers/queue/suspects.ts'
@@ -108,10 +108,10 @@ function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = 
     objects: fault.wrap({ ...objects, ...store }, COUNTED),
     releases: fault.wrap(releases, ['release', 'manifest', 'replaceManifest', 'storedMaps', 'addStoredMaps']),
     store: fault.wrap(payloads, ['look', 'holdsLocks', 'finishJob']),
-    held: new LaneBudget(64 * MIB),
+    memory: new Budget(64 * MIB),
     suspects: new Suspects({ countAlone: async () => 1, forgetAlone: async () => {} }, logger),
     failures: new RepeatedFailures(),
-    refusedReads: new RefilledBudgets(REFUSED_READS),
+    refusedReads: new TokenBuckets(REFUSED_READS),
     addJobs: async () => {},
     now: Date.now,
     logger,

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { DAY_MS } from '../../../../schemas/units.ts'
+import { TokenBuckets } from '../../../../shared/concurrency/token-bucket.ts'
 import { deleteRelease } from '../../../../shared/directory/delete-release.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
 import { mapKeys, upkeepKeys } from '../../../../shared/directory/record.ts'
@@ -10,7 +11,7 @@ import { commitIf } from '../../../../shared/directory/transaction.ts'
 import { writePointer } from '../../../../shared/directory/writes.ts'
 import { sourceMapKey, sourceMapPrefix } from '../../../../shared/object-store/object-keys.ts'
 import { removeUploads } from '../../../../shared/queue/remove-uploads.ts'
-import { completeRelease } from '../../../../workers/source-maps/complete-release.ts'
+import { completeRelease, REFUSED_READS } from '../../../../workers/source-maps/complete-release.ts'
 import { MapContents } from '../../../../workers/source-maps/map-contents.ts'
 import { ObjectDeleter } from '../../../../workers/upkeep/delete-objects.ts'
 import { type SweepMapsDeps, sweepMaps, UNUSED_FOR_MS } from '../../../../workers/upkeep/sweep-maps.ts'
@@ -265,7 +266,7 @@ it('a completion that has looked up its maps more than a day ago starts over', a
   }
   const deps = {
     ...{ redis, objects, releases },
-    refusedReads: { hasSome: () => true, spend: () => {} },
+    refusedReads: new TokenBuckets(REFUSED_READS),
     retry: <T>(_: string, work: () => Promise<T>) => work(),
   }
   const body = Buffer.from(JSON.stringify({ files: [entryOf(map)], sourceFileCount: 1 }))

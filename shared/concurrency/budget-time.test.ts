@@ -1,20 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import type { Lane } from '../../../shared/queue/queue.ts'
-import { ThreadSlots } from './thread-slots.ts'
+import { Budget } from './budget.ts'
+
+type Lane = 'express' | 'bulk'
 
 /** Runs tasks that end when the test ends them, and records the order in which they began. */
 function recorder(slots: number) {
   let now = 0
-  const threads = new ThreadSlots(slots, () => now)
+  const threads = new Budget(slots, { order: 'equal time', now: () => now })
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   return {
     begun,
     async add(name: string, lane: Lane, count = 1): Promise<void> {
-      void threads.run(lane, count, async () => {
+      const task = async () => {
         begun.push(name)
         await new Promise<void>(resolve => ends.set(name, resolve))
-      })
+      }
+      void threads.run(count, task, { lane })
       await settled()
     },
     /** Ends a task after this time. */
@@ -75,8 +77,8 @@ describe('the slots of threads', () => {
   })
 
   it('are given back by a task that throws', async () => {
-    const threads = new ThreadSlots(1)
-    await expect(threads.run('bulk', 1, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
-    expect(await threads.run('express', 1, async () => 'ran')).toBe('ran')
+    const threads = new Budget(1, { order: 'equal time' })
+    await expect(threads.run(1, () => Promise.reject(new Error('no')), { lane: 'bulk' })).rejects.toThrow('no')
+    expect(await threads.run(1, async () => 'ran')).toBe('ran')
   })
 })

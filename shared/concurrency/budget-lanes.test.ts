@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import type { Lane } from '../../shared/queue/queue.ts'
-import { LaneBudget } from './lane-budget.ts'
+import { Budget } from './budget.ts'
+
+type Lane = 'express' | 'bulk'
 
 /** Requests amounts and records the order in which they were granted. */
-function recorder(budget: LaneBudget) {
+function recorder(budget: Budget) {
   const granted: string[] = []
   const releases = new Map<string, () => void>()
   return {
     granted,
     async request(name: string, lane: Lane, amount: number): Promise<void> {
-      const release = await budget.acquire(lane, amount)
+      const release = await budget.acquire(amount, { lane })
       granted.push(name)
       releases.set(name, release)
     },
@@ -22,9 +23,9 @@ function recorder(budget: LaneBudget) {
 
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
-describe('LaneBudget', () => {
+describe('a budget whose express lane goes first', () => {
   it('serves express jobs before bulk jobs that waited longer', async () => {
-    const jobs = recorder(new LaneBudget(10, () => 0))
+    const jobs = recorder(new Budget(10, { now: () => 0 }))
     void jobs.request('first', 'express', 10)
     void jobs.request('bulk', 'bulk', 5)
     void jobs.request('express', 'express', 10)
@@ -37,7 +38,7 @@ describe('LaneBudget', () => {
 
   it('serves a bulk job that has waited for a second before the next express job', async () => {
     let now = 0
-    const jobs = recorder(new LaneBudget(10, () => now))
+    const jobs = recorder(new Budget(10, { now: () => now }))
     void jobs.request('first', 'express', 10)
     void jobs.request('bulk', 'bulk', 5)
     void jobs.request('express', 'express', 10)
@@ -50,7 +51,7 @@ describe('LaneBudget', () => {
   })
 
   it('leaves half of the limit to express jobs while bulk jobs wait', async () => {
-    const jobs = recorder(new LaneBudget(10, () => 0))
+    const jobs = recorder(new Budget(10, { now: () => 0 }))
     void jobs.request('bulk 1', 'bulk', 5)
     void jobs.request('bulk 2', 'bulk', 5)
     void jobs.request('express', 'express', 5)
@@ -65,7 +66,7 @@ describe('LaneBudget', () => {
   it.each(['express', 'bulk'] as const)(
     'grants an amount over the limit to an %s job once nothing is held',
     async lane => {
-      const jobs = recorder(new LaneBudget(10, () => 0))
+      const jobs = recorder(new Budget(10, { now: () => 0 }))
       void jobs.request('small', 'express', 1)
       void jobs.request('huge', lane, 100)
       await settled()
@@ -76,17 +77,17 @@ describe('LaneBudget', () => {
   )
 
   it('rejects a waiter whose deadline passes, and serves the next one', async () => {
-    const budget = new LaneBudget(10, () => 0)
+    const budget = new Budget(10, { now: () => 0 })
     const jobs = recorder(budget)
     void jobs.request('first', 'express', 6)
     const deadline = new AbortController()
-    const late = budget.acquire('express', 10, deadline.signal)
+    const late = budget.acquire(10, { signal: deadline.signal })
     void jobs.request('small', 'express', 4)
     await settled()
     deadline.abort()
     await expect(late).rejects.toThrow(/deadline passed/)
     await settled()
     expect(jobs.granted).toEqual(['first', 'small'])
-    await expect(budget.acquire('bulk', 1, deadline.signal)).rejects.toThrow(/deadline passed/)
+    await expect(budget.acquire(1, { lane: 'bulk', signal: deadline.signal })).rejects.toThrow(/deadline passed/)
   })
 })

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { FairTurns } from './fair-turns.ts'
+import { FairSlots } from './fair-slots.ts'
 
 /** Starts tasks that end one after the other, each once `finish` is called. */
-function createTasks(turns: FairTurns) {
+function createTasks(turns: FairSlots) {
   const started: string[] = []
   const open: (() => void)[] = []
   return {
@@ -23,17 +23,17 @@ function createTasks(turns: FairTurns) {
 }
 
 it('starts the first task of an owner after one task of each other owner', async () => {
-  const turns = new FairTurns({ total: 1, perOwner: 1 })
+  const turns = new FairSlots({ slots: 1, perOwner: 1 })
   const { started, add, finish } = createTasks(turns)
   const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2'].map(add)
   for (const _ of all) await finish()
   await Promise.all(all)
   expect(started).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
-  expect(turns.owners).toBe(0)
+  expect(['a', 'b', 'c'].map(owner => turns.tasksOf(owner))).toEqual([0, 0, 0])
 })
 
 it('leaves slots to other owners when one has reached its limit', async () => {
-  const turns = new FairTurns({ total: 3, perOwner: 1 })
+  const turns = new FairSlots({ slots: 3, perOwner: 1 })
   const { started, add, finish } = createTasks(turns)
   const all = ['a1', 'a2', 'a3', 'b1'].map(add)
   await nextTurn()
@@ -47,10 +47,10 @@ it('leaves slots to other owners when one has reached its limit', async () => {
 })
 
 it('gives the turn to the next task when one fails', async () => {
-  const turns = new FairTurns({ total: 1, perOwner: 1 })
+  const turns = new FairSlots({ slots: 1, perOwner: 1 })
   const failing = turns.run('a', () => Promise.reject(new Error('no')))
   const next = turns.run('a', async () => 'served')
   await expect(failing).rejects.toThrow('no')
   expect(await next).toBe('served')
-  expect(turns.owners).toBe(0)
+  expect(turns.tasksOf('a')).toBe(0)
 })
