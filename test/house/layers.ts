@@ -36,7 +36,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/read-connection.ts', 'clickhouse/native/'],
     ['clickhouse/client.ts'],
     ['clickhouse/cluster/'],
-    ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/fence-insert.ts', 'clickhouse/tables/'],
+    ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/burn-token.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
     ['clickhouse/logged-letters.ts'],
     ['clickhouse/queries/attributes/'],

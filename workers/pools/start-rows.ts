@@ -1,6 +1,6 @@
+import { fenceInsert } from '../../clickhouse/burn-token.ts'
 import { insertNative } from '../../clickhouse/client.ts'
 import { onShardOfUnit, tableOfUnit } from '../../clickhouse/cluster/shard-units.ts'
-import { fenceInsert } from '../../clickhouse/fence-insert.ts'
 import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'

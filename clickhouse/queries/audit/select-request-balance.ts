@@ -1,7 +1,7 @@
 import type { ReceiptKind } from '../../../schemas/queues/names.ts'
 import { REFUSED } from '../../../shared/queue/request-counts.ts'
+import { FENCE_PREFIX } from '../../burn-token.ts'
 import type { ClickHouseClient } from '../../client.ts'
-import { FENCE_PREFIX } from '../../fence-insert.ts'
 import { selectRows } from '../../select.ts'
 
 /** Part of an audit. `from` and `to` are Unix seconds at full hours. An empty workspace means all. */

@@ -1,5 +1,5 @@
+import { FENCE_PREFIX } from '../../burn-token.ts'
 import type { ClickHouseClient } from '../../client.ts'
-import { FENCE_PREFIX } from '../../fence-insert.ts'
 import { selectRows } from '../../select.ts'
 import type { AuditedTable } from './audited-tables.ts'
 import type { AuditRange } from './select-request-balance.ts'

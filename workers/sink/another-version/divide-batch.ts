@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { FENCE_PREFIX } from '../../../clickhouse/burn-token.ts'
 import { isUnitStored, tableOfUnit } from '../../../clickhouse/cluster/shard-units.ts'
-import { FENCE_PREFIX } from '../../../clickhouse/fence-insert.ts'
 import type { IngestLogEntry } from '../../../clickhouse/tables/ingest-log-table.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { DAY_MS } from '../../../schemas/units.ts'
