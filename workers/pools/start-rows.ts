@@ -1,4 +1,4 @@
-import { fenceInsert } from '../../clickhouse/burn-token.ts'
+import { burnToken } from '../../clickhouse/burn-token.ts'
 import { insertNative } from '../../clickhouse/client.ts'
 import { onShardOfUnit, tableOfUnit } from '../../clickhouse/cluster/shard-units.ts'
 import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
@@ -48,10 +48,10 @@ export function startRowsPool(
       )
       metrics.observeInsert(table)
     },
-    fenceInsert: (unit, deduplicationToken, fence, days) => {
+    burnToken: (unit, deduplicationToken, days) => {
       const timeoutMs = config.INSERT_TIMEOUT_MS
-      const insert = { table: tableOfUnit(unit), deduplicationToken, fence, days, timeoutMs }
-      return onShardOfUnit(clickhouse, unit, shard => fenceInsert(shard, insert))
+      const insert = { table: tableOfUnit(unit), deduplicationToken, days, timeoutMs }
+      return onShardOfUnit(clickhouse, unit, shard => burnToken(shard, insert))
     },
     failures: metrics.watchFailures(queue, new RepeatedFailures()),
     logger,

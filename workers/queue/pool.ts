@@ -11,10 +11,10 @@ import type { QueueServers } from '../../shared/queue/registry/queue-servers.ts'
 import { isDivided } from '../../shared/queue/registry/queue-tag.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { HeldJob } from './payloads/payload-store.ts'
+import type { LockedJob } from './payloads/payload-store.ts'
 
 /** A job that a pool has taken. */
-export interface TakenJob extends HeldJob {
+export interface TakenJob extends LockedJob {
   /** The most bytes that the payload has. Requests may have joined it since its job was added. */
   readonly payloadBytes: number
   /** How often a worker lost the job without finishing it, usually because its process was killed. */

@@ -19,7 +19,7 @@ import { type Reason, reasonText } from '../../shared/runtime/reason.ts'
 import type { RefusedFrame } from './letter-moves.ts'
 import { keepLetters, type LetterQuota } from './letter-quota.ts'
 import { frameMoves, type SettledRequest, settlementMoves } from './moves.ts'
-import { type HeldJob, type Move, type NewPayload, type PayloadStore, sharesOf } from './payloads/payload-store.ts'
+import { type LockedJob, type Move, type NewPayload, type PayloadStore, sharesOf } from './payloads/payload-store.ts'
 import type { TakenJob } from './pool.ts'
 import type { RepeatedFailures } from './repeated-failures.ts'
 import { settledLetter } from './settled-letter.ts'
@@ -55,7 +55,7 @@ type RetryItem = <T>(operation: string, work: () => Promise<T>, onFailure?: (err
  */
 export async function processJob<Result>(
   deps: JobDeps,
-  job: HeldJob,
+  job: LockedJob,
   work: (frames: readonly PayloadFrame[], retry: RetryItem) => Promise<ProcessedJob<Result>>,
 ): Promise<Result | undefined> {
   const { payload } = await deps.store.look(job.jobId)
@@ -75,7 +75,7 @@ export async function processJob<Result>(
 }
 
 /** Moves all requests of a job to the dead letters for this reason, without reading them. */
-export async function refuseJob(deps: JobDeps, queue: QueueName, job: HeldJob, reason: Reason): Promise<void> {
+export async function refuseJob(deps: JobDeps, queue: QueueName, job: LockedJob, reason: Reason): Promise<void> {
   await processJob(deps, job, async frames => {
     const refused = frames.map((frame, index): RefusedFrame => ({ jobId: job.jobId, index, frame, reason }))
     const letters = await keepLetters(deps.letterQuota, queue, job.jobId, refused)
@@ -239,7 +239,7 @@ async function refusedFrame<Stats>(
 
 async function movesOf(
   { queue, next }: FramePlan<unknown>,
-  { jobId }: HeldJob,
+  { jobId }: LockedJob,
   quota: LetterQuota | undefined,
   frames: readonly PayloadFrame[],
   processed: readonly ProcessedFrame<unknown>[],

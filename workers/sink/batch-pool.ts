@@ -4,7 +4,7 @@ import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
-import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { LockedJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { SUSPECT_LOSSES } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
@@ -41,7 +41,7 @@ interface BatchPoolOptions {
 /** Dependencies of a batch pool. */
 interface BatchPoolDeps extends BatchSource {
   readonly store: PayloadStore
-  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'resolve' | 'setAside'>
+  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'settle' | 'setAside'>
   readonly createRows: () => RowBatch
   /** The lane whose jobs are collected. */
   readonly lane: Lane
@@ -65,7 +65,7 @@ interface OpenBatch {
 }
 
 /**
- * Collects the jobs of one lane of a partition into named batches (`workers/README.md`). One batch is open. Sealed batches wait
+ * Collects the jobs of one lane of a partition into named batches (`README.md`). One batch is open. Sealed batches wait
  * for an insert slot. While all slots are taken, the open batch grows to its bounds and then blocks decoding, so that an
  * unavailable store pauses the pool with bounded memory.
  */
@@ -187,7 +187,7 @@ export class BatchPool {
   }
 
   /** Decodes a job into the open batch, unless it must be split or is large. */
-  async #join(job: HeldJob, payload: Buffer, largeDeadline: AbortSignal | undefined): Promise<PooledJob | NotAdded> {
+  async #join(job: LockedJob, payload: Buffer, largeDeadline: AbortSignal | undefined): Promise<PooledJob | NotAdded> {
     const { maxBytes, maxRows, jobLimits } = this.#options
     const frames = decodePayload(payload)
     const isLarge = largeDeadline !== undefined
@@ -233,7 +233,7 @@ export class BatchPool {
     return batch
   }
 
-  async #splitJob(job: HeldJob): Promise<void> {
+  async #splitJob(job: LockedJob): Promise<void> {
     const named = await nameAlone(this.#deps.store, job)
     if (named !== undefined) await this.#deps.storer.split(named)
   }

@@ -11,10 +11,10 @@ import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
 import { type Formation, RefusedCollector } from '../queue/payloads/batch-record.ts'
-import { addShare, type HeldJob, type Move } from '../queue/payloads/payload-store.ts'
+import { addShare, type LockedJob, type Move } from '../queue/payloads/payload-store.ts'
 import { positionsToReplay } from '../queue/settled-letter.ts'
-import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './another-version/part-outcome.ts'
 import { BatchLetters, type JobNotes } from './batch-letters.ts'
+import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './earlier-outcome.ts'
 import type { JobLimits } from './job-limits.ts'
 import { entryOf, increment, rejectionsOf } from './log-entries.ts'
 import { blocksOf, type RowBatch, type SelectedFrame, type TableBlock } from './row-batch.ts'
@@ -40,7 +40,7 @@ const MEASURED_BYTES = 16 * 1024
 type JobOutcome = 'stored' | 'again'
 
 /** A job in a batch. */
-export interface PooledJob extends HeldJob {
+export interface PooledJob extends LockedJob {
   readonly frames: number
   readonly outcome: Promise<JobOutcome>
   resolve(outcome: JobOutcome): void
@@ -126,7 +126,7 @@ export class Batch {
    * nothing behind, so that it does not delay the other jobs of the batch. Throws a TransientError if memory is short.
    */
   async add(
-    job: HeldJob,
+    job: LockedJob,
     frames: readonly PayloadFrame[],
     payloadBytes: number,
     limits: JobLimits,
@@ -197,7 +197,7 @@ export class Batch {
 
   /** Appends the requests of a job, or returns why it is not added. */
   async #appendAll(
-    { jobId }: HeldJob,
+    { jobId }: LockedJob,
     frames: readonly PayloadFrame[],
     { entries, refusals, replays }: JobNotes,
     limits: JobLimits,
@@ -270,7 +270,7 @@ export class Batch {
   }
 }
 
-function poolJob(job: HeldJob, frames: number): PooledJob {
+function poolJob(job: LockedJob, frames: number): PooledJob {
   const { promise, resolve, reject } = Promise.withResolvers<JobOutcome>()
   promise.catch(() => undefined) // no caller awaits the jobs of a resumed batch
   return { ...job, frames, outcome: promise, resolve, reject }

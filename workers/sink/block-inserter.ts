@@ -3,7 +3,7 @@ import { isUnitStored } from '../../clickhouse/cluster/shard-units.ts'
 import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retry.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
-import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { LockedJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { CONDEMN_AFTER, type CondemnAfter, RepeatedFailures } from '../queue/repeated-failures.ts'
 import type { InsertSlot } from './pace/insert-slot.ts'
 import type { TableBlock } from './row-batch.ts'
@@ -66,7 +66,7 @@ export class BlockInserter {
   async insert(
     named: NamedBatch,
     blocks: readonly TableBlock[],
-    holders: readonly HeldJob[],
+    holders: readonly LockedJob[],
     slot: InsertSlot | undefined,
   ): Promise<void> {
     const stored = [...named.storedTables]
@@ -85,7 +85,7 @@ export class BlockInserter {
   async #insertBlock(
     { batchId }: NamedBatch,
     block: TableBlock,
-    holders: readonly HeldJob[],
+    holders: readonly LockedJob[],
     slot: InsertSlot | undefined,
   ): Promise<void> {
     const { store, condemnAfter = CONDEMN_AFTER } = this.#deps

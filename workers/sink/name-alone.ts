@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
-import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { LockedJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 
 /** Names a batch of this job alone. Returns undefined if the job is in a batch or stored. */
-export async function nameAlone(store: Pick<PayloadStore, 'nameBatch'>, job: HeldJob): Promise<NamedBatch | undefined> {
+export async function nameAlone(
+  store: Pick<PayloadStore, 'nameBatch'>,
+  job: LockedJob,
+): Promise<NamedBatch | undefined> {
   const named: NamedBatch = { batchId: randomUUID(), jobIds: [job.jobId], storedTables: [] }
   const conflicts = await store.nameBatch(named.batchId, [job])
   if (conflicts.get(job.jobId) === 'lost') throw lockLost()
@@ -17,7 +20,7 @@ export async function nameAlone(store: Pick<PayloadStore, 'nameBatch'>, job: Hel
  */
 export async function inBatchOfItsOwn(
   store: Pick<PayloadStore, 'look' | 'giveBack' | 'batch' | 'nameBatch'>,
-  job: HeldJob,
+  job: LockedJob,
   work: (named: NamedBatch) => Promise<unknown>,
 ): Promise<void> {
   let last: string | undefined

@@ -1,6 +1,6 @@
 import type { Budget } from '../../shared/concurrency/budget.ts'
 import type { BatchRecord, NamedBatch } from '../queue/payloads/batch-record.ts'
-import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { LockedJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { BatchSource } from './batch.ts'
 import { type FormedBatch, formBatch } from './form-batch.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_JOB_RESERVE_BYTES, NO_JOB_LIMITS } from './job-limits.ts'
@@ -11,7 +11,7 @@ import type { BatchStorer } from './store-batch.ts'
 /** Dependencies of resuming a named batch. */
 interface BatchResumerDeps extends BatchSource {
   readonly store: PayloadStore
-  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'resolve'>
+  readonly storer: Pick<BatchStorer, 'store' | 'split' | 'settle'>
   readonly rowsPool: RowsPool
   readonly slots: Budget
 }
@@ -37,7 +37,7 @@ export class BatchResumer {
    * Resumes the batch, once for all its jobs. Returns `large` if a body in it is or may be too large to be decoded while
    * others are; it must be resumed with `largeDeadline` then.
    */
-  resume(batchId: string, holder: HeldJob, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
+  resume(batchId: string, holder: LockedJob, largeDeadline?: AbortSignal): Promise<'large' | undefined> {
     const key = largeDeadline === undefined ? batchId : `${batchId} large`
     let running = this.#running.get(key)
     if (running === undefined) {
@@ -49,14 +49,14 @@ export class BatchResumer {
 
   async #resume(
     batchId: string,
-    holder: HeldJob,
+    holder: LockedJob,
     largeDeadline: AbortSignal | undefined,
   ): Promise<'large' | undefined> {
     const { store, storer, rowsPool, slots } = this.#deps
     const record = await store.batch(batchId)
     if (record === undefined) return undefined
     // This version may not have decoded the batch yet, so its bodies may be large.
-    if (record.fencedId !== undefined && largeDeadline === undefined) return 'large'
+    if (record.burnedId !== undefined && largeDeadline === undefined) return 'large'
     const named: NamedBatch = { batchId, ...record }
     const { limits, reserveBytes } = this.#boundsOf(record, largeDeadline !== undefined)
     const rows = await rowsPool.take()
@@ -64,8 +64,8 @@ export class BatchResumer {
     try {
       await rowsPool.reserve(rows, reserveBytes, largeDeadline)
       await slot.hold()
-      if (named.fencedId !== undefined) {
-        await storer.resolve(named, rows, [holder], slot)
+      if (record.burnedId !== undefined && record.formed !== undefined) {
+        await storer.settle(named, record.formed, rows, [holder], slot)
         return undefined
       }
       const formed: FormedBatch = await formBatch(this.#deps, named, rows, { limits })

@@ -39,7 +39,7 @@ it('a request to symbolicate does not count as made when it was left out because
     kind: 'traces',
     store,
     insert: async () => {},
-    fenceInsert: async () => new Set(),
+    burnToken: async () => new Set(),
     addJobs: async () => {},
     logger: pino({ level: 'silent' }),
     stopping: new AbortController().signal,
@@ -74,7 +74,7 @@ it('logs the code of a refused batch, and the text of ClickHouse, which may quot
       if (table === 'ingest_log') return
       throw refusal
     },
-    fenceInsert: async () => new Set(),
+    burnToken: async () => new Set(),
     addJobs: async () => {},
     logger,
     stopping: new AbortController().signal,

@@ -9,20 +9,20 @@ import { movesByWorkspace } from '../queue/moves.ts'
 import {
   type Formation,
   isSameFormation,
-  labelAt,
   type NamedBatch,
   refusedOf,
   refusedWithin,
-  STORED_IN_PART,
 } from '../queue/payloads/batch-record.ts'
-import type { HeldJob, Move, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { LockedJob, Move, PayloadStore } from '../queue/payloads/payload-store.ts'
 import { type AddJobs, addMovedJobs } from '../queue/process-frames.ts'
-import { divideBatch, type FenceInsert, findLanded, type Landed } from './another-version/divide-batch.ts'
+import type { BurnToken } from './another-version/divide-batch.ts'
+import { recordedFormation } from './another-version/recorded-formation.ts'
+import { type SettleDeps, settleDifference } from './another-version/settle-difference.ts'
 import type { Batch, BatchSource } from './batch.ts'
 import { BlockInserter, type BlockInserterDeps, partIdOf, RefusedBatchError } from './block-inserter.ts'
 import { formBatch } from './form-batch.ts'
 import type { InsertSlot } from './pace/insert-slot.ts'
-import { NO_ROWS, type RowBatch, type TableBlock } from './row-batch.ts'
+import { NO_ROWS, type RowBatch } from './row-batch.ts'
 
 /**
  * Batches leave requests for stacks out while the queue `symbolication` has less left of this than the surface has in it. So
@@ -33,7 +33,7 @@ const SYMBOLICATION_BACKLOG_BYTES = 128 * MIB
 
 /** Dependencies of storing a batch. */
 export interface BatchStorerDeps extends BatchSource, BlockInserterDeps {
-  readonly fenceInsert: FenceInsert
+  readonly burnToken: BurnToken
   readonly store: PayloadStore
   readonly addJobs: AddJobs
   readonly onStored?: (batch: Batch, insertMs: number) => void
@@ -43,10 +43,17 @@ export interface BatchStorerDeps extends BatchSource, BlockInserterDeps {
 export class BatchStorer {
   readonly #deps: BatchStorerDeps
   readonly #inserter: BlockInserter
+  readonly #settleDeps: SettleDeps
 
   constructor(deps: BatchStorerDeps) {
     this.#deps = deps
     this.#inserter = new BlockInserter(deps)
+    this.#settleDeps = {
+      ...deps,
+      inserter: this.#inserter,
+      finish: (...finished) => this.#finish(...finished),
+      deadLetter: (...refused) => this.#deadLetter(...refused),
+    }
   }
 
   /**
@@ -54,16 +61,15 @@ export class BatchStorer {
    * Returns false if another worker has stored or split the batch. Its jobs must be looked at again then. If another
    * worker has formed the batch differently, the difference is resolved first.
    */
-  async store(named: NamedBatch, batch: Batch, holders: readonly HeldJob[], slot?: InsertSlot): Promise<boolean> {
+  async store(named: NamedBatch, batch: Batch, holders: readonly LockedJob[], slot?: InsertSlot): Promise<boolean> {
     const startedAt = performance.now()
     const formed = batch.formation()
-    const recorded = await this.#recorded(named, formed)
+    const recorded = await recordedFormation(this.#deps.store, named, formed)
     if (recorded === undefined) return false
     if (!isSameFormation(recorded, formed)) {
       const versions = { recordedBy: recorded.decoder, formedBy: formed.decoder }
       this.#deps.logger.warn({ batchId: named.batchId, ...versions }, 'batch was formed differently before')
-      const fenced = await this.#fence(named, recorded)
-      return fenced !== undefined && this.resolve(fenced, batch.rows, holders, slot)
+      return this.settle(named, recorded, batch.rows, holders, slot)
     }
     try {
       await this.#inserter.insert(named, batch.tables(), holders, slot)
@@ -111,80 +117,19 @@ export class BatchStorer {
     await addJobs(queue, parts)
   }
 
-  /**
-   * Resolves the difference between what another worker has made of a batch and what this one makes of it. `named` has the
-   * id of the other worker's inserts as `fencedId`: that worker can no longer finish the batch. If all inserts have landed,
-   * the batch is finished as they are, because receipts report that outcome. Else its requests are divided into parts.
-   */
-  async resolve(named: NamedBatch, rows: RowBatch, holders: readonly HeldJob[], slot?: InsertSlot): Promise<boolean> {
-    const startedAt = performance.now()
-    const landed = await findLanded(this.#deps, named)
-    if (landed === undefined) return false
-    rows.reset()
-    const again = await formBatch(this.#deps, named, rows, { id: named.fencedId, published: named.formed?.refused })
-    if (!again.ok) return false
-    await this.#completeViews(named, landedBlocks(again.batch, landed), holders, slot)
-    return landed.isWhole ? this.#finish(named, again.batch, startedAt) : divideBatch(this.#deps, named, landed)
-  }
-
-  /**
-   * Repeats inserts that have landed, under their tokens. It adds nothing to their tables, but ClickHouse may have ended
-   * before the views of a table had its rows.
-   */
-  async #completeViews(
-    { fencedId = '', jobIds }: NamedBatch,
-    blocks: readonly TableBlock[],
-    holders: readonly HeldJob[],
-    slot: InsertSlot | undefined,
-  ): Promise<void> {
-    try {
-      await this.#inserter.insert({ batchId: fencedId, jobIds, storedTables: [] }, blocks, holders, slot)
-    } catch (error) {
-      if (!(error instanceof RefusedBatchError)) throw error
-      this.#deps.logger.warn({ batchId: fencedId, ...errorFields(error.cause) }, 'views could not be completed')
-    }
+  /** Settles a batch that a worker with another outcome has formed, and that this or another worker has begun to settle. */
+  settle(named: NamedBatch, recorded: Formation, rows: RowBatch, holders: readonly LockedJob[], slot?: InsertSlot) {
+    return settleDifference(this.#settleDeps, { named, recorded, now: { rows }, holders, slot })
   }
 
   /**
    * Moves the requests of a named batch to the dead letters for this reason, without decoding them, unless an earlier worker
    * has stored them. If the tables do not have the rows of the same requests, the batch is divided instead.
    */
-  async setAside(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
-    const { formed, jobIds, storedTables } = named
-    if (formed === undefined) return this.#deadLetter(named, holders, reason)
-    const fenced = named.fencedId === undefined ? await this.#fence(named, formed) : named
-    const landed = fenced && (await findLanded(this.#deps, fenced))
-    if (fenced === undefined || landed === undefined) return false
-    if (landed.isWhole) {
-      const options = { id: fenced.fencedId, published: formed.refused, refuseAll: reason }
-      const again = await formBatch(this.#deps, fenced, NO_ROWS, options)
-      if (!again.ok) return false
-      await this.#completeViews(fenced, landedBlocks(again.batch, landed), holders, undefined)
-      return this.#finish(fenced, again.batch, performance.now())
-    }
-    // The letters of all requests name the same tables. If that is not true, the parts are processed on their own.
-    const isMoreStored = landed.tables.size > 0
-    const isAlike = [...landed.days].every(([table, { size }]) => size === 0 || landed.tables.has(table))
-    if (!isAlike || (isMoreStored && storedTables.length > 0)) return divideBatch(this.#deps, fenced, landed)
-    // A request that is refused now may have rows in tables that were stored before.
-    const stored = isMoreStored
-      ? { storedTables: [...landed.tables], unstored: formed.refused }
-      : { storedTables, unstored: named.unstored }
-    const rest = { batchId: randomUUID(), jobIds, ...stored }
-    return (await this.#deps.store.splitBatch(fenced.batchId, [rest])) && this.#deadLetter(rest, holders, reason)
-  }
-
-  /** Returns what is recorded of the batch before its first insert, or undefined if it is finished or split. */
-  async #recorded(named: NamedBatch, formed: Formation): Promise<Formation | undefined> {
-    if (named.formed !== undefined) return named.formed
-    if (!gainsRows(named, formed)) return this.#deps.store.describeBatch(named, formed)
-    return { ...formed, tables: {}, refused: named.unstored ?? {} }
-  }
-
-  /** Gives the batch another id, so that no other worker can finish it. Returns undefined if one has done so before. */
-  async #fence({ batchId: fencedId, ...record }: NamedBatch, formed: Formation): Promise<NamedBatch | undefined> {
-    const fenced = { ...record, batchId: randomUUID(), formed, fencedId }
-    return (await this.#deps.store.splitBatch(fencedId, [fenced])) ? fenced : undefined
+  setAside(named: NamedBatch, holders: readonly LockedJob[], reason: Reason): Promise<boolean> {
+    const { formed: recorded } = named
+    if (recorded === undefined) return this.#deadLetter(named, holders, reason)
+    return settleDifference(this.#settleDeps, { named, recorded, now: { refuseAll: reason }, holders })
   }
 
   /** Deletes what is stored and moves what derives from it. Returns false if another worker has done so before. */
@@ -214,7 +159,7 @@ export class BatchStorer {
   async #isolate(
     named: NamedBatch,
     batch: Batch,
-    { holders, slot, error }: { holders: readonly HeldJob[]; slot: InsertSlot | undefined; error: RefusedBatchError },
+    { holders, slot, error }: { holders: readonly LockedJob[]; slot: InsertSlot | undefined; error: RefusedBatchError },
   ): Promise<boolean> {
     const [only] = batch.jobs
     if (batch.jobs.length === 1 && only !== undefined) {
@@ -240,7 +185,7 @@ export class BatchStorer {
   }
 
   /** Stores only the log of the jobs, and moves all their requests to the dead letters. */
-  async #deadLetter(named: NamedBatch, holders: readonly HeldJob[], reason: Reason): Promise<boolean> {
+  async #deadLetter(named: NamedBatch, holders: readonly LockedJob[], reason: Reason): Promise<boolean> {
     const startedAt = performance.now()
     const formed = await formBatch(this.#deps, named, NO_ROWS, { refuseAll: reason })
     if (!formed.ok) return false
@@ -249,36 +194,7 @@ export class BatchStorer {
   }
 }
 
-/** Returns the blocks of the tables whose inserts have landed. */
-function landedBlocks(batch: Batch, { tables }: Landed): TableBlock[] {
-  return batch.tables().filter(({ table }) => tables.has(table))
-}
-
 function refusedByClickHouse(error: Error): Reason {
   const text = clickHouseText(error)
   return { label: 'refused_by_clickhouse', detail: text === undefined ? error.message : `${error.message}: ${text}` }
-}
-
-/** Returns whether a request has rows now that the tables which are stored do not contain. */
-function gainsRows({ storedTables, unstored, jobIds }: NamedBatch, { refused }: Formation): boolean {
-  if (storedTables.length === 0) return false
-  return jobIds.some(jobId =>
-    Object.entries(unstored?.[jobId] ?? {}).some(([before, runs]) =>
-      runs.some((first, i) => i % 2 === 0 && isAnyGained(refused, jobId, first, runs[i + 1] as number, before)),
-    ),
-  )
-}
-
-function isAnyGained(
-  refused: Formation['refused'],
-  jobId: string,
-  first: number,
-  last: number,
-  before: string,
-): boolean {
-  for (let index = first; index <= last; index++) {
-    const now = labelAt(refused, jobId, index)
-    if (now === undefined || (now === STORED_IN_PART && before !== STORED_IN_PART)) return true
-  }
-  return false
 }

@@ -1,6 +1,6 @@
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import type { HeldJob, PayloadStore } from '../queue/payloads/payload-store.ts'
+import type { LockedJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { Suspects } from '../queue/suspects.ts'
 import type { ColumnMemory } from './column-memory.ts'
@@ -48,7 +48,7 @@ export class SuspectJobs {
   }
 
   /** Processes a job in a batch of its own. */
-  async #takeAlone(job: HeldJob): Promise<void> {
+  async #takeAlone(job: LockedJob): Promise<void> {
     await inBatchOfItsOwn(this.#deps.store, job, async ({ batchId }) => {
       if ((await this.#deps.resumer.resume(batchId, job)) === undefined) return
       await this.#deps.memory.runLarge(job.lane, deadline => this.#deps.resumer.resume(batchId, job, deadline))
@@ -56,7 +56,7 @@ export class SuspectJobs {
   }
 
   /** Moves all requests of a job to the dead letters for this reason, without decoding them. */
-  async #setAside(job: HeldJob, reason: Reason): Promise<void> {
+  async #setAside(job: LockedJob, reason: Reason): Promise<void> {
     await inBatchOfItsOwn(this.#deps.store, job, named => this.#deps.storer.setAside(named, [job], reason))
   }
 }

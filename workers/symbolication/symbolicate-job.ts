@@ -12,7 +12,7 @@ import type { Reason } from '../../shared/runtime/reason.ts'
 import type { RefusedFrame } from '../queue/letter-moves.ts'
 import { keepLetters } from '../queue/letter-quota.ts'
 import { movesByWorkspace } from '../queue/moves.ts'
-import type { HeldJob } from '../queue/payloads/payload-store.ts'
+import type { LockedJob } from '../queue/payloads/payload-store.ts'
 import { isFaultOfFrame, type JobDeps, processJob } from '../queue/process-frames.ts'
 import { type ResolvedRelease, type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
@@ -58,7 +58,7 @@ interface ReadRequest {
  * queue, with growing delays, until its workspace has time again. Only jobs of version 0.1.0 have requests of several
  * workspaces.
  */
-export async function symbolicateJob(deps: SymbolicateJobDeps, job: HeldJob): Promise<void> {
+export async function symbolicateJob(deps: SymbolicateJobDeps, job: LockedJob): Promise<void> {
   const stats = await processJob(deps, job, async (payloadFrames, retry) => {
     const own = { ...deps, retryUntilStopped: retry }
     const { requests, refused } = readRequests(job.jobId, payloadFrames)

@@ -1,6 +1,6 @@
 import type { ReceiptKind } from '../../../schemas/queues/names.ts'
 import { REFUSED } from '../../../shared/queue/request-counts.ts'
-import { FENCE_PREFIX } from '../../burn-token.ts'
+import { BURNED_PREFIX } from '../../burn-token.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 
@@ -81,12 +81,12 @@ export async function selectRequestBalance(
           toInt64(sum(arrayCount(r -> has(discarded_indexes, r.1), l.refused)))
         FROM ingest_log AS l
         WHERE received_at >= {from: DateTime} AND received_at < {to: DateTime} AND replayed_at = 0 AND ${ofWorkspace}
-          AND NOT startsWith(workspace_id, {fencePrefix: String})
+          AND NOT startsWith(workspace_id, {burnedPrefix: String})
         GROUP BY ALL
       )
       GROUP BY workspace_id, surface_id, signal, at
       ORDER BY at, workspace_id, surface_id, signal`,
-    params: { from, to, workspaceId, refused: REFUSED, refusedLength: REFUSED.length, fencePrefix: FENCE_PREFIX },
+    params: { from, to, workspaceId, refused: REFUSED, refusedLength: REFUSED.length, burnedPrefix: BURNED_PREFIX },
     signal,
   })
   return rows.map(row => ({

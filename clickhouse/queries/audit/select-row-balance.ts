@@ -1,4 +1,4 @@
-import { FENCE_PREFIX } from '../../burn-token.ts'
+import { BURNED_PREFIX } from '../../burn-token.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import type { AuditedTable } from './audited-tables.ts'
@@ -42,8 +42,8 @@ interface Row {
 
 /**
  * Counts the rows of a table against the log, by workspace, surface and hour of arrival. Reads three narrow columns of the
- * table. ClickHouse joins and compares, so that only differences and one row of totals leave it. Fences are no records of a
- * workspace (`fenceInsert`), so they do not count.
+ * table. ClickHouse joins and compares, so that only differences and one row of totals leave it. Rows that burn a
+ * token (`burnToken`) are no records of a workspace, so they do not count.
  */
 export async function selectRowBalance(
   client: ClickHouseClient,
@@ -75,7 +75,7 @@ export async function selectRowBalance(
             AND ({workspaceId: String} = '' OR workspace_id = {workspaceId: String})
           GROUP BY ALL
         )
-        WHERE NOT startsWith(workspace_id, {fencePrefix: String})
+        WHERE NOT startsWith(workspace_id, {burnedPrefix: String})
         GROUP BY workspace_id, surface_id, at
       )
       SELECT * FROM (
@@ -84,7 +84,7 @@ export async function selectRowBalance(
       )
       UNION ALL
       SELECT '', '', 0, sum(logged_rows), sum(deleted_rows), sum(present_rows), 1 FROM balance`,
-    params: { from, to, workspaceId, kinds, table, fencePrefix: FENCE_PREFIX },
+    params: { from, to, workspaceId, kinds, table, burnedPrefix: BURNED_PREFIX },
     signal,
   })
   const total = rows.find(({ is_total }) => is_total === 1)

@@ -2,7 +2,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { FENCE_PREFIX, fenceInsert } from '../../../clickhouse/burn-token.ts'
+import { BURNED_PREFIX, burnToken } from '../../../clickhouse/burn-token.ts'
 import { type ClickHouseClient, insertNative } from '../../../clickhouse/client.ts'
 import { onShardOfUnit, tableOfUnit } from '../../../clickhouse/cluster/shard-units.ts'
 import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables.ts'
@@ -141,9 +141,9 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
       await onShardOfUnit(clickhouse, block.table, shard => insertNative(shard, insert))
       die(table, 'after')
     },
-    fenceInsert: (unit, deduplicationToken, fence, days) => {
-      const insert = { table: tableOfUnit(unit), deduplicationToken, fence, days, timeoutMs: 20_000 }
-      return onShardOfUnit(clickhouse, unit, shard => fenceInsert(shard, insert))
+    burnToken: (unit, deduplicationToken, days) => {
+      const insert = { table: tableOfUnit(unit), deduplicationToken, days, timeoutMs: 20_000 }
+      return onShardOfUnit(clickhouse, unit, shard => burnToken(shard, insert))
     },
     addJobs: jobs.add,
     logger,
@@ -356,10 +356,10 @@ describe('a batch that a newer version forms differently', () => {
     expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
   })
 
-  it('leaves no difference for the audit, though a fence has a row', async () => {
+  it('leaves no difference for the audit, though a burned token has a row', async () => {
     await upgrade('refuses', 'accepts', BETWEEN, [request('steady'), request('changed')])
-    const fences = `SELECT 1 FROM exceptions WHERE startsWith(workspace_id, '${FENCE_PREFIX}')`
-    expect(await database.rows(fences)).toHaveLength(1)
+    const burned = `SELECT 1 FROM exceptions WHERE startsWith(workspace_id, '${BURNED_PREFIX}')`
+    expect(await database.rows(burned)).toHaveLength(1)
     const [from, to] = [Math.floor((NOW - DAY_MS) / 1_000), Math.ceil((NOW + DAY_MS) / 1_000)]
     const range = { from, to, workspaceId: '', signal: AbortSignal.timeout(20_000) }
     for (const table of AUDITED_TABLES.filter(({ table }) => table === 'logs' || table === 'exceptions')) {
@@ -407,9 +407,9 @@ describe('a batch that a newer version forms differently', () => {
     await send([request('steady'), request('changed')])
     const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
     const formed = { decoder: 0, tables: {}, digest: 0, refused: {} }
-    const record = { version: 1, jobIds: [jobId], storedTables: [], formed, fencedId: 'before' }
-    await redis.hset(keys.batchOf, jobId, 'fenced')
-    await redis.hset(keys.batches, 'fenced', JSON.stringify(record))
+    const record = { version: 1, jobIds: [jobId], storedTables: [], formed, burnedId: 'before' }
+    await redis.hset(keys.batchOf, jobId, 'taken over')
+    await redis.hset(keys.batches, 'taken over', JSON.stringify(record))
     const runLarge = vi.spyOn(worker('accepts').memory, 'runLarge')
     await expectSettled()
     expect(runLarge).toHaveBeenCalledOnce()
@@ -578,16 +578,16 @@ describe('a job that ends its workers', () => {
     await send([request('changed')])
     const jobIds = await redis.zrange(keys.pending, '0', '-1')
     const formed = { decoder: 0, tables: {}, digest: 0, refused: {} }
-    const record = { version: 1, jobIds, storedTables: [], formed, fencedId: 'before' }
-    await redis.hset(keys.batches, 'fenced', JSON.stringify(record))
+    const record = { version: 1, jobIds, storedTables: [], formed, burnedId: 'before' }
+    await redis.hset(keys.batches, 'taken over', JSON.stringify(record))
     for (const jobId of jobIds) {
-      await redis.hset(keys.batchOf, jobId, 'fenced')
+      await redis.hset(keys.batchOf, jobId, 'taken over')
       await redis.set(keys.lock('express', jobId), 'token')
     }
     const { batches } = worker('accepts', undefined, false)
     const [jobId = ''] = jobIds
     await batches.process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
-    expect(await redis.hexists(keys.batches, 'fenced')).toBe(0)
+    expect(await redis.hexists(keys.batches, 'taken over')).toBe(0)
     worker('accepts')
     await expectSettled()
     const once = { changed: 1, steady: 1 }

@@ -8,7 +8,7 @@ import { decodePayload, encodePayload, PAYLOAD_HEADER_BYTES } from '../../../sha
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
 import { ConfirmedScripts } from '../../../workers/queue/payloads/confirmed-scripts.ts'
-import { type HeldJob, RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
+import { type LockedJob, RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { RepeatedFailures } from '../../../workers/queue/repeated-failures.ts'
 import { Suspects } from '../../../workers/queue/suspects.ts'
 import { inspectChunk } from '../../../workers/replay/inspect-chunk.ts'
@@ -17,7 +17,7 @@ import { exampleFrame } from '../../support/payloads/example-frame.ts'
 import { type RedisPair, startRedisPair } from '../../support/redis-pair.ts'
 
 const keys = queueKeys('replay')
-const job: HeldJob = { jobId: 'job', lane: 'express', token: 'mine' }
+const job: LockedJob = { jobId: 'job', lane: 'express', token: 'mine' }
 const CHUNK = exampleFrame('{"type":2,"timestamp":5}', {
   attributes: JSON.stringify({ sessionId: 's', windowId: 'w', segmentId: '7', firstTs: 1, lastTs: 9 }),
 })

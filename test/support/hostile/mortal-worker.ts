@@ -37,8 +37,7 @@ const storer = new BatchStorer({
   insert: async ({ table, block }, token) => {
     if (table === 'first') await redis.hset('inserts', token, Buffer.concat(block))
   },
-  fenceInsert: async (_table, token, _fence, days) =>
-    new Set((await redis.hsetnx('inserts', token, '')) === 1 ? [] : days),
+  burnToken: async (_table, token, days) => new Set((await redis.hsetnx('inserts', token, '')) === 1 ? [] : days),
   addJobs: createJobAdder(redis).add,
   logger,
   stopping: new AbortController().signal,

@@ -52,7 +52,7 @@ export class TextBatch implements RowBatch {
 /** Stores an insert once by its token, as ClickHouse does with `insert_deduplication_token`. */
 export class TokenStore {
   readonly inserts: { table: string; token: string; lines: string[] }[] = []
-  readonly #fenced = new Set<string>()
+  readonly #burned = new Set<string>()
   readonly #blocks = new Map<string, { table: string; lines: string[] }>()
   /** Runs before an insert is stored, and may throw or wait. */
   before: (insert: { table: string; token: string; lines: string[] }) => Promise<void> | void = () => {}
@@ -68,12 +68,12 @@ export class TokenStore {
     await this.after(insert)
   }
 
-  /** Uses up the token, as `fenceInsert` does. All requests are of one day. */
-  readonly fenceInsert = async (table: string, token: string, _fence: string, days: readonly number[]) => {
-    const isFenced = this.#fenced.has(token) || !this.#blocks.has(token)
+  /** Uses up the token, as `burnToken` does. All requests are of one day. */
+  readonly burnToken = async (table: string, token: string, days: readonly number[]) => {
+    const isBurned = this.#burned.has(token) || !this.#blocks.has(token)
     if (!this.#blocks.has(token)) this.#blocks.set(token, { table, lines: [] })
-    if (isFenced) this.#fenced.add(token)
-    return new Set(isFenced ? [] : days)
+    if (isBurned) this.#burned.add(token)
+    return new Set(isBurned ? [] : days)
   }
 
   lines(table: string): string[] {

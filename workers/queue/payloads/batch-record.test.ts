@@ -46,7 +46,7 @@ it('keeps the label of each refused request when its payload is split', () => {
 })
 
 it('reads what it has written, and what an earlier version has written', () => {
-  const record = { jobIds: ['a', 'b'], storedTables: ['spans'], formed, unstored: formed.refused, fencedId: 'x' }
+  const record = { jobIds: ['a', 'b'], storedTables: ['spans'], formed, unstored: formed.refused, burnedId: 'x' }
   expect(decodeRecord(encodeRecord(record))).toEqual(record)
   expect(decodeRecord('{"jobIds":["a"],"storedTables":[]}')).toEqual({ jobIds: ['a'], storedTables: [] })
 })

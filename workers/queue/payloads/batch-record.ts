@@ -31,13 +31,13 @@ export interface BatchRecord {
   readonly storedTables: readonly string[]
   /** Requests whose rows `storedTables` do not contain, or not all of them. */
   readonly unstored?: RefusedRequests | undefined
-  /** Absent while nothing was inserted under the id of this batch. Records of earlier versions have none. */
+  /** Absent while nothing was inserted under the id of this batch. */
   readonly formed?: Formation | undefined
   /**
    * The id under which the inserts of `formed` were sent, if another worker has formed the batch differently. Its
    * difference must be resolved (`workers/sink/another-version/`).
    */
-  readonly fencedId?: string | undefined
+  readonly burnedId?: string | undefined
 }
 
 /** A batch that is recorded in Redis, with all its jobs, before its first insert. */
@@ -49,8 +49,8 @@ const VERSION = 1
 
 /** Returns the stored form of a record. */
 export function encodeRecord(record: BatchRecord): string {
-  const { jobIds, storedTables, unstored, formed, fencedId } = record
-  return JSON.stringify({ version: VERSION, jobIds, storedTables, unstored, formed, fencedId })
+  const { jobIds, storedTables, unstored, formed, burnedId } = record
+  return JSON.stringify({ version: VERSION, jobIds, storedTables, unstored, formed, burnedId })
 }
 
 /** Reads a record. Throws a TransientError if a newer version of the workers has written it. */

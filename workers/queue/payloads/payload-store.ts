@@ -11,8 +11,8 @@ import type { ConfirmedScripts } from './confirmed-scripts.ts'
 import { closeAndRead, type PayloadReader } from './payload-reader.ts'
 import { PAYLOAD_SCRIPTS, PIECES_ARE_GONE, type ScriptArgument, type ScriptName } from './payload-scripts.ts'
 
-/** A job as the worker that holds it knows it. */
-export interface HeldJob {
+/** A job whose lock this worker has. */
+export interface LockedJob {
   readonly jobId: string
   /** The lane that this worker took the job from. */
   readonly lane: Lane
@@ -96,14 +96,14 @@ export interface PayloadStore {
    * Resolves once replicas have the payload of a job as this worker has read it, or at once where none must. Throws a
    * TransientError if Redis has it otherwise, or if replicas do not confirm in time.
    */
-  untilReplicated(job: HeldJob): Promise<void>
+  untilReplicated(job: LockedJob): Promise<void>
   /** Returns whether this worker still holds the locks of all these jobs. */
-  holdsLocks(jobs: readonly HeldJob[]): Promise<boolean>
+  holdsLocks(jobs: readonly LockedJob[]): Promise<boolean>
   /**
    * Names a batch, for all its jobs or for none, and records what is about to be inserted. Returns the jobs in the way; the
    * batch is named if there are none.
    */
-  nameBatch(batchId: string, jobs: readonly HeldJob[], formed?: Formation): Promise<Map<string, NamingConflict>>
+  nameBatch(batchId: string, jobs: readonly LockedJob[], formed?: Formation): Promise<Map<string, NamingConflict>>
   /**
    * Records what is about to be inserted for a batch that was named without it. Returns what is recorded, which another
    * worker may have done before, or undefined if the batch is finished or split.
@@ -193,7 +193,7 @@ export class RedisPayloadStore implements PayloadStore {
     return record === null ? undefined : decodeRecord(record)
   }
 
-  async untilReplicated({ jobId, lane, token }: HeldJob): Promise<void> {
+  async untilReplicated({ jobId, lane, token }: LockedJob): Promise<void> {
     if (this.#confirmed === undefined) return
     const { payload, lock, open, flow } = this.#keys
     const keys = [payload(jobId), lock(lane, jobId), open, flow]
@@ -201,7 +201,7 @@ export class RedisPayloadStore implements PayloadStore {
     if (isAsRead !== 1) throw new TransientError('the payload is not as it was read, or the lock of its job was lost')
   }
 
-  async holdsLocks(jobs: readonly HeldJob[]): Promise<boolean> {
+  async holdsLocks(jobs: readonly LockedJob[]): Promise<boolean> {
     const tokens = await this.#redis.mget(jobs.map(job => this.#keys.lock(job.lane, job.jobId)))
     return jobs.every((job, i) => tokens[i] === job.token)
   }
@@ -216,7 +216,11 @@ export class RedisPayloadStore implements PayloadStore {
     await this.#redis.del(this.#keys.alone(jobId))
   }
 
-  async nameBatch(batchId: string, jobs: readonly HeldJob[], formed?: Formation): Promise<Map<string, NamingConflict>> {
+  async nameBatch(
+    batchId: string,
+    jobs: readonly LockedJob[],
+    formed?: Formation,
+  ): Promise<Map<string, NamingConflict>> {
     const { batchOf, batches, open, payload, lock } = this.#keys
     const keys = [batchOf, batches, open, ...jobs.flatMap(job => [payload(job.jobId), lock(job.lane, job.jobId)])]
     const record = encodeRecord({ jobIds: jobs.map(job => job.jobId), storedTables: [], formed })

@@ -24,22 +24,22 @@ it('finds what has landed of the inserts of two days, whenever another worker se
     fc.asyncProperty(days, days, steps, async (logs, exceptions, sentBefore) => {
       const rows = { logs, exceptions, ingest_log: [0] }
       const landed = new Set<string>()
-      const fenced = new Set<string>()
+      const burned = new Set<string>()
       const turns = sentBefore.values()
       const waiting = Object.entries(rows).flatMap(([table, days]) => days.map(day => `${table} ${day}`))
-      // The other worker sends its inserts in turn, and takes those that a fence has made useless for confirmed.
+      // The other worker sends its inserts in turn, and takes those that a burned token has made useless for confirmed.
       const send = (count: number) => {
-        for (const part of waiting.splice(0, count)) if (!fenced.has(part)) landed.add(part)
+        for (const part of waiting.splice(0, count)) if (!burned.has(part)) landed.add(part)
       }
-      const fenceInsert = async (table: string) => {
+      const burnToken = async (table: string) => {
         send(turns.next().value ?? 0)
-        for (const day of DAYS) if (!landed.has(`${table} ${day}`)) fenced.add(`${table} ${day}`)
+        for (const day of DAYS) if (!landed.has(`${table} ${day}`)) burned.add(`${table} ${day}`)
         return new Set(DAYS.filter(day => landed.has(`${table} ${day}`)))
       }
       const store = { payload: async () => payload, giveBack() {}, splitJob: async () => true }
-      const deps = { store, fenceInsert, queue: 'logs', addJobs: async () => {} } as const
+      const deps = { store, burnToken, queue: 'logs', addJobs: async () => {} } as const
       const formed = { decoder: 1, tables: { logs: 1, exceptions: 1, ingest_log: 1 }, digest: 0, refused: {} }
-      const named = { batchId: 'again', fencedId: 'before', jobIds: ['a'], storedTables: [], formed }
+      const named = { batchId: 'again', burnedId: 'before', jobIds: ['a'], storedTables: [], formed }
 
       const found = await findLanded(deps, named)
       send(waiting.length)

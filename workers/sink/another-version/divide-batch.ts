@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { FENCE_PREFIX } from '../../../clickhouse/burn-token.ts'
 import { isUnitStored, tableOfUnit } from '../../../clickhouse/cluster/shard-units.ts'
 import type { IngestLogEntry } from '../../../clickhouse/tables/ingest-log-table.ts'
 import type { QueueName } from '../../../schemas/queues/names.ts'
@@ -16,10 +15,9 @@ import { entryOf } from '../log-entries.ts'
  * Makes sure that no insert with this token can land any more on these days (days since 1970), and returns the days on
  * which one has landed before. May be repeated: the answer is the same.
  */
-export type FenceInsert = (
+export type BurnToken = (
   table: string,
   deduplicationToken: string,
-  fence: string,
   days: readonly number[],
 ) => Promise<ReadonlySet<number>>
 
@@ -28,7 +26,7 @@ interface DivideDeps {
   readonly store: Pick<PayloadStore, 'payload' | 'giveBack' | 'splitJob'>
   readonly addJobs: AddJobs
   readonly queue: QueueName
-  readonly fenceInsert: FenceInsert
+  readonly burnToken: BurnToken
 }
 
 /** The inserts of a batch that have landed: the days by table. */
@@ -49,11 +47,11 @@ const NO_DAYS: ReadonlySet<number> = new Set()
  * batch is finished or divided.
  *
  * A day on which an insert has not landed may be one on which it had no rows. But each insert is sent once the one before is
- * confirmed, so a table has all its rows if a later table has any. That is true only while the last table is fenced first:
- * a fence also confirms an insert, which then adds nothing.
+ * confirmed, so a table has all its rows if a later table has any. That is true only while the token of the last table
+ * is burned first: an insert with a burned token is confirmed too, and adds nothing.
  */
 export async function findLanded(deps: DivideDeps, named: NamedBatch): Promise<Landed | undefined> {
-  const { fencedId = '', formed, storedTables } = named
+  const { burnedId = '', formed, storedTables } = named
   const days = await daysOf(deps.store, named)
   if (days === undefined) return undefined
   const { received, logged } = days
@@ -61,8 +59,7 @@ export async function findLanded(deps: DivideDeps, named: NamedBatch): Promise<L
   const landed = new Map<string, ReadonlySet<number>>()
   let isLaterThere = false
   for (const table of tables.toReversed()) {
-    const token = `${fencedId}:${table}`
-    const found = await deps.fenceInsert(table, token, `${FENCE_PREFIX}${fencedId}`, [...received])
+    const found = await deps.burnToken(table, `${burnedId}:${table}`, [...received])
     landed.set(table, isLaterThere ? received : found)
     isLaterThere ||= found.size > 0
   }

@@ -1,6 +1,6 @@
-import type { Reason, RefusalLabel } from '../../../shared/runtime/reason.ts'
-import type { RefusedFrame } from '../../queue/letter-moves.ts'
-import { labelAt, type RefusedRequests, STORED_IN_PART } from '../../queue/payloads/batch-record.ts'
+import type { Reason, RefusalLabel } from '../../shared/runtime/reason.ts'
+import type { RefusedFrame } from '../queue/letter-moves.ts'
+import { labelAt, type RefusedRequests, STORED_IN_PART } from '../queue/payloads/batch-record.ts'
 
 /** Why a request becomes a dead letter, and what of it is stored. */
 export type Refusal = Pick<RefusedFrame, 'reason' | 'rejected' | 'storedRecords' | 'storedTables'>
