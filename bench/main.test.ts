@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,8 +10,6 @@ let dir = ''
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'penstock-bench-'))
-  await writeFile(join(dir, 'cut.json'), '{"version": 1, "quick"')
-  await writeFile(join(dir, 'newer.json'), '{"version": 2}')
 })
 afterAll(() => rm(dir, { recursive: true }))
 
@@ -30,9 +28,6 @@ describe('npm run bench', () => {
     ['an unknown option', ['--fast'], /Unknown option '--fast'/],
     ['a length that is not a number', ['--sustained-minutes', 'long'], /--sustained-minutes: a number of minutes/],
     ['to write the figures of a quick run', ['decode', '--quick', '--write'], /--write: figures of a quick run/],
-    ['a missing file for --compare', ['--compare', 'DIR/none.json'], /cannot be read \(ENOENT/],
-    ['a truncated file for --compare', ['--compare', 'DIR/cut.json'], /cut.json: the file is not JSON/],
-    ['a file of another version', ['--compare', 'DIR/newer.json'], /newer.json: the file has version 2/],
     ['a file in a missing folder', ['--json', 'DIR/none/run.json'], /run.json: the file cannot be written \(ENOENT/],
   ])('rejects %s before it measures anything', async (_what, args, message) => {
     const { code, stdout, stderr } = await bench(...args)

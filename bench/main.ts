@@ -7,58 +7,40 @@ import { GOALS } from './goals.ts'
 import { type Calibration, calibrate, readSteal, voidReasons } from './machine/calibrate.ts'
 import { untilDiskQuiet } from './machine/disk.ts'
 import { machineFacts } from './machine/machine-facts.ts'
-import { type EarlierRun, readRun, renderComparison } from './report/compare-runs.ts'
 import { type BenchRun, type FailedScenario, renderText, reportsOf } from './report/report.ts'
 import { mergeReports, readPage, renderPage } from './report/results-page.ts'
 import { goalsOf, type MachineDuring, type SummarizedScenario, summarizeScenario } from './report/summary.ts'
-import { throughputCharts } from './report/throughput-charts.ts'
 import { makeDataDir, runScenario, type ScenarioOutcome } from './support/run-scenario.ts'
 import type { Scenario } from './support/scenario.ts'
 
-const USAGE = `npm run bench -- [NAME …] [--quick] [--json FILE] [--compare FILE] [--list]
+const USAGE = `npm run bench -- [NAME …] [--quick] [--full] [--json FILE] [--list]
 
-  NAME …                 run only these scenarios (default: all)
+  NAME …                 run only these scenarios (default: those that judge the main goals, in half an hour)
+  --full                 run all scenarios, which takes two hours
   --quick                run fewer and shorter rounds, to check that everything works; do not quote the figures
   --sustained-minutes N  length of the load of the scenario "sustained" (default: 20)
-  --json FILE            write the figures to FILE, for --compare of a later run
-  --compare FILE         show the changes since the run that wrote FILE
+  --json FILE            write the figures to FILE
   --write                write the figures of these scenarios to bench/RESULTS.md, whose others stay as they are
   --list                 list the scenarios and their questions
 
-A run of all scenarios writes bench/RESULTS.md and its charts in any case. BENCH_DIR is the directory of the servers' data
+A run without names writes bench/RESULTS.md in any case. BENCH_DIR is the directory of the servers' data
 during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with; without it, the Collector is built
 where Go is installed (bench/peers/otelcol/). BENCH_BASELINE is the directory of another checkout to compare with.`
 
-/** Names of the scenarios in the order of the report. Each is a file of bench/scenarios that exports `scenario` (`moduleOf`). */
-const SCENARIOS = [
-  'decode',
-  'ingest',
-  'auth',
-  'audit',
-  'pipeline',
-  'part-load',
-  'sustained',
-  'freshness',
-  'fairness',
-  'growth',
-  'scale',
-  'trace-read',
-  'stored-reads',
-  'jaeger-dataset',
-  'search',
-  'replay',
-  'replay-check',
-  'source-maps',
-  'console',
-  'memory',
-  'cold-start',
-]
+/**
+ * Names of the scenarios in the order of the report. Each is a file of bench/scenarios that exports `scenario` (`moduleOf`).
+ * The first ones judge the goals of ingest and reads in half an hour on two cores; the others take as long again and more.
+ */
+const USUAL = ['decode', 'ingest', 'pipeline', 'part-load', 'freshness', 'fairness', 'trace-read', 'replay', 'memory']
+const SCENARIOS = [...USUAL, 'stored-reads', 'sustained', 'growth', 'scale', 'console']
+
+const RESULTS = new URL('RESULTS.md', import.meta.url)
 
 const OPTIONS = {
   quick: { type: 'boolean', default: false },
   'sustained-minutes': { type: 'string', default: '20' },
   json: { type: 'string' },
-  compare: { type: 'string' },
+  full: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
   list: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -216,15 +198,6 @@ function parseStrictly(args: readonly string[]) {
   }
 }
 
-async function readEarlierRun(file: string): Promise<EarlierRun> {
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new UsageError(`--compare ${file}: the file cannot be read (${error.message})`)
-  })
-  const result = readRun(text)
-  if (!result.ok) throw new UsageError(`--compare ${file}: ${result.reason}`)
-  return result.run
-}
-
 /** Checks the directory of a file before a long run. */
 async function assertWritable(file: string): Promise<void> {
   await access(dirname(resolve(file)), constants.W_OK).catch((error: Error) => {
@@ -233,16 +206,14 @@ async function assertWritable(file: string): Promise<void> {
 }
 
 /** Writes the scenarios of a run to bench/RESULTS.md, in place of earlier figures of them. */
-async function writeResults(done: BenchRun): Promise<string[]> {
-  const page = new URL('RESULTS.md', import.meta.url)
-  const kept = existsSync(page) ? readPage(await readFile(page, 'utf8')) : []
-  // Loaded only here, because loading it takes longer than listing the scenarios.
-  const { drawChart } = await import('./report/chart.ts')
-  const charts = throughputCharts(done.scenarios).map(chart => ({ file: chart.file, text: drawChart(chart) }))
-  const text = renderPage(mergeReports(SCENARIOS, kept, reportsOf(done)))
-  const files = [{ file: 'RESULTS.md', text }, ...charts]
-  for (const { file, text } of files) await writeFile(new URL(file, import.meta.url), text)
-  return files.map(({ file }) => `bench/${file}`)
+async function writeResults(done: BenchRun): Promise<void> {
+  const kept = existsSync(RESULTS) ? readPage(await readFile(RESULTS, 'utf8')) : []
+  await writeFile(RESULTS, renderPage(mergeReports(SCENARIOS, kept, reportsOf(done))))
+}
+
+function chooseScenarios({ names, full }: { names: readonly string[]; full: boolean }): readonly string[] {
+  if (names.length > 0) return names
+  return full ? SCENARIOS : USUAL
 }
 
 async function main(): Promise<number> {
@@ -255,18 +226,19 @@ async function main(): Promise<number> {
     for (const name of SCENARIOS) console.log(`${name.padEnd(12)} ${await questionOf(name)}`)
     return 0
   }
-  const before = options.compare === undefined ? undefined : await readEarlierRun(options.compare)
   if (options.json !== undefined) await assertWritable(options.json)
   const isWritten = options.write || (options.names.length === 0 && !options.quick)
   const save = async (done: BenchRun) => {
     if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
   }
-  const done = await run(options.names.length > 0 ? options.names : SCENARIOS, options, save)
+  const done = await run(chooseScenarios(options), options, save)
 
   console.log(renderText(done))
-  if (before) console.log(`\ncompared with ${options.compare}:\n\n${renderComparison(done, before)}`)
   // A run with failures is written too: a bad run that is left out makes the others look better than they are.
-  if (isWritten) console.log(`Written: ${(await writeResults(done)).join(', ')}.`)
+  if (isWritten) {
+    await writeResults(done)
+    console.log('Written: bench/RESULTS.md.')
+  }
   return done.failed.length > 0 || done.scenarios.some(({ failures }) => failures.length > 0) ? 1 : 0
 }
 

@@ -40,7 +40,7 @@ export async function runStatement(
 }
 
 /** Runs statements, a few at once. */
-export async function runStatements(
+async function runStatements(
   client: ClickHouseClient,
   statements: readonly string[],
   settings: ClickHouseSettings = {},

@@ -11,16 +11,8 @@ import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
 import { realisticTracePayload } from '../payloads/realistic-trace-payload.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
-import { decodeLogRows } from '../peers/log-rows.ts'
-import { decodeMetricRows } from '../peers/metric-rows.ts'
-import type { RowContext } from '../peers/protobufjs.ts'
-import { decodeTraceRows } from '../peers/trace-rows.ts'
-import { decodeTraceRowsOfJson } from '../peers/trace-rows-from-json.ts'
 
-/** Decodes a payload into row objects for JSONEachRow. */
-export type DecodeRows = (body: Buffer, context: RowContext) => readonly object[]
-
-/** A signal with its payloads, the product's decoder and the peers. */
+/** A signal with its payloads and the product's decoder. */
 export interface Signal {
   readonly name: 'traces' | 'logs' | 'metrics'
   /** Noun of the records: spans, records, points. */
@@ -31,9 +23,9 @@ export interface Signal {
   realistic?(count: number, number: number): Buffer
   /** A payload with the same number of records of a kind that costs more. */
   readonly costlier: { readonly name: string; payload(count: number): Buffer }
+  /** Decodes a payload into objects and writes them as JSON, with the library for protobuf. */
   toJson(body: Buffer): Buffer
   createBatch(): RowBatch
-  readonly peers: { readonly protobufjs: DecodeRows; readonly json?: DecodeRows }
   /** Facts about the payloads that a reader needs, besides their size. */
   readonly note: string
 }
@@ -53,8 +45,7 @@ export const SIGNALS: readonly Signal[] = [
     realistic: realisticTracePayload,
     toJson: jsonBy(ExportTraceServiceRequestSchema),
     createBatch: createSpansBatch,
-    peers: { protobufjs: decodeTraceRows, json: decodeTraceRowsOfJson },
-    note: 'ten resource attributes, eight of each span. The product also writes what the JSON rows lack: types of attributes, dropped counts, flags',
+    note: 'ten resource attributes, eight of each span',
   },
   {
     name: 'logs',
@@ -66,8 +57,7 @@ export const SIGNALS: readonly Signal[] = [
     },
     toJson: jsonBy(ExportLogsServiceRequestSchema),
     createBatch: createLogsBatch,
-    peers: { protobufjs: decodeLogRows },
-    note: 'ten resource attributes, five of each record. The product also writes types of attributes and body, the observed time, dropped counts',
+    note: 'ten resource attributes, five of each record',
   },
   {
     name: 'metrics',
@@ -79,7 +69,6 @@ export const SIGNALS: readonly Signal[] = [
     },
     toJson: jsonBy(ExportMetricsServiceRequestSchema),
     createBatch: createMetricsBatch,
-    peers: { protobufjs: decodeMetricRows },
-    note: 'ten points a metric, a quarter of them histograms of fifteen buckets; ten resource attributes, four of each point. The product also writes series ids, types of attributes, exemplars, ints and doubles apart',
+    note: 'ten points a metric, a quarter of them histograms of fifteen buckets; ten resource attributes, four of each point',
   },
 ]

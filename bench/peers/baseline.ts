@@ -34,6 +34,8 @@ export async function startBaseline(stage: PipelineStage, checkout: string): Pro
   const env = {
     REDIS_URL: redis.url(QUEUE_DATABASE),
     DIRECTORY_REDIS_URL: redis.url(DIRECTORY_DATABASE),
+    // Its name up to commit c6740e18.
+    CONTROL_REDIS_URL: redis.url(DIRECTORY_DATABASE),
     CLICKHOUSE_URL: clickhouse.url,
     CLICKHOUSE_DATABASE: DATABASE,
   }
@@ -59,7 +61,7 @@ export async function startBaseline(stage: PipelineStage, checkout: string): Pro
     return { pid: child.pid, port }
   }
   const edge = await start(scripts.ingest, ['INGEST_PORT', 'INGEST_ADMIN_PORT'])
-  const worker = await start(scripts.workers, ['UNUSED_PORT', 'WORKERS_ADMIN_PORT'], ['--pools', 'spans'])
+  const worker = await start(scripts.workers, ['UNUSED_PORT', 'WORKERS_ADMIN_PORT'], ['--pools', await poolOf(dir)])
   return {
     name: BASELINE,
     pids: { edge: edge.pid, worker: worker.pid, Redis: redis.pid, ClickHouse: clickhouse.pid },
@@ -90,6 +92,12 @@ async function readScripts(dir: string): Promise<Scripts> {
 /** Returns the arguments of a script that begins with "node". */
 function commandOf(script: string): string[] {
   return script.split(' ').slice(1)
+}
+
+/** Returns the name of the pool that stores spans. Up to commit c6740e18 it is not that of the signal. */
+async function poolOf(dir: string): Promise<string> {
+  const names = (await import(join(dir, 'schemas/queues/names.ts'))) as { SIGNAL_QUEUES?: { traces: string } }
+  return names.SIGNAL_QUEUES?.traces ?? 'traces'
 }
 
 /** Creates a surface key. Commits before the directory had a hash tag look it up under another name. */

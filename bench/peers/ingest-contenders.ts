@@ -7,15 +7,8 @@ import type { ScenarioContext } from '../support/scenario.ts'
 
 /** Name of the product's edge in reports. */
 export const EDGE = 'product edge'
-/** Name of the product's HTTP server without an edge. */
-const HTTP_SERVER = 'its HTTP server alone'
 /** Name of uWebSockets.js alone. */
 export const EMPTY_ROUTE = 'uWS, empty route'
-/** Name of the usual implementation. */
-export const PEER = 'Fastify, job per request'
-
-/** A database of the bench's Redis that the product does not use. */
-const PEER_DATABASE = 2
 
 /** Starts the servers that get the same requests, in the order of the report. */
 export async function startIngestContenders(
@@ -29,8 +22,6 @@ export async function startIngestContenders(
     const child = await startProcess(context, { script, env: { PORT: String(port), ...env }, readyUrl })
     return { port, publicKey: edge.publicKey, pids: { edge: child.pid } }
   }
-  const peerEnv = { REDIS_URL: redis.url(PEER_DATABASE), PUBLIC_KEY: edge.publicKey }
-  const peer = await start('bench/peers/queue-per-request.ts', peerEnv)
   const nothingToEmpty = async () => {}
   return [
     {
@@ -40,12 +31,5 @@ export async function startIngestContenders(
       empty: () => redis.empty(edge.queueDatabase, ['*:meta']),
     },
     { ...(await start('bench/peers/empty-route.ts')), name: EMPTY_ROUTE, empty: nothingToEmpty },
-    { ...(await start('bench/peers/http-server-route.ts')), name: HTTP_SERVER, empty: nothingToEmpty },
-    {
-      ...peer,
-      name: PEER,
-      pids: { ...peer.pids, redis: redis.pid },
-      empty: () => redis.empty(PEER_DATABASE, ['*:meta']),
-    },
   ]
 }

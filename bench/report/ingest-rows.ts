@@ -67,7 +67,6 @@ export function ingestSpansRow(name: string, load: IngestLoad, results: Results<
     name: `${underLoad(name, load)}, in spans`,
     unit: 'spans/s',
     samples: samplesOf(results, ({ ok, seconds }) => (ok * load.spans) / seconds),
-    plot: { chart: 'throughput by payload size', line: 'edge, accepted', x: load.spans },
   }
 }
 

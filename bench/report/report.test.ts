@@ -3,11 +3,9 @@ import type { GoalLine } from '../goals.ts'
 import type { Calibration } from '../machine/calibrate.ts'
 import type { ScenarioOutcome } from '../support/run-scenario.ts'
 import type { Row } from '../support/scenario.ts'
-import { drawChart } from './chart.ts'
 import { type BenchRun, renderText, reportsOf } from './report.ts'
 import { mergeReports, readPage, renderPage } from './results-page.ts'
 import { type MachineDuring, summarizeScenario } from './summary.ts'
-import { throughputCharts } from './throughput-charts.ts'
 
 const product: Row = {
   name: 'product | 20 spans',
@@ -16,7 +14,6 @@ const product: Row = {
   ratios: [{ to: 'peer' }],
   cpu: { per: 'million spans', seconds: { edge: 1.2345, Redis: 0.5 } },
   peakMemoryBytes: { edge: 181_400_000 },
-  plot: { chart: 'throughput by payload size', line: 'product', x: 20 },
   details: { body: '7,000 bytes' },
 }
 const peer: Row = {
@@ -61,24 +58,14 @@ describe('bench/RESULTS.md', () => {
     )
   })
 
-  it('shows the question, the method, the machine and the cost of every process for each scenario', () => {
+  it('shows the question, the method and the machine of each scenario', () => {
     const method = '1 warm-up round, 3 rounds of 6 s'
-    const [, section = ''] = renderMarkdown(runOf({ method, notes: ['Merges are included.'] })).split('## pipeline')
-    expect(lines(section)).toEqual(
-      expect.arrayContaining([
-        'How fast is all of it?',
-        '*1 warm-up round, 3 rounds of 6 s; 42 s in total.*',
-        '*CPU: two cores; Commit: 1234abc.*',
-        '|  | × 5.5 | 5 … 6 |  | peer | ≥ 4: met |',
-        '| CPU seconds per million spans | edge | Redis |',
-        '| product \\| 20 spans | 1.23 | 0.5 |',
-        '| peer | 30 |  |',
-        '| peak memory, MB | edge |',
-        '| product \\| 20 spans | 181 |',
-        '- product | 20 spans: body 7,000 bytes',
-        '> Merges are included.',
-      ]),
-    )
+    const [, section = ''] = renderMarkdown(runOf({ method })).split('## pipeline')
+    expect(lines(section).filter(line => line !== '')).toEqual([
+      'How fast is all of it?',
+      '*1 warm-up round, 3 rounds of 6 s; 42 s in total.*',
+      '*CPU: two cores; Commit: 1234abc.*',
+    ])
   })
 
   it('lists what was left out, at the top and in its scenario', () => {
@@ -123,29 +110,37 @@ describe('bench/RESULTS.md', () => {
   })
 
   it('keeps what it has of scenarios that a run leaves out, in the order of the scenarios', () => {
-    const earlier = renderMarkdown(runOf({ notes: ['measured first'] }))
+    const earlier = renderMarkdown(runOf({ skipped: ['measured first'] }))
     const growth = runOf({}, { failed: [{ name: 'growth', reason: 'the disk is full' }], scenarios: [] })
     const withGrowth = renderPage(mergeReports(['growth', 'pipeline'], readPage(earlier), reportsOf(growth)))
-    expect(withGrowth).toContain('> measured first')
+    expect(withGrowth).toContain('> Left out: measured first')
     expect(withGrowth).toContain('- Failed: growth: the disk is full')
     expect(withGrowth.match(/^## .*/gm)).toEqual(['## Goals', '## growth', '## pipeline'])
     expect(withGrowth.match(/^\| pipeline .* MISSED \|$/gm)).toHaveLength(1)
-    const again = reportsOf(runOf({ notes: ['measured again'] }))
+    const again = reportsOf(runOf({ skipped: ['measured again'] }))
     const replaced = renderPage(mergeReports(['growth', 'pipeline'], readPage(withGrowth), again))
     expect(replaced).not.toContain('measured first')
-    expect(replaced).toContain('> measured again')
+    expect(replaced).toContain('> Left out: measured again')
     expect(renderPage(readPage(replaced))).toBe(replaced)
-  })
-
-  it('shows the charts in the same folder', () => {
-    const run = runOf({})
-    expect(throughputCharts(run.scenarios).map(({ file }) => file)).toEqual(['throughput-by-payload-size.svg'])
-    expect(renderMarkdown(run)).toContain('![Throughput by payload size](throughput-by-payload-size.svg)')
-    expect(renderMarkdown(runOf({ rows: [peer] }))).not.toContain('.svg')
   })
 })
 
 describe('renderText', () => {
+  it('shows each figure, its ratios, and the cost and memory of every process', () => {
+    expect(lines(renderText(runOf({ notes: ['Merges are included.'] })))).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^× 5.5 {2}5 … 6 {2}peer {2}≥ 4: met$/),
+        expect.stringMatching(/^CPU seconds per million spans {2}edge {2}Redis$/),
+        expect.stringMatching(/^product \| 20 spans {2}1.23 {2}0.5$/),
+        expect.stringMatching(/^peer {2}30$/),
+        expect.stringMatching(/^peak memory, MB {2}edge$/),
+        expect.stringMatching(/^product \| 20 spans {2}181$/),
+        'product | 20 spans: body 7,000 bytes',
+        '* Merges are included.',
+      ]),
+    )
+  })
+
   it('ends with the goals, the failures and the duration of the run', () => {
     const failed = [{ name: 'growth', reason: 'the disk is full' }]
     const text = renderText(runOf({}, { failed }))
@@ -155,44 +150,6 @@ describe('renderText', () => {
       '',
       'Failed: growth: the disk is full',
       'The run took 12 min 34 s.',
-    ])
-  })
-})
-
-describe('throughputCharts', () => {
-  const plotted = (name: string, unit: string, line: string, x: number): Row => ({
-    name,
-    unit,
-    samples: [1_000 * x],
-    plot: { chart: 'throughput by payload size', line, x },
-  })
-
-  it('sorts the rows of a line by x, across scenarios', () => {
-    const scenarios = [[200, 1], [20]].map((sizes, i) =>
-      summarizeScenario(
-        { name: `s${i}`, question: '', seconds: 1 },
-        { rows: sizes.map(x => plotted(`${x}`, 'spans/s', 'product', x)), method: '1 round' },
-      ),
-    )
-    const [chart] = throughputCharts(scenarios)
-    expect(chart?.lines.map(({ name, points }) => [name, points.map(({ x }) => x)])).toEqual([
-      ['product', [1, 20, 200]],
-    ])
-    expect(chart && drawChart(chart)).toContain('Throughput by payload size')
-  })
-
-  it('draws spans, records and points on one axis, and requests on another', () => {
-    const rows = [
-      plotted('a', 'spans/s', 'traces', 1),
-      plotted('b', 'records/s', 'logs', 1),
-      plotted('c', 'requests/s', 'edge', 1),
-    ]
-    const charts = throughputCharts([
-      summarizeScenario({ name: 's', question: '', seconds: 1 }, { rows, method: '1 round' }),
-    ])
-    expect(charts.map(({ file, yTitle, lines }) => [file, yTitle, lines.length])).toEqual([
-      ['throughput-by-payload-size.svg', 'spans/s, records/s', 2],
-      ['throughput-by-payload-size-requests-s.svg', 'requests/s', 1],
     ])
   })
 })

@@ -12,9 +12,8 @@ import {
   type Verdict,
 } from './summary.ts'
 import { markdownTable, type Table, textTable } from './table.ts'
-import { throughputCharts } from './throughput-charts.ts'
 
-/** One run of the bench, as `--json` writes it. compare-runs.ts reads it again. */
+/** One run of the bench, as `--json` writes it. */
 export interface BenchRun {
   readonly version: 1
   readonly quick: boolean
@@ -47,30 +46,15 @@ export function reportsOf(run: BenchRun): ScenarioReport[] {
   ]
 }
 
+/** The page has the goals, with their figures, and how they were measured. All figures are in the terminal and in `--json`. */
 function reportOf(run: BenchRun, scenario: SummarizedScenario, facts: string): ScenarioReport {
   const { name } = scenario
-  const details = scenario.rows.filter(row => row.details).map(row => `- ${row.name}: ${detailText(row)}`)
-  const remarks = [...remarksOf(scenario), ...unmeasuredIn(run, name), ...scenario.notes]
+  const remarks = [...remarksOf(scenario), ...unmeasuredIn(run, name)]
   const [, , ...goals] = markdownTable(goalsTable([scenario]))
   return {
     name,
     goals,
-    section: [
-      scenario.question,
-      '',
-      `*${methodText(scenario)}*`,
-      '',
-      facts,
-      '',
-      ...throughputCharts([scenario]).flatMap(({ title, file }) => [`![${title}](${file})`, '']),
-      ...markdownTable(figuresTable(scenario)),
-      '',
-      ...costTables(scenario).flatMap(table => [...markdownTable(table), '']),
-      ...(details.length > 0 ? [...details, ''] : []),
-      ...remarks.flatMap(text => [`> ${text}`, '']),
-    ]
-      .join('\n')
-      .trim(),
+    section: [scenario.question, `*${methodText(scenario)}*`, facts, ...remarks.map(text => `> ${text}`)].join('\n\n'),
   }
 }
 

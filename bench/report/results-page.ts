@@ -16,10 +16,7 @@ const OUTAGE = /^> (VOID|Failed round|Failed|Left out|Not measured): (.*)$/gm
 const OF_SCENARIO: ReadonlySet<string> = new Set(['Failed round', 'Left out'])
 const OUTCOME = /\| (\w+) \|$/
 
-/**
- * Renders bench/RESULTS.md from the reports of scenarios, which may be of different runs. The charts that they show are files in
- * the same folder.
- */
+/** Renders bench/RESULTS.md from the reports of scenarios, which may be of different runs. */
 export function renderPage(reports: readonly ScenarioReport[]): string {
   const goals: Table = { head: GOALS_HEAD, rows: [] }
   const outages = outagesOf(reports).map(text => `- ${text}`)

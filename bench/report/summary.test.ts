@@ -56,11 +56,6 @@ describe('summarizeScenario', () => {
       ],
       /"peer" over "zero"/,
     ],
-    [
-      'a point that a logarithmic chart cannot show',
-      [{ ...peer, plot: { chart: 'throughput by payload size', line: 'a', x: 0 } }],
-      /cannot be drawn in a chart/,
-    ],
   ])('rejects %s', (_what, rows, message) => {
     expect(() => summarized(...rows)).toThrow(message)
   })

@@ -72,8 +72,6 @@ export function summarizeScenario(
     const samples = measuredSamples(row.samples)
     if (isOptional(samples)) return []
     const value = summarizeFinite(`"${row.name}"`, samples)
-    if (row.plot && !(row.plot.x > 0 && value.min > 0))
-      throw new RangeError(`"${row.name}" cannot be drawn in a chart: its x and its figures must be above 0`)
     const ratios = (row.ratios ?? []).flatMap(({ to }): SummarizedRatio[] => {
       const other = byName.get(to)
       if (other === undefined && failures.length > 0) return []

@@ -2,7 +2,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import type { RowBatch } from '../../workers/sink/row-batch.ts'
-import { type DecodeRows, SIGNALS, type Signal } from '../measure/decode-signals.ts'
+import { SIGNALS, type Signal } from '../measure/decode-signals.ts'
 import type { Row, Scenario } from '../support/scenario.ts'
 import { type Contender, methodOfTurns, takeTurns } from '../support/take-turns.ts'
 
@@ -28,7 +28,7 @@ export const scenario: Scenario = {
   name: 'decode',
   question:
     'How many spans, log records and data points a second does one core convert from OTLP (protobuf, JSON) to Native ' +
-    'blocks, against libraries that decode into objects and write JSONEachRow, and how much of the time is writing?',
+    'blocks, against a library that decodes into objects and writes JSON, and how much of the time is writing?',
   async run(context) {
     const rows: Row[] = []
     for (const signal of SIGNALS) {
@@ -40,8 +40,8 @@ export const scenario: Scenario = {
       method: methodOfTurns(context.quick),
       notes: [
         ...SIGNALS.map(noteOf),
-        'Figures use the CPU time of the main thread. Garbage collection on other threads, mostly for the libraries, is not counted.',
-        `"Blocks alone" makes the Native blocks of ${BATCH_ROWS.toLocaleString('en')} rows that are already in their column buffers. A block is a header and a list of views, because decoding has written every value to its final buffer. "JSON.stringify alone" writes existing row objects.`,
+        'Figures use the CPU time of the main thread. Garbage collection on other threads, mostly for the library, is not counted.',
+        `"Blocks alone" makes the Native blocks of ${BATCH_ROWS.toLocaleString('en')} rows that are already in their column buffers. A block is a header and a list of views, because decoding has written every value to its final buffer.`,
         'The contenders of one signal take turns in one process, so the compiled code and the garbage of one can affect another.',
       ],
     }
@@ -49,11 +49,10 @@ export const scenario: Scenario = {
 }
 
 function createContenders(signal: Signal): Contender[] {
-  const { name, noun, payload, costlier, createBatch, peers, realistic } = signal
+  const { name, noun, payload, costlier, createBatch, realistic } = signal
   const rowOf = (what: string) => `${name}: ${what}`
   const typical = rowOf(`product, ${TYPICAL} ${noun}`)
-  const byLibrary = rowOf('protobufjs and JSON rows')
-  const stringify = rowOf('JSON.stringify alone')
+  const byLibrary = rowOf('objects of a library, as JSON')
   const bodies = payloadsOf(payload, TYPICAL)
   const product = (what: string, of: MakePayload, count: number): Contender => ({
     name: rowOf(`product, ${what}`),
@@ -70,15 +69,14 @@ function createContenders(signal: Signal): Contender[] {
     gzipped(rowOf(`product, ${TYPICAL} ${noun}, gzip`), createBatch(), bodies),
     product(`20 ${noun}`, payload, 20),
     product(`1 ${noun.slice(0, -1)}`, payload, 1),
-    { name: byLibrary, take: writeRows(peers.protobufjs, bodies) },
-    { ...blocksAlone(rowOf('blocks alone'), createBatch(), bodies), ratios: [{ to: stringify }] },
-    { name: stringify, take: stringifyAlone(peers.protobufjs, bodies) },
+    { name: byLibrary, take: decodeByLibrary(signal, bodies) },
+    blocksAlone(rowOf('blocks alone'), createBatch(), bodies),
     ...createJsonContenders(signal, bodies, typical),
   ]
 }
 
 function createJsonContenders(signal: Signal, bodies: readonly Buffer[], asProtobuf: string): Contender[] {
-  const { name, toJson, createBatch, peers } = signal
+  const { name, toJson, createBatch } = signal
   const transcoder = createJsonTranscoder()
   const toProtobuf = (body: Buffer) => {
     const result = transcoder.transcode(name, body)
@@ -86,14 +84,12 @@ function createJsonContenders(signal: Signal, bodies: readonly Buffer[], asProto
     return result.message
   }
   const json = bodies.map(toJson)
-  const byParse = `${name} as JSON: JSON.parse and JSON rows`
   return [
     {
       name: `${name} as JSON: product`,
       take: decode(createBatch(), json, TYPICAL, toProtobuf),
-      ratios: [...(peers.json ? [{ to: byParse }] : []), { to: asProtobuf }],
+      ratios: [{ to: asProtobuf }],
     },
-    ...(peers.json ? [{ name: byParse, take: writeRows(peers.json, json) }] : []),
   ]
 }
 
@@ -159,26 +155,11 @@ function blocksAlone(name: string, batch: RowBatch, bodies: readonly Buffer[]): 
   }
 }
 
-function stringifyAlone(decodeRows: DecodeRows, bodies: readonly Buffer[]): Contender['take'] {
-  const payloads = bodies.map(body => decodeRows(body, FRAME))
+function decodeByLibrary({ toJson }: Signal, bodies: readonly Buffer[]): Contender['take'] {
   return () => {
-    for (const rows of payloads) writeLines(rows)
-    return payloads.length * TYPICAL
-  }
-}
-
-function writeRows(decodeRows: DecodeRows, bodies: readonly Buffer[]): Contender['take'] {
-  return () => {
-    for (const body of bodies) writeLines(decodeRows(body, FRAME))
+    for (const body of bodies) toJson(body)
     return bodies.length * TYPICAL
   }
-}
-
-/** Writes lines like @clickhouse/client: text first, then bytes. */
-function writeLines(rows: readonly object[]): Buffer {
-  let lines = ''
-  for (const row of rows) lines += `${JSON.stringify(row)}\n`
-  return Buffer.from(lines)
 }
 
 function noteOf({ name, noun, payload, note }: Signal): string {

@@ -160,9 +160,7 @@ function toRows({ quick }: ScenarioRun, measured: Measured): Row[] {
         {
           ...throughput(name, results),
           ...(!isFirst && { ratios: [{ to: nameOf(growing, 1) }] }),
-          ...(growing !== 'surfaces' && {
-            plot: { chart: 'throughput by number of processes' as const, line: growing, x: count },
-          }),
+          ...(growing !== 'surfaces' && {}),
         },
         {
           ...cost(`cost, ${name}`, results),

@@ -8,7 +8,7 @@ import {
   measureSets,
 } from '../measure/measure-ingest.ts'
 import { measureOpenLoop, OPEN_CONNECTIONS } from '../measure/measure-open-loop.ts'
-import { EDGE, EMPTY_ROUTE, PEER, startIngestContenders } from '../peers/ingest-contenders.ts'
+import { EDGE, EMPTY_ROUTE, startIngestContenders } from '../peers/ingest-contenders.ts'
 import type { SetWay } from '../peers/redis-set.ts'
 import {
   ingestLatencyRow,
@@ -39,8 +39,8 @@ export const scenario: Scenario = {
   name: 'ingest',
   question:
     'How many requests a second does one edge process acknowledge (each on disk in Redis, appendfsync always), by size ' +
-    'of payload and number of connections, against the same HTTP library doing nothing, against Redis alone storing ' +
-    'the same bytes, and against Fastify with one BullMQ job per request?',
+    'of payload and number of connections, against the same HTTP library doing nothing, and against Redis alone ' +
+    'storing the same bytes?',
   async run(context) {
     const redis = await startBenchRedis(context, { ownRewrites: false })
     const generator = await startGenerator()
@@ -101,7 +101,7 @@ async function compareAll(bench: Bench, spans: number): Promise<Row[]> {
     ...servers,
     ...redisContenders(bench.redis, load, bodies, () => payloadsPerCommit),
   ])
-  const ratios = [EMPTY_ROUTE, PEER, SET_PER_COMMIT].map(name => ({ to: underLoad(name, load) }))
+  const ratios = [EMPTY_ROUTE, SET_PER_COMMIT].map(name => ({ to: underLoad(name, load) }))
   const edge = measured.get(EDGE) ?? []
   return [...toRows(load, measured, ratios), ...rowsOf(edge, () => [ingestSpansRow(EDGE, load, edge)])]
 }

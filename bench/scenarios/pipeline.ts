@@ -1,5 +1,3 @@
-import { ClickHouseError } from '@clickhouse/client'
-import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Signal } from '../../schemas/queues/names.ts'
 import { errorMessage } from '../../shared/runtime/errors.ts'
 import { FILE_INSERTS, startFileInserts } from '../data/native-files.ts'
@@ -12,15 +10,7 @@ import {
 } from '../measure/measure-pipeline.ts'
 import { BASELINE, startBaseline } from '../peers/baseline.ts'
 import { COLLECTOR_IN_MEMORY, COLLECTOR_PERSISTENT, startCollectors } from '../peers/otelcol/start-collector.ts'
-import {
-  DIRECT_PEER,
-  type PipelineStage,
-  PRODUCT,
-  QUEUE_PEER,
-  startDirectPeer,
-  startProduct,
-  startQueuePeer,
-} from '../peers/pipeline-contenders.ts'
+import { type PipelineStage, PRODUCT, startProduct } from '../peers/pipeline-contenders.ts'
 import { costRow, memoryRow, throughputRow, underLoad, unitOf } from '../report/pipeline-rows.ts'
 import { QUEUE_LIMITS, startEdge } from '../services/start-product.ts'
 import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
@@ -38,8 +28,6 @@ interface GroupLoad {
 interface Group {
   readonly signal: Signal
   readonly loads: readonly GroupLoad[]
-  /** Whether the group is only a point of the chart: shorter, and left out of a quick run. */
-  readonly isPoint?: boolean
 }
 
 const spans = (records: number, options: Pick<PipelineLoad, 'data' | 'gzip'> = {}): PipelineLoad => ({
@@ -54,7 +42,7 @@ const GROUPS: readonly Group[] = [
   {
     signal: 'traces',
     loads: [
-      { load: spans(200), rivals: [QUEUE_PEER, DIRECT_PEER, FILE_INSERTS, ...COLLECTORS, BASELINE] },
+      { load: spans(200), rivals: [FILE_INSERTS, ...COLLECTORS, BASELINE] },
       { load: spans(200, REALISTIC), rivals: [COLLECTOR_IN_MEMORY, BASELINE] },
       { load: spans(200, { gzip: 'all' }), rivals: [], isDetail: true },
       { load: spans(200, { data: 'exceptions' }), rivals: [], isDetail: true },
@@ -63,12 +51,11 @@ const GROUPS: readonly Group[] = [
   {
     signal: 'traces',
     loads: [
-      { load: spans(20), rivals: [QUEUE_PEER, ...COLLECTORS, BASELINE] },
+      { load: spans(20), rivals: [...COLLECTORS, BASELINE] },
       { load: spans(20, REALISTIC), rivals: [], isDetail: true },
     ],
   },
   { signal: 'traces', loads: [{ load: spans(1), rivals: [BASELINE] }] },
-  { signal: 'traces', loads: [{ load: spans(1_000), rivals: [] }], isPoint: true },
   { signal: 'logs', loads: [{ load: { signal: 'logs', records: 100 }, rivals: [] }] },
   { signal: 'metrics', loads: [{ load: { signal: 'metrics', records: 200 }, rivals: [] }] },
 ]
@@ -84,14 +71,13 @@ export const scenario: Scenario = {
     const clickhouse = await startBenchClickHouse(context)
     const generator = await startGenerator()
     context.onEnd(() => generator.stop())
-    const asyncInserts = await hasAsyncInserts(clickhouse.client)
-    const stage: PipelineStage = { context, generator, redis, clickhouse, hasAsyncInserts: asyncInserts }
+    const stage: PipelineStage = { context, generator, redis, clickhouse }
     const { rivals, skipped } = await startRivals(stage)
     const edge = await startEdge(context, redis, QUEUE_LIMITS)
     const rows: Row[] = []
     for (const signal of ['traces', 'logs', 'metrics'] as const) {
       const product = await startProduct(stage, edge, signal)
-      const groups = GROUPS.filter(group => group.signal === signal && !(context.quick && group.isPoint))
+      const groups = GROUPS.filter(group => group.signal === signal)
       const contenders = [product, ...(signal === 'traces' ? rivals : [])]
       const warm = await warmUp(stage, contenders, signal)
       for (const group of groups) rows.push(...(await measureGroup(stage, warm, group)))
@@ -99,7 +85,7 @@ export const scenario: Scenario = {
     return {
       rows,
       skipped,
-      notes: notes(asyncInserts),
+      notes: NOTES,
       method: methodOf(context),
       facts: { Redis: redis.version, ClickHouse: clickhouse.version },
     }
@@ -117,14 +103,10 @@ async function startRivals(stage: PipelineStage): Promise<Rivals> {
   // Before the others, because a build would slow them down.
   const collectors = await startCollectors(stage)
   const baseline = await startBaselineIfNamed(stage)
-  const peers = await Promise.all([
-    startQueuePeer(stage),
-    startDirectPeer(stage),
-    startFileInserts(stage.context.dir, stage.clickhouse),
-  ])
+  const files = await startFileInserts(stage.context.dir, stage.clickhouse)
   const skipped = [...collectors.skipped, ...baseline.skipped]
   for (const text of skipped) stage.context.progress(`left out: ${text}`)
-  return { rivals: [...peers, ...collectors.rivals, ...baseline.rivals], skipped }
+  return { rivals: [files, ...collectors.rivals, ...baseline.rivals], skipped }
 }
 
 async function startBaselineIfNamed(stage: PipelineStage): Promise<Rivals> {
@@ -139,7 +121,7 @@ async function startBaselineIfNamed(stage: PipelineStage): Promise<Rivals> {
 
 const rounds = ({ quick }: ScenarioContext) => (quick ? 1 : 3)
 const warmUpMs = ({ quick }: ScenarioContext) => (quick ? 500 : 1_000)
-const roundMs = ({ quick }: ScenarioContext, isPoint = false) => (quick ? 1_500 : isPoint ? 2_000 : 6_000)
+const roundMs = ({ quick }: ScenarioContext) => (quick ? 1_500 : 6_000)
 
 /**
  * Runs a short round of large payloads that is not counted. Returns the contenders that succeeded. A
@@ -165,7 +147,7 @@ async function warmUp(
 async function measureGroup(
   { context, clickhouse, redis }: PipelineStage,
   contenders: readonly PipelineContender[],
-  { signal, loads, isPoint }: Group,
+  { signal, loads }: Group,
 ): Promise<Row[]> {
   const measuredLoads = loads.filter(({ isDetail }) => !(context.quick && isDetail))
   const entries = measuredLoads.flatMap(({ load, rivals }) =>
@@ -175,7 +157,7 @@ async function measureGroup(
   )
   const warm = new Set<string>()
   const measured = await measureRounds(context, {
-    what: isPoint ? 'a point of the chart' : `${loads[0]?.load.records} a payload`,
+    what: `${loads[0]?.load.records} a payload`,
     rounds: rounds(context),
     contenders: entries.map(({ contender, load, name }) => ({
       name,
@@ -185,7 +167,7 @@ async function measureGroup(
         // Code that only this load runs is compiled before. Else a first round of small payloads is half as fast.
         if (!warm.has(name)) await measurePipeline(clickhouse, contender, load, warmUpMs(context))
         warm.add(name)
-        return measurePipeline(clickhouse, contender, load, roundMs(context, isPoint))
+        return measurePipeline(clickhouse, contender, load, roundMs(context))
       },
     })),
     describe: ({ records, seconds }) => `${Math.round(records / seconds).toLocaleString('en')} ${unitOf(signal)}`,
@@ -195,8 +177,8 @@ async function measureGroup(
     const contendersOfLoad = entries.filter(entry => entry.load === load).map(entry => entry.name)
     return rowsOf(results, () =>
       contender.name === PRODUCT
-        ? productRows(load, loads[0]?.load, contendersOfLoad, results, isPoint)
-        : [{ ...throughputRow(contender.name, load, results), ...rivalPlot(contender.name, load) }],
+        ? productRows(load, loads[0]?.load, contendersOfLoad, results)
+        : [throughputRow(contender.name, load, results)],
     )
   })
 }
@@ -207,15 +189,12 @@ function productRows(
   first: PipelineLoad | undefined,
   contenders: readonly string[],
   results: Results<PipelineMeasured>,
-  isPoint = false,
 ): Row[] {
   const name = underLoad(PRODUCT, load)
   const throughput: Row = {
     ...throughputRow(PRODUCT, load, results),
     ratios: contenders.filter(other => other !== name).map(to => ({ to })),
-    ...plotOf('pipeline', load),
   }
-  if (isPoint) return [throughput]
   const costs = [
     costRow('ClickHouse', ['ClickHouse'], load, results),
     costRow('edge, worker and Redis', ['edge', 'worker', 'Redis'], load, results),
@@ -229,47 +208,15 @@ function productRows(
   ]
 }
 
-const rivalPlot = (name: string, load: PipelineLoad) =>
-  name === QUEUE_PEER ? plotOf('Fastify, job per request', load) : {}
-
-/** Returns the point of a chart. The chart by payload size shows only spans, with the values that all contenders get. */
-function plotOf(line: string, { signal, records, data, gzip }: PipelineLoad): Pick<Row, 'plot'> {
-  const isPlotted = signal === 'traces' && data === undefined && gzip === undefined
-  return isPlotted ? { plot: { chart: 'throughput by payload size', line, x: records } } : {}
-}
-
 function methodOf(context: ScenarioContext): string {
   const seconds = (ms: number) => `${ms / 1_000} s`
-  const points = context.quick ? '' : ` (1,000 spans: ${seconds(roundMs(context, true))})`
-  return `warm-ups of ${seconds(warmUpMs(context))} for each contender and load, ${rounds(context)} rounds of ${seconds(roundMs(context))} of load${points}, in rotating order, each after a rewrite of Redis’ log`
+  return `warm-ups of ${seconds(warmUpMs(context))} for each contender and load, ${rounds(context)} rounds of ${seconds(roundMs(context))} of load, in rotating order, each after a rewrite of Redis’ log`
 }
 
-function notes(asyncInserts: boolean): string[] {
-  return [
-    'Time runs from the first request until count() in ClickHouse equals the number accepted. A round fails if the count never reaches that number or exceeds it. Clients obey 429 and Retry-After.',
-    'CPU time includes the merges that the inserts caused. Trace and span ids and all times are new in every request.',
-    `"${FILE_INSERTS}" reads blocks of 100,000 rows from the product’s decoder, with one insert per core. A round reads the same million spans repeatedly.`,
-    'The tables of the Fastify peers have the columns of the Collector’s ClickHouse exporter, the order and partitions of the product’s table, and no skip indexes. The Collector has the tables and indexes that its exporter creates. With the queue in memory it acknowledges what a crash loses; the product and the persistent queue acknowledge what is on disk.',
-    'Realistic spans: 24 services on many hosts; routes, statements, users and errors by Zipf’s law; 5 % with an exception, 10 % with another event; every second body as gzip of level 6. The ids of compressed bodies repeat after 600,000 spans.',
-    asyncInserts
-      ? 'Asynchronous inserts of ClickHouse combine the rows of the peers.'
-      : 'This ClickHouse has no queue for asynchronous inserts. The peers combine the rows of concurrent requests themselves, within the same limits of time and size.',
-  ]
-}
-
-/** BAD_ARGUMENTS: "Cannot flush asynchronous insert queue because it is not initialized." */
-const NOT_INITIALIZED = '36'
-
-/**
- * Returns whether this ClickHouse has a queue for asynchronous inserts. The library does not, but it accepts
- * `async_insert` without an error and makes every insert separately. Flushing the queue shows the difference.
- */
-async function hasAsyncInserts(client: ClickHouseClient): Promise<boolean> {
-  try {
-    await client.command({ query: 'SYSTEM FLUSH ASYNC INSERT QUEUE' })
-    return true
-  } catch (error) {
-    if (error instanceof ClickHouseError && error.code === NOT_INITIALIZED) return false
-    throw error
-  }
-}
+const NOTES = [
+  'Time runs from the first request until count() in ClickHouse equals the number accepted. A round fails if the count never reaches that number or exceeds it. Clients obey 429 and Retry-After.',
+  'CPU time includes the merges that the inserts caused. Trace and span ids and all times are new in every request.',
+  `"${FILE_INSERTS}" reads blocks of 100,000 rows from the product’s decoder, with one insert per core. A round reads the same million spans repeatedly.`,
+  'The Collector has the tables and indexes that its exporter creates. With the queue in memory it acknowledges what a crash loses; the product and the persistent queue acknowledge what is on disk.',
+  'Realistic spans: 24 services on many hosts; routes, statements, users and errors by Zipf’s law; 5 % with an exception, 10 % with another event; every second body as gzip of level 6. The ids of compressed bodies repeat after 600,000 spans.',
+]

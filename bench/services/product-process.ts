@@ -50,7 +50,7 @@ export async function setUpProduct(
 }
 
 /** Everything needed to start one process like its npm script does, on free ports. */
-export interface ProductLaunch {
+interface ProductLaunch {
   readonly script: string
   readonly env: Readonly<Record<string, string>>
   /** Address for clients. The workers have none. */

@@ -7,7 +7,7 @@ export interface Scenario {
   run(context: ScenarioRun): Promise<ScenarioResult>
 }
 
-/** Services of the bench for a scenario, and for `npm run soak`. */
+/** Services of the bench for a scenario. */
 export interface ScenarioContext {
   /** Fewer and shorter rounds, to check that the scenario works. Its figures are not for quoting. */
   readonly quick: boolean
@@ -45,7 +45,7 @@ export type Sample = number | null
 
 /** One measured quantity. The report computes medians, ranges and ratios from the samples. bench/goals.ts has its goals. */
 export interface Row {
-  /** Unique name in the scenario, by which ratios, goals and `--compare` find the row. */
+  /** Unique name in the scenario, by which ratios and goals find the row. */
   readonly name: string
   readonly unit: string
   /** One figure per round, in order. */
@@ -55,20 +55,10 @@ export interface Row {
   /** CPU seconds by process, per `per` (for example "million spans"). */
   readonly cpu?: { readonly per: string; readonly seconds: Readonly<Record<string, number>> }
   readonly peakMemoryBytes?: Readonly<Record<string, number>>
-  /** Its point in a chart of the report. */
-  readonly plot?: Plot
   /** Details as text: percentiles, rows per insert, errors. */
   readonly details?: Readonly<Record<string, string>>
   /** Figures for programs that read the file of `--json`, such as bench/plan. No report shows them. */
   readonly figures?: Readonly<Record<string, number>>
-}
-
-/** A point of a chart. Rows with the same chart and line, from all scenarios, form one line. */
-export interface Plot {
-  readonly chart: 'throughput by payload size' | 'throughput by number of processes'
-  readonly line: string
-  /** Spans (records, points) per payload, or processes. Above 0, because the axis is logarithmic. */
-  readonly x: number
 }
 
 /** A ratio of this row to another. */

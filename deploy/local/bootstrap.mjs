@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
-const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench|soak [arguments]'
+const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench [arguments]'
 /** Node runs TypeScript files from 22.18 and 23.6 on, and uWebSockets.js has binaries up to Node 23. */
 const isUsableNode = version => /^v?(22\.(1[89]|[2-9]\d)|23\.([6-9]|[1-9]\d))\./.test(version)
 
@@ -21,7 +21,6 @@ const commands = {
   test: ['node_modules/vitest/vitest.mjs', 'run', ...rest],
   compose: ['test/support/containers/run-tests.ts', ...rest],
   bench: ['bench/main.ts', ...rest],
-  soak: ['bench/soak.ts', ...rest],
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 

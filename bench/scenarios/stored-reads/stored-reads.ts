@@ -1,6 +1,5 @@
 import { fillLogs } from '../../data/fill-logs.ts'
 import { fillPoints, POINT_DAYS } from '../../data/fill-points.ts'
-import { fillSessions } from '../../data/fill-sessions.ts'
 import { SIGNAL_WORKSPACES } from '../../data/filled-time.ts'
 import type { StoredRows } from '../../data/insert-parts.ts'
 import { DAYS, workspaceId } from '../../data/stored-traces.ts'
@@ -15,41 +14,37 @@ import { attempt } from '../../support/rounds.ts'
 import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../../support/scenario.ts'
 import { logReads } from './log-reads.ts'
 import { metricReads } from './metric-reads.ts'
-import { sessionReads } from './session-reads.ts'
 
 interface Size {
   readonly records: number
   readonly points: number
-  readonly sessions: number
   readonly reads: ReadPlan
 }
 
 const FULL: Size = {
   records: 20_000_000,
   points: 5_000_000,
-  sessions: 200_000,
   reads: { rounds: 3, perRound: 40, hasP95: true },
 }
 const QUICK: Size = {
   records: 1_500_000,
   points: 300_000,
-  sessions: 20_000,
   reads: { rounds: 2, perRound: 10, hasP95: true },
 }
 
 /** The workspace that is read, with half of all rows. */
 const WORKSPACE = workspaceId(0)
 
-/** Measures reads of log records, points and sessions. */
+/** Measures reads of log records and points. */
 export const scenario: Scenario = {
   name: 'stored-reads',
   question:
-    'How long do reads of logs, metrics and sessions take with 20 million log records and 5 million points stored, and how much ' +
+    'How long do reads of logs and metrics take with 20 million log records and 5 million points stored, and how much ' +
     'longer than ClickHouse alone for the same rows?',
   run: context => run(context, context.quick ? QUICK : FULL),
 }
 
-async function run(context: ScenarioRun, { records, points, sessions, reads }: Size): Promise<ScenarioResult> {
+async function run(context: ScenarioRun, { records, points, reads }: Size): Promise<ScenarioResult> {
   const redis = await startBenchRedis(context, { ownRewrites: true })
   const clickhouse = await startBenchClickHouse(context)
   const reader = await startTraceReader(context, await setUpProduct(context, redis, clickhouse))
@@ -58,7 +53,6 @@ async function run(context: ScenarioRun, { records, points, sessions, reads }: S
   const endMs = Date.now()
   const stored = { logs: await fillLogs(url, records, endMs), points: await fillPoints(url, points, endMs) }
   context.progress(`${describe(stored.logs)} of logs, ${describe(stored.points)} of metrics`)
-  await fillSessions(url, sessions, endMs)
   await settleMerges(client)
 
   const part = (what: string, readsOf: () => Promise<ComparedRead[]>): Promise<Row[]> => {
@@ -68,7 +62,6 @@ async function run(context: ScenarioRun, { records, points, sessions, reads }: S
   const rows = [
     ...(await part('logs', () => logReads(client, WORKSPACE, endMs))),
     ...(await part('metrics', async () => metricReads(WORKSPACE, points, endMs))),
-    ...(await part('sessions', async () => sessionReads(WORKSPACE, sessions, endMs))),
   ]
   return {
     rows,
@@ -76,11 +69,11 @@ async function run(context: ScenarioRun, { records, points, sessions, reads }: S
       `${reads.perRound / 2} requests of each read to warm up, ${reads.rounds} rounds of ${reads.perRound}, one after the other, ` +
       'and in each round as many queries of ClickHouse alone',
     notes: [
-      `Stored: ${describe(stored.logs)} of logs in ${DAYS} days, ${describe(stored.points)} of metrics in ${POINT_DAYS} days, and ` +
-        `${sessions.toLocaleString('en')} sessions with ten heartbeats each, in ${SIGNAL_WORKSPACES} workspaces. The workspace that is ` +
-        'read has half of them. Merges of logs and metrics are stopped.',
+      `Stored: ${describe(stored.logs)} of logs in ${DAYS} days and ${describe(stored.points)} of metrics in ${POINT_DAYS} days, ` +
+        `in ${SIGNAL_WORKSPACES} workspaces. The workspace that is read has half of them.` +
+        ' Merges of logs and metrics are stopped.',
       'ClickHouse alone: one query of the same rows in the same rounds, over a connection that is kept, whose result is not ' +
-        'parsed. It does not do what the API does besides: pages with a cursor, rates by step, totals of a session.',
+        'parsed. It does not do what the API does besides: pages with a cursor, rates by step.',
     ],
     facts: { Redis: redis.version, ClickHouse: clickhouse.version },
   }

@@ -10,7 +10,7 @@ import {
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
 
 /** An export request, and the ids under which its span can be read. */
-export interface Example {
+interface Example {
   traceId: string
   spanId: string
   findingId: string
