@@ -7,7 +7,6 @@ import { ReplayJobs } from '../letters/replay-jobs.ts'
 import { GIB, MIB } from '../schemas/units.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { FairSlots } from '../shared/concurrency/fair-slots.ts'
-import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { unlessEmptied } from '../shared/directory/emptied.ts'
@@ -111,14 +110,12 @@ export function connectApi(
   const objects = connectObjectStore(config, config.API_QUERY_TIMEOUT_MS, createCallObserver(metrics))
   lifecycle.onStop('object store', () => objects.close())
 
-  const adoption = adoptOnConnect(redis, logger)
   const directoryMemory = new DirectoryMemory({ redis, logger })
   lifecycle.onStop('memory of the directory', () => directoryMemory.stop())
   const directory = createDirectory(redis)
   const { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey } = directory
-  // Every request begins with a credential, so nothing else is read before the directory is adopted.
   const lookups = { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey }
-  const credentials = whenAdopted(unlessEmptied(lookups, redis), adoption)
+  const credentials = unlessEmptied(lookups, redis)
   const authenticate = createAuthenticate({
     verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
     directory: credentials,
@@ -177,7 +174,6 @@ export function connectApi(
     async isReady() {
       if (wasReady) return true
       if (redis.status !== 'ready') return 'redis is not connected'
-      if (!adoption.isDone) return 'the directory is not adopted yet'
       const ping = await clickhouse.ping({ select: true, abort_signal: AbortSignal.timeout(800) })
       wasReady = ping.success
       return wasReady || 'clickhouse does not respond, or refuses the user'

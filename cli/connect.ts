@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis'
-import { adoptDirectory } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { type ConnectTo, connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
 import { QueueLinks } from '../shared/queue/registry/queue-links.ts'
@@ -28,7 +27,6 @@ export async function withDirectory<T>(
 ): Promise<T> {
   const connect = (to: ConnectTo) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
   return withRedis(connect(config.DIRECTORY_REDIS_URL), async redis => {
-    await adoptDirectory(redis, logger)
     const withQueues: DirectoryConnection['withQueues'] = work => {
       const servers = new QueueServers(config.REDIS_URL)
       return withRedis(servers.connectProducer(COMMAND_TIMEOUT_MS, logger), async common => {

@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, type QueueName } from '../schemas/queues/names.ts'
 import { TokenBucket } from '../shared/concurrency/token-bucket.ts'
-import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { unlessEmptied } from '../shared/directory/emptied.ts'
@@ -86,7 +85,6 @@ export function connectEdge(
   const isShared = directoryUrl === config.REDIS_URL
   const directoryRedis = connect(directoryUrl, isShared ? FIRST_SERVER : DIRECTORY)
   if (isShared) logger.warn(SHARED_REDIS)
-  const adoption = adoptOnConnect(directoryRedis, logger)
   const { effectiveSurfaceKey } = createDirectory(directoryRedis)
   const clocks = new Map<string, RedisClock>()
   const clockOf = (server: string): RedisClock => {
@@ -110,7 +108,7 @@ export function connectEdge(
     clockOf,
     openLane: usePartitions(wiring, { queues, followed, clockOf, durability }),
     failures: new CommitFailures({ logger, count: countFailure }),
-    receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger, adopted: adoption.done })),
+    receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger })),
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),
   }
   const tallies = new RequestTallies(stores.queues, logger, now)
@@ -121,7 +119,7 @@ export function connectEdge(
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
   const keys = {
-    directory: whenAdopted(unlessEmptied({ effectiveSurfaceKey }, directoryRedis), adoption),
+    directory: unlessEmptied({ effectiveSurfaceKey }, directoryRedis),
     logger,
     limits: new LimitsOfKeys(usage, Date.now, wiring.metrics.countKeyRefusal),
     unseenLookups: new TokenBucket(UNSEEN_LOOKUPS),

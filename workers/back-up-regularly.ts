@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis'
 import { backUpDirectory } from '../shared/backup/back-up-directory.ts'
 import { type Backups, CLOCK_AHEAD_MS } from '../shared/backup/backups.ts'
-import type { DirectoryAdoption } from '../shared/directory/adopt.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { directoryKeys } from '../shared/directory/record.ts'
 import { errorFields } from '../shared/runtime/errors.ts'
@@ -12,7 +11,6 @@ import type { WorkerMetrics } from './metrics.ts'
 export interface RegularBackupsDeps {
   readonly redis: Redis
   readonly store: Directory
-  readonly adoption: Pick<DirectoryAdoption, 'done'>
   readonly backups: Backups
   readonly metrics: Pick<WorkerMetrics, 'watchBackups' | 'backupFailed'>
   readonly logger: Logger
@@ -59,7 +57,6 @@ export function backUpRegularly(deps: RegularBackupsDeps, schedule: BackupSchedu
 
   async function backUp(): Promise<void> {
     if (!(await isDue())) return
-    await deps.adoption.done
     if ((await deps.redis.zcard(directoryKeys.workspaces)) === 0) {
       // A new installation has neither. A directory that was lost must not become the newest backup.
       if (newestAtMs === Number.NEGATIVE_INFINITY) return

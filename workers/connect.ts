@@ -1,7 +1,6 @@
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { Backups } from '../shared/backup/backups.ts'
-import { adoptOnConnect, whenAdopted } from '../shared/directory/adopt.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
@@ -85,7 +84,6 @@ export function connectWorkers(
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
-  const adoption = adoptOnConnect(directoryRedis, logger)
   const at = accessTo(links, config, logger, lifecycle)
   const deps: PoolsDeps = {
     config,
@@ -97,7 +95,7 @@ export function connectWorkers(
     expressFirst: new ExpressFirst(),
     clickhouse,
     objects,
-    releases: whenAdopted(createReleaseStore(directoryRedis), adoption),
+    releases: createReleaseStore(directoryRedis),
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
     metrics,
@@ -123,7 +121,7 @@ export function connectWorkers(
     deps,
     queues: links,
     upkeep,
-    directory: { redis: directoryRedis, store, adoption, backups, metrics, logger },
+    directory: { redis: directoryRedis, store, backups, metrics, logger },
     isReady,
   }
 }

@@ -3,13 +3,12 @@ import { join } from 'node:path'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.ts'
 import { BUILD_SCRIPT, isConsoleBuilt } from '../../console/build/freshness.ts'
-import { adoptDirectory } from '../../shared/directory/adopt.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { tableSettingsOf } from '../../shared/runtime/config.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LocalConfig } from './config.ts'
-import { hasDirectoryRedis, portsOf, ROOT } from './config.ts'
+import { portsOf, ROOT } from './config.ts'
 import { createLink, removeLinks } from './issuer/links.ts'
 import { nextFreePort, portFault } from './ports.ts'
 import { startChild } from './processes/child-process.ts'
@@ -17,7 +16,6 @@ import type { ConsoleLog } from './processes/console-log.ts'
 import { addressesOf, localIssuerOf, processEnvironment, serviceProcesses } from './processes/processes.ts'
 import type { Supervisor } from './processes/supervisor.ts'
 import { localServices, type ServiceAccess } from './stores/services.ts'
-import { moveDirectory } from './workspace/move-directory.ts'
 import { writePrivateJson } from './workspace/private-file.ts'
 import { provision } from './workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from './workspace/secrets.ts'
@@ -78,9 +76,7 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
   const run = (unit: (typeof services)['redis']) => (unit ? supervisor.run(unit) : Promise.resolve())
   await Promise.all([
     buildConsole(log),
-    Promise.all([run(services.redis), run(services.directory)]).then(() =>
-      provisionDirectory(config, access, secrets, logger),
-    ),
+    Promise.all([run(services.redis), run(services.directory)]).then(() => provisionDirectory(access, secrets, logger)),
     run(services.clickhouse).then(() => applyMigrations(config, access, log, logger)),
     run(services.s3),
   ])
@@ -121,20 +117,11 @@ async function consoleUrlOf(config: LocalConfig, env: StartDeps['env']): Promise
   return `${localIssuerOf(config)}/open?code=${await createLink(config.LOCAL_DIR)}`
 }
 
-async function provisionDirectory(
-  config: LocalConfig,
-  access: ServiceAccess,
-  secrets: LocalSecrets,
-  logger: Logger,
-): Promise<void> {
-  const queues = connectConsumer(access.redisUrl, logger)
+async function provisionDirectory(access: ServiceAccess, secrets: LocalSecrets, logger: Logger): Promise<void> {
   const redis = connectConsumer(access.directoryRedisUrl, logger)
   try {
-    if (hasDirectoryRedis(config)) await moveDirectory(queues, redis)
-    await adoptDirectory(redis, logger)
     await provision(createDirectory(redis), secrets)
   } finally {
-    queues.disconnect()
     redis.disconnect()
   }
 }

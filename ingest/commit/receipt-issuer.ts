@@ -96,8 +96,6 @@ interface ReceiptSecretDeps {
   /** The Redis of the queues, which remembers that the installation has a directory. */
   readonly queues: Redis
   readonly logger: Logger
-  /** Resolves when the secret of an earlier version can be read. */
-  readonly adopted?: Promise<void>
 }
 
 /**
@@ -105,17 +103,11 @@ interface ReceiptSecretDeps {
  * in the directory of a new installation. A directory that has lost everything gets none: its keys would be unknown instead of
  * unavailable. Returns a function that returns the secret, or undefined until it was read.
  */
-export function followReceiptSecret({
-  directory,
-  queues,
-  logger,
-  adopted = Promise.resolve(),
-}: ReceiptSecretDeps): () => Buffer | undefined {
+export function followReceiptSecret({ directory, queues, logger }: ReceiptSecretDeps): () => Buffer | undefined {
   let secret: Buffer | undefined
   let isRemembered = false
   let reported: string | undefined
   const ensure = async () => {
-    await adopted
     const isNew = async () => secret === undefined && (await queues.exists(HAS_DIRECTORY_KEY)) === 0
     secret = await ensureReceiptSecret(directory, secret, isNew)
     // Nothing waits for this: the edge may accept requests as soon as it knows the secret.

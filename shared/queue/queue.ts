@@ -78,12 +78,10 @@ export function queueKeys(queue: QueueName, partition = 0) {
  *
  * - lease: token of the process that sweeps, with an expiry (string)
  * - cursors: queue and partition → score and job id of the payload that its walk has reached (hash)
- * - uploadsAdopted: exists for a day after the uploads of an older version were looked for (string)
  */
 export const SWEEPER_KEYS = {
   lease: 'penstock:{sweeper}:lease',
   cursors: 'penstock:{sweeper}:cursors',
-  uploadsAdopted: 'penstock:{sweeper}:uploads-adopted',
 }
 
 /**

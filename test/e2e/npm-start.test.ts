@@ -1,15 +1,11 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { freePort } from '../../deploy/local/ports.ts'
 import type { LocalCredentials } from '../../deploy/local/start.ts'
-import { startRedis } from '../../deploy/local/stores/redis.ts'
-import { moveDirectory } from '../../deploy/local/workspace/move-directory.ts'
 import { freePorts, type LocalStart, runLocalStart } from '../support/services/local-start.ts'
 import { until } from '../support/until.ts'
 
@@ -144,20 +140,6 @@ describe('npm start', () => {
     expect(await sh(traceCommand)).toContain('GET /checkout')
   })
 
-  it('takes over the directory of an earlier version, which kept it in the Redis of the queues', async () => {
-    await cli(localDir, 'workspace', 'create', '--slug', 'before', '--name', 'Before')
-    current.signal('SIGTERM')
-    await current.exited
-    await makeEarlierLayout(localDir)
-    current = runLocalStart(localDir, ports)
-    const again = await current.untilReady(START_MS)
-    expect(again.publicKey).toBe(credentials.publicKey)
-    expect(await cli(localDir, 'workspace', 'list')).toContain('before')
-    expect(await sh(traceCommand)).toContain('GET /checkout')
-    const [send] = printedCommands(current)
-    expect(await sh(send)).toMatch(/200\s*$/)
-  })
-
   it('ends every process when the supervisor itself is killed', async () => {
     const pids = NAMES.flatMap(name => current.pidsOf(name))
     process.kill(Number(await readFile(join(localDir, 'supervisor.pid'), 'utf8')), 'SIGKILL')
@@ -189,32 +171,6 @@ async function untilAllReady(credentials: LocalCredentials): Promise<void> {
     },
     { timeout: 20_000, interval: 50 },
   )
-}
-
-/** Runs a command of the command line with the stores of the installation. */
-async function cli(localDir: string, ...args: string[]): Promise<string> {
-  const env = { PATH: process.env.PATH, LOCAL_DIR: localDir }
-  const { stdout } = await promisify(execFile)(process.execPath, ['cli/main.ts', ...args], { env, timeout: 30_000 })
-  return stdout
-}
-
-/** Puts a stopped installation into the form of an earlier version: one Redis, and servers without passwords. */
-async function makeEarlierLayout(localDir: string): Promise<void> {
-  const start = async (name: string) =>
-    startRedis({ dir: join(localDir, name), port: await freePort(), password: 'test', log: () => {} })
-  const [queues, directory] = [await start('redis'), await start('directory')]
-  const [from, to] = [new Redis(directory.url), new Redis(queues.url)]
-  await moveDirectory(from, to)
-  expect(await from.dbsize()).toBe(0)
-  from.disconnect()
-  to.disconnect()
-  await Promise.all([queues.stop(), directory.stop()])
-  await rm(join(localDir, 'directory'), { recursive: true })
-  const path = join(localDir, 'secrets.json')
-  const { redisPassword, directoryRedisPassword, clickhousePassword, ...earlier } = JSON.parse(
-    await readFile(path, 'utf8'),
-  )
-  await writeFile(path, JSON.stringify(earlier))
 }
 
 function isRunning(pid: number): boolean {

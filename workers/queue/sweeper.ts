@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import { DAY_S } from '../../schemas/units.ts'
 import { SWEEPER_KEYS } from '../../shared/queue/queue.ts'
 import type { QueueConnections } from '../../shared/queue/queues.ts'
 import { partitionsOf } from '../../shared/queue/registry/queue-tag.ts'
 import { retirePartitions } from '../../shared/queue/registry/retire-queues.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { adoptPayloads, adoptUploads } from './payloads/adopt-keys.ts'
 import type { AddJobs } from './process-frames.ts'
 import { sweep } from './sweep.ts'
 
@@ -25,8 +23,6 @@ interface SweeperDeps {
 const LEASE_MS = 10_000
 /** The least time between two attempts to take the lease of another process. */
 const MIN_WAIT_MS = 100
-/** Time between two looks at an older version's keys, which need a scan of the whole Redis. */
-const ADOPTED_FOR_S = DAY_S
 
 /**
  * KEYS lease; ARGV token, lifetime in ms. Takes the lease, or renews it if it is the caller's. Returns 0, or how long the lease
@@ -56,7 +52,6 @@ export class Sweeper {
   #isSweeping = false
   #isStopped = false
   #sweptAtMs = Number.NEGATIVE_INFINITY
-  #areUploadsAdopted = false
   #timer = setTimeout(() => void this.#tick(), 0)
 
   /** Starts at once. `intervalMs` is the time between two sweeps. */
@@ -95,7 +90,6 @@ export class Sweeper {
   async #sweepAll(): Promise<void> {
     if (this.#isSweeping) return
     this.#isSweeping = true
-    await this.#adopt().catch(error => this.#warn('could not adopt keys of an older version', error))
     try {
       const { numbers } = await this.#deps.queues.partitions()
       const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
@@ -137,20 +131,6 @@ export class Sweeper {
     } catch (error) {
       this.#warn(`sweep of ${queue} failed`, error)
     }
-  }
-
-  async #adopt(): Promise<void> {
-    const { logger, queues } = this.#deps
-    // No earlier version has used a cluster, whose partitions begin with 1.
-    if (queues.first > 0) return
-    const redis = queues.common
-    await adoptPayloads({ redis, logger })
-    if (this.#areUploadsAdopted) return
-    if ((await redis.exists(SWEEPER_KEYS.uploadsAdopted)) === 0) {
-      await adoptUploads(redis)
-      await redis.set(SWEEPER_KEYS.uploadsAdopted, 1, 'EX', ADOPTED_FOR_S)
-    }
-    this.#areUploadsAdopted = true
   }
 
   #warn(message: string, error: unknown): void {

@@ -41,24 +41,12 @@ it('replaces only the token, and only when it expires in less than 30 days', asy
   expect(muchLater).toMatchObject(others)
 })
 
-it('adds pepper and passwords to an older installation without them, and keeps the rest', async () => {
-  const { keyPepper, redisPassword, directoryRedisPassword, clickhousePassword, ...others } =
-    await loadSecrets(directory)
-  const { sessionToken: _, ...kept } = others
-  await writeFile(join(directory, 'secrets.json'), JSON.stringify({ ...others, keyPepper }))
-  const upgraded = await loadSecrets(directory)
-  expect(upgraded).toMatchObject({ ...kept, keyPepper })
-  await writeFile(join(directory, 'secrets.json'), JSON.stringify(others))
-  const oldest = await loadSecrets(directory)
-  expect(Buffer.byteLength(oldest.keyPepper)).toBeGreaterThanOrEqual(32)
-  const passwords = [upgraded, oldest].flatMap(secrets => [
-    secrets.redisPassword,
-    secrets.directoryRedisPassword,
-    secrets.clickhousePassword,
-  ])
-  expect(new Set([...passwords, redisPassword, directoryRedisPassword, clickhousePassword]).size).toBe(9)
+it('creates a pepper and a password of its own for each store', async () => {
+  const secrets = await loadSecrets(directory)
+  expect(Buffer.byteLength(secrets.keyPepper)).toBeGreaterThanOrEqual(32)
+  const passwords = [secrets.redisPassword, secrets.directoryRedisPassword, secrets.clickhousePassword]
+  expect(new Set(passwords).size).toBe(3)
   for (const password of passwords) expect(password).toMatch(/^[0-9a-f]{48}$/)
-  expect(await loadSecrets(directory)).toEqual(oldest)
 })
 
 it('explains how to replace a damaged file', async () => {

@@ -14,6 +14,7 @@ export const AUTH_ISSUER = LOCAL_ISSUER
 /** Audience of the session tokens of `npm start`. */
 export const AUTH_AUDIENCE = LOCAL_AUDIENCE
 
+/** The passwords are hex, so that they can stand in a URL. */
 const secretsSchema = z.object({
   workspaceId: z.string(),
   workspaceSlug: z.string(),
@@ -30,30 +31,15 @@ const secretsSchema = z.object({
   authPublicKey: z.string(),
   sessionToken: z.string(),
   createdAt: z.string(),
-})
-
-/** Secrets that an older installation may lack, and gets at its next start. The passwords are in URLs as they are. */
-const makeAddedSecrets = () => ({
   /** Pepper from which the secrets of workspace keys are derived. */
-  keyPepper: randomBytes(32).toString('base64url'),
-  redisPassword: randomBytes(24).toString('hex'),
-  directoryRedisPassword: randomBytes(24).toString('hex'),
-  clickhousePassword: randomBytes(24).toString('hex'),
+  keyPepper: z.string(),
+  redisPassword: z.string(),
+  directoryRedisPassword: z.string(),
+  clickhousePassword: z.string(),
 })
-
-type AddedSecrets = ReturnType<typeof makeAddedSecrets>
-
-const keptSecretsSchema = secretsSchema.extend({
-  keyPepper: z.string().optional(),
-  redisPassword: z.string().optional(),
-  directoryRedisPassword: z.string().optional(),
-  clickhousePassword: z.string().optional(),
-} satisfies Record<keyof AddedSecrets, z.ZodType>)
-
-type KeptSecrets = z.infer<typeof keptSecretsSchema>
 
 /** Ids, keys and tokens that a local installation creates once and keeps. */
-export type LocalSecrets = z.infer<typeof secretsSchema> & AddedSecrets
+export type LocalSecrets = z.infer<typeof secretsSchema>
 
 const TOKEN_LIFETIME_SECONDS = 365 * DAY_S
 const RENEW_BEFORE_SECONDS = 30 * DAY_S
@@ -63,25 +49,16 @@ export async function loadSecrets(directory: string, now: () => number = Date.no
   const path = join(directory, 'secrets.json')
   const kept = await readSecrets(path)
   const nowSeconds = Math.floor(now() / 1_000)
-  const added = makeAddedSecrets()
-  if (kept && isWhole(kept, added) && (decodeJwt(kept.sessionToken).exp ?? 0) - nowSeconds > RENEW_BEFORE_SECONDS) {
+  if (kept && (decodeJwt(kept.sessionToken).exp ?? 0) - nowSeconds > RENEW_BEFORE_SECONDS) {
     return kept
   }
   const identity = kept ?? (await makeIdentity(now))
-  const secrets = {
-    ...added,
-    ...identity,
-    sessionToken: await signSessionToken(identity, nowSeconds),
-  }
+  const secrets = { ...identity, sessionToken: await signSessionToken(identity, nowSeconds) }
   await writePrivateJson(path, secrets)
   return secrets
 }
 
-function isWhole(kept: KeptSecrets, added: AddedSecrets): kept is LocalSecrets {
-  return Object.keys(added).every(name => Object.hasOwn(kept, name))
-}
-
-async function readSecrets(path: string): Promise<KeptSecrets | undefined> {
+async function readSecrets(path: string): Promise<LocalSecrets | undefined> {
   let text: string
   try {
     text = await readFile(path, 'utf8')
@@ -89,12 +66,12 @@ async function readSecrets(path: string): Promise<KeptSecrets | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
-  const result = keptSecretsSchema.safeParse(JSON.parse(text))
+  const result = secretsSchema.safeParse(JSON.parse(text))
   if (!result.success) throw new Error(`${path} is invalid: remove it, and the next start creates new keys`)
   return result.data
 }
 
-async function makeIdentity(now: () => number): Promise<Omit<z.infer<typeof secretsSchema>, 'sessionToken'>> {
+async function makeIdentity(now: () => number): Promise<Omit<LocalSecrets, 'sessionToken'>> {
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true })
   return {
     workspaceId: newId('ws'),
@@ -110,6 +87,10 @@ async function makeIdentity(now: () => number): Promise<Omit<z.infer<typeof secr
     authPrivateKey: await exportPKCS8(privateKey),
     authPublicKey: await exportSPKI(publicKey),
     createdAt: new Date(now()).toISOString(),
+    keyPepper: randomBytes(32).toString('base64url'),
+    redisPassword: randomBytes(24).toString('hex'),
+    directoryRedisPassword: randomBytes(24).toString('hex'),
+    clickhousePassword: randomBytes(24).toString('hex'),
   }
 }
 

@@ -379,7 +379,7 @@ describe('regular backups', () => {
     const metrics = createMetrics('test')
     const running = backUpRegularly(
       {
-        ...{ redis, store, logger, adoption: { done: Promise.resolve() }, metrics: createWorkerMetrics(metrics) },
+        ...{ redis, store, logger, metrics: createWorkerMetrics(metrics) },
         backups: new Backups({ objects: own, key: undefined, now: Date.now }),
       },
       { ...settings, checkEveryMs: 50 },
