@@ -73,7 +73,7 @@ export async function fillWithParts(
 }
 
 /**
- * Merges the parts of each day before yesterday into one, as ClickHouse does when they are a day old (migration 0019). Returns the
+ * Merges the parts of each day before yesterday into one, as ClickHouse does when they are a day old. Returns the
  * parts of all days. Other days may have fewer afterwards.
  */
 export async function mergePastDays(client: ClickHouseClient, table: string): Promise<number> {

@@ -25,7 +25,6 @@ it('replicates each table of every migration, with its own parameters behind tho
     expect(form).toMatch(
       /^ENGINE = Replicated(Aggregating|Replacing)?MergeTree\('\/clickhouse\/tables\/prod\/\{shard\}\/\{database\}\/\{table\}', '\{replica\}'/m,
     )
-    expect(form).not.toContain('non_replicated')
   }
   expect(
     clusterForm(

@@ -9,7 +9,6 @@ export interface ServerPlace {
 
 const CREATES_TABLE = /^CREATE TABLE\b/i
 const ENGINE = /\bENGINE = (\w*MergeTree)\b(?:\(([^)]*)\))?/
-const DEDUPLICATION_WINDOW = /\bnon_replicated_deduplication_window\b/g
 /** Statements that change rows. One replica of a shard runs them for all. */
 const CHANGES_ROWS = /^(?:INSERT\b|ALTER TABLE \S+ (?:UPDATE|DELETE|MATERIALIZE)\b)/i
 
@@ -25,9 +24,8 @@ export function clusterForm(
 ): string | undefined {
   if (!isReplicated) return statement
   if (replica > 0 && CHANGES_ROWS.test(statement)) return undefined
-  const settings = statement.replaceAll(DEDUPLICATION_WINDOW, 'replicated_deduplication_window')
-  if (!CREATES_TABLE.test(statement)) return settings
-  return settings.replace(ENGINE, (_, engine: string, parameters: string | undefined) => {
+  if (!CREATES_TABLE.test(statement)) return statement
+  return statement.replace(ENGINE, (_, engine: string, parameters: string | undefined) => {
     const path = `'/clickhouse/tables/${name}/{shard}/{database}/{table}'`
     return `ENGINE = Replicated${engine}(${[path, "'{replica}'", ...(parameters ? [parameters] : [])].join(', ')})`
   })

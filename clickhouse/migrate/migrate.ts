@@ -4,7 +4,6 @@ import { HOUR_MS } from '../../schemas/units.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
-import { createsView, untilInsertsEnd } from './inserts-in-progress.ts'
 import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
 import { acquireMigrationLock, type MigrationLock } from './migration-lock.ts'
 import { changeSettings, staleSettings, TABLE_SETTINGS, type TableSettings } from './table-settings.ts'
@@ -40,6 +39,7 @@ const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url))
 /** Timeout of the client. Statements must end earlier, see MAX_STATEMENT_SECONDS. */
 export const MIGRATION_TIMEOUT_MS = HOUR_MS
 const MAX_STATEMENT_SECONDS = MIGRATION_TIMEOUT_MS / 1_000 - 60
+const CREATES_VIEW = /^CREATE MATERIALIZED VIEW\b/i
 const ALREADY_EXISTS = new Set(['57', '82'])
 
 /**
@@ -76,7 +76,9 @@ async function migrateLocked(
   })
   try {
     for (const migration of await pending(client, options, migrations)) {
-      const needsQuiet = migration.needsQuiet || (options.viewsNeedQuiet && migration.statements.some(createsView))
+      const needsQuiet =
+        migration.needsQuiet ||
+        (options.viewsNeedQuiet && migration.statements.some(statement => CREATES_VIEW.test(statement)))
       if (needsQuiet) await assertQuiet(migration, options)
       await apply(client, options, migration, values, lock)
     }
@@ -161,7 +163,6 @@ async function apply(
       // Default database of unqualified names. The client has no database that would take precedence.
       http_headers: { 'X-ClickHouse-Database': database },
     })
-    if (createsView(statement)) await untilInsertsEnd(client, database, lock)
   }
   await lock.assertHeld()
   await client.insert({

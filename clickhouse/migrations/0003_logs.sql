@@ -1,22 +1,29 @@
--- One row per received log record, filled by workers/otlp/logs.ts in the order of clickhouse/logs-table.ts.
+-- One row per received log record, filled by workers/otlp/logs/ in the order of clickhouse/tables/logs-table.ts.
 --
 -- timestamp is what rows are ordered and asked by: the time of the record, else the time it was observed, else its
 --   arrival; the two times stand beside it as they were sent.
--- ORDER BY: dashboards ask for a service over a time. Days of arrival, compact parts and the window: see 0001.
+-- ORDER BY: dashboards ask for a service over a time. Days of arrival, compact parts and statistics: as `spans`.
 -- Zero trace_id and span_id: the record belongs to no trace.
+-- body ZSTD(1): 40 % less than LZ4, for no more CPU.
 -- logs_by_trace: the records of one trace among 5 million in 4.5 ms (8.4 without it), as with a projection by trace, which
 --   takes eight times the disk.
--- logs_by_word: ask with hasAllTokens(lower(body), 'connection timeout') or hasAnyTokens; the words in lower case. Seen
---   with 5 million records of 13 words, most of them with a number of their own, a million in the workspace asked for:
---     index                         rare word   id, any workspace   frequent word by minute   CPU s per million records
---     none                              28 ms              120 ms                     34 ms   2.3, with merges
---     tokenbf_v1 (32 KiB)                6 ms               11 ms                     73 ms   + 0.7
---     ngrambf_v1 (4 letters, 32 KiB)     5 ms               10 ms                     67 ms   + 3, one merge
---     text                               3 ms                4 ms                     12 ms   + 4.6
---   Bloom filters are read whole for every question (4 MB per million records) and are of no use for a word that each
---   granule holds; the text index is read in a few places of each part, however large. On records as bench/ makes
---   them it costs 2.7 CPU s per million beside 1.7 for all else, and 28 bytes each on disk beside 44.
--- body ZSTD(1): 40 % less than LZ4, for no more CPU.
+-- logs_by_token: a Bloom filter of words for every 8,192 records. Ask with hasToken(lower(body), 'connection') for each word,
+--   in lower case, no separators in it: hasAllTokens does not use this index. Four million records, 2.7 of them of the workspace
+--   asked for:
+--     index         rare word   rare, any workspace   frequent word by minute   bytes a record   CPU s, 1st merge of a million
+--     none              93 ms                149 ms                    139 ms                                            1.4
+--     tokenbf_v1        11 ms                 12 ms                    134 ms              4.4                           1.7
+--     text               8 ms                  7 ms                     15 ms             28.3                           3.7
+--   The text index took 1.1 CPU s a million records to insert besides, and 1.6 to 2.3 for each further merge. The filters are
+--   read whole, where the text index is read in a few places: with a hundred times the records, bound a search by time. Two
+--   hash functions instead of three leave five granules for one, at the same cost.
+-- by_attribute: as for spans; 1.2 bytes a record.
+-- logs_by_time: the first and last time of the records of a granule. The primary key has services before times, and a granule
+--   of small services has all of their times, so that a search of an hour without a service read every record of a workspace.
+--   Parts have the records of a few hours until the merge of a past day, and then most granules have one service, whose times
+--   the key bounds. 16 bytes for each 8,192 records; the rows read are in docs/performance.md.
+-- merge_selector_base: as for spans. With the filter of words, 8.4 to 3.1 CPU s a million; a page of logs is read in 15.0 ms
+--   instead of 12.8.
 CREATE TABLE IF NOT EXISTS logs
 (
   workspace_id LowCardinality(String),
@@ -48,7 +55,10 @@ CREATE TABLE IF NOT EXISTS logs
   event_name String,
   session_id String,
   INDEX logs_by_trace trace_id TYPE bloom_filter(0.001) GRANULARITY 1,
-  INDEX logs_by_word lower(body) TYPE text(tokenizer = splitByNonAlpha)
+  INDEX logs_by_token lower(body) TYPE tokenbf_v1(32768, 3, 0) GRANULARITY 1,
+  INDEX by_attribute arrayMap((k, v) -> cityHash64(k, v), mapKeys(attributes), mapValues(attributes))
+    TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX logs_by_time timestamp TYPE minmax GRANULARITY 1
 )
 ENGINE = MergeTree
 PARTITION BY toDate(received_at)
@@ -58,4 +68,5 @@ SETTINGS
   ttl_only_drop_parts = 1,
   min_level_for_wide_part = 1,
   string_serialization_version = 'single_stream',
-  non_replicated_deduplication_window = 1000000;
+  merge_selector_base = 10,
+  auto_statistics_types = '';

@@ -1,10 +1,10 @@
--- One row per received data point of every kind, filled by workers/otlp/metrics.ts in the order of
--- clickhouse/metric-points-table.ts.
+-- One row per received data point of every kind, filled by workers/otlp/metrics/ in the order of
+-- clickhouse/tables/metric-points-table.ts.
 --
 -- metadata is JSON, as resource is. A point's value is as_int or as_double, as value_type says; `value` is either, or NULL.
 -- sum, min and max are NULL where they were not sent (flags: bit 0 says that nothing was recorded).
 -- series_id is the same for all points of one series: workspace, surface, resource, scope, name, unit, type, temporality,
---   monotonicity and the attributes in any order (workers/otlp/series-id.ts).
+--   monotonicity and the attributes in any order (workers/otlp/metrics/series-id.ts).
 -- ORDER BY: dashboards ask for one series over time, and for a metric's series grouped by a label. Hours before series
 --   bound both: a series is read in a place or two per hour however many others there are, a label reads its hours
 --   instead of the day. 5 million points of a day in one part, of a metric with 1,000 series:
@@ -19,7 +19,8 @@
 --   parts, which is slow with dictionaries: as plain strings the other texts save a quarter of all CPU for 8 % more disk.
 -- merge_selector_base: 10 parts instead of 5 are merged at once, so rows are rewritten less often: 2.0 CPU s per million
 --   points with merges instead of 2.5, in the first 6 million.
--- Nullable costs what flags beside plain numbers would. Days of arrival, compact parts and the window: see 0001.
+-- Nullable costs what flags beside plain numbers would. Days of arrival, compact parts,
+--   and statistics: as `spans`.
 CREATE TABLE IF NOT EXISTS metric_points
 (
   workspace_id LowCardinality(String),
@@ -86,4 +87,4 @@ SETTINGS
   min_level_for_wide_part = 1,
   string_serialization_version = 'single_stream',
   merge_selector_base = 10,
-  non_replicated_deduplication_window = 1000000;
+  auto_statistics_types = '';

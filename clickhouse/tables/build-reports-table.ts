@@ -11,7 +11,7 @@ interface BuildReportRow extends BuildReport {
   readonly receivedAtMs: number
 }
 
-/** The column buffers of the table `build_reports` (migration 0011). */
+/** The column buffers of the table `build_reports`. */
 export class BuildReportsTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

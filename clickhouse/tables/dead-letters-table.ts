@@ -37,7 +37,7 @@ interface DeadLetterRow {
   readonly rejected: readonly RejectedPositions[]
 }
 
-/** The column buffers of the table `dead_letters` (migrations 0015 and 0017). */
+/** The column buffers of the table `dead_letters`. */
 export class DeadLettersTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

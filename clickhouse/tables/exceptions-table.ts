@@ -5,7 +5,7 @@ import { column, TableBuffer } from '../native/table-buffer.ts'
 /** Codes of `exceptions.source`: the kind of record in which an occurrence was found. */
 export const ExceptionSource = { spanEvent: 1, logRecord: 2, spanStatus: 3 } as const
 
-/** The column buffers of the table `exceptions` (migrations 0002 and 0009). */
+/** The column buffers of the table `exceptions`. */
 export class ExceptionsTable {
   readonly workspaceId = new LowCardinality()
   readonly surfaceId = new LowCardinality()

@@ -23,7 +23,7 @@ export interface FindingFramesRow {
   readonly frames: string
 }
 
-/** The column buffers of the table `finding_frames` (migration 0010). */
+/** The column buffers of the table `finding_frames`. */
 export class FindingFramesTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

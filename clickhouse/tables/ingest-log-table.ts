@@ -56,7 +56,7 @@ export interface IngestLogEntry {
   readonly rejections: RejectedRecords[]
 }
 
-/** The column buffers of the table `ingest_log` (migrations 0005, 0013, 0015 and 0017). */
+/** The column buffers of the table `ingest_log`. */
 export class IngestLogTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

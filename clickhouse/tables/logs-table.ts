@@ -7,7 +7,7 @@ import { ScopeColumns } from './scope-columns.ts'
 /** Bytes of a row whose texts are empty, in all columns. */
 const MIN_ROW_BYTES = 125
 
-/** The column buffers of the table `logs` (migrations 0003 and 0006). */
+/** The column buffers of the table `logs`. */
 export class LogsTable {
   readonly scope = new ScopeColumns()
   readonly timestamp = new GrowingBuffer()

@@ -20,7 +20,7 @@ const NUMBER_TYPE = "Enum8('none' = 0, 'int' = 1, 'double' = 2)"
 const MIN_ROW_BYTES = 239
 
 /**
- * The column buffers of the table `metric_points` (migration 0004). A point writes the columns that every point has and
+ * The column buffers of the table `metric_points`. A point writes the columns that every point has and
  * those of its kind. The others follow in runs (`PartialColumns`), because a gauge has no value in 25 of them.
  */
 export class MetricPointsTable {

@@ -28,7 +28,7 @@ interface ReplayChunkRow {
   readonly objectKey: string
 }
 
-/** The column buffers of the table `replay_chunks` (migrations 0008, 0022). */
+/** The column buffers of the table `replay_chunks`. */
 export class ReplayChunksTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

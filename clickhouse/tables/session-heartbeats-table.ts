@@ -13,7 +13,7 @@ interface SessionHeartbeatRow {
   readonly fpHash: string
 }
 
-/** The column buffers of the table `session_heartbeats` (migration 0008). */
+/** The column buffers of the table `session_heartbeats`. */
 export class SessionHeartbeatsTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

@@ -22,7 +22,7 @@ interface SessionIdentityRow {
   readonly traits: string
 }
 
-/** The column buffers of the table `session_identities` (migration 0008). */
+/** The column buffers of the table `session_identities`. */
 export class SessionIdentitiesTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

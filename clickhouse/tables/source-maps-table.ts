@@ -17,7 +17,7 @@ export interface SourceMapEntry {
   readonly completedAtMs: number
 }
 
-/** The column buffers of the table `source_maps` (migration 0010). */
+/** The column buffers of the table `source_maps`. */
 export class SourceMapsTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()

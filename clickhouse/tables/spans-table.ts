@@ -7,7 +7,7 @@ import { ScopeColumns } from './scope-columns.ts'
 /** Bytes of a row whose texts are empty, in all columns. */
 const MIN_ROW_BYTES = 154
 
-/** The column buffers of the table `spans` (migrations 0001 and 0020). */
+/** The column buffers of the table `spans`. */
 export class SpansTable {
   readonly scope = new ScopeColumns()
   readonly traceId = new GrowingBuffer()

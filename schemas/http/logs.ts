@@ -87,7 +87,7 @@ const filter = {
   }),
 }
 
-/** Returns the distinct words of a text, divided and in lower case as the index of log bodies has them (migration 0006). */
+/** Returns the distinct words of a text, divided and in lower case as the index of log bodies has them (`logs_by_token`). */
 function wordsOf(text: string): string[] {
   const words = text.split(/[^0-9A-Za-z\u0080-\uffff]+/).filter(word => word !== '')
   return [...new Set(words.map(word => word.replaceAll(/[A-Z]+/g, letters => letters.toLowerCase())))]

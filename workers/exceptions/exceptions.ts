@@ -64,7 +64,7 @@ export interface OccurrenceContext {
   sessionId: string
 }
 
-/** Findings that a span names itself (migration 0020). */
+/** Findings that a span names itself. */
 const NAMED_FINDINGS = 8
 
 /**

@@ -65,7 +65,7 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
       })()
       await resolveRelease(deps, OWNER, { kind: 'release', slug, release, receivedAtMs: 0, token: 'release' })
     },
-    /** The row that holds, as migration 0010 and the query of the API have it. */
+    /** The row that holds, as `finding_frames` and the query of the API have it. */
     holdingFrames() {
       const rank = ({ resolvedFrameCount, sequence }: FindingFramesRow) =>
         (resolvedFrameCount > 0 ? 2 ** 40 : 0) + sequence

@@ -4,7 +4,7 @@ import { presentAttributes, presentScope } from '../../http/present-attributes.t
 import { shownHttpStatus } from '../shown-http-status.ts'
 import type { LoadedSpan } from './load-spans.ts'
 
-/** Each id of a finding has this many characters, and they follow each other (migration 0020). */
+/** Each id of a finding has this many characters, and they follow each other. */
 const FINDING_ID = /.{30}/g
 /** The id of the parent of a root span. */
 export const NO_SPAN = '0000000000000000'

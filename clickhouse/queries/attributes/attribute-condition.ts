@@ -6,7 +6,7 @@ export interface AttributeValue {
   readonly value: string
 }
 
-/** The expression of the index `by_attribute` of `spans` and `logs` (migration 0023). */
+/** The expression of the index `by_attribute` of `spans` and `logs`. */
 const HASHES = 'arrayMap((k, v) -> cityHash64(k, v), mapKeys(attributes), mapValues(attributes))'
 
 /**

@@ -90,7 +90,7 @@ export async function selectFindingFrames(
   key: FindingKey,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  // As in `findings` (migration 0014), a time in the future counts as five minutes after the arrival at most.
+  // As in `findings`, a time in the future counts as five minutes after the arrival at most.
   const seenAt = 'least(occurred_at_unix_nano, toUInt64(toUnixTimestamp64Milli(received_at) + 300000) * 1000000)'
   const precedence = `(rank, resolved_frame_count, ${seenAt})`
   const [row] = await selectRows<{ frames: string }>(client, {

@@ -6,7 +6,7 @@ import { FINDINGS_SETTINGS } from './findings-settings.ts'
 
 const CONDITION = 'workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}'
 
-/** How long after its arrival an occurrence may be seen at most (migration 0014). */
+/** How long after its arrival an occurrence may be seen at most (clickhouse/migrations/0002_findings.sql). */
 const SEEN_AFTER_MS = 300_000
 /** The last day of ClickHouse's Date. */
 const LAST_DAY = 65_535
@@ -18,7 +18,7 @@ type Described = FindingDetails & { readonly id: string }
  *
  * Type and message are those of the occurrence that was seen last, so it arrived on that day or later, and its details are in a
  * row of that day or later. Fewer days of `finding_details` take 4 ms instead of 12, of which all days have a granule for each
- * finding. What is not found there is looked up in all days: times of before migration 0014 may be in the future.
+ * finding.
  *
  * An insert fills `findings` and `finding_details` one after the other. A finding without details has empty ones until then: a
  * page that left it out would be passed by the next page, and the finding would be missing from the list.
@@ -33,14 +33,11 @@ export async function selectFindings(
     selectRows<T>(client, { query, params: { workspaceId, ...params }, signal, settings: FINDINGS_SETTINGS })
   const counted = await read<CountedFinding>(countedQuery(CONDITION), { findingIds })
   const since = counted.reduce((earliest, row) => Math.min(earliest, dayOfArrival(row)), LAST_DAY)
-  const recent = await read<Described>(detailsQuery(`${CONDITION} AND day >= toDate({since: UInt16})`), {
+  const details = await read<Described>(detailsQuery(`${CONDITION} AND day >= toDate({since: UInt16})`), {
     findingIds,
     since,
   })
-  const found = new Set(recent.map(({ id }) => id))
-  const others = counted.map(({ id }) => id).filter(id => !found.has(id))
-  const older = others.length === 0 ? [] : await read<Described>(detailsQuery(CONDITION), { findingIds: others })
-  const detailsOf = new Map([...recent, ...older].map(row => [row.id, row]))
+  const detailsOf = new Map(details.map(row => [row.id, row]))
   return counted.map(row => ({ ...row, type: '', message: '', ...detailsOf.get(row.id) }))
 }
 

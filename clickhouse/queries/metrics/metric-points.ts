@@ -16,7 +16,7 @@ export interface PointsFilter {
 
 /**
  * Returns the condition on the points of a filter. ClickHouse carries its condition on the time over to the hour in the primary
- * key (migration 0004).
+ * key (clickhouse/migrations/0004_metrics.sql).
  */
 export function pointsCondition({ workspaceId, surfaceId, serviceName, ...range }: PointsFilter): BoundCondition {
   const conditions = [

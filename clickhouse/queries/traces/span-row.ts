@@ -22,7 +22,7 @@ export const SPAN_AT = { spanId: 0, parentSpanId: 8, start: 16, end: 24, receive
  */
 export const SPAN_PRECEDENCE = `received_at, ${SPAN_DIGEST}`
 
-/** Condition on the first two columns of the primary key: reads one granule of each part that migration 0007 leaves. */
+/** Condition on the first two columns of the primary key: reads one granule of each part that `by_trace_id` leaves. */
 export const OF_TRACE = 'workspace_id = {workspaceId: String} AND trace_id = unhex({traceId: String})'
 
 /**

@@ -16,7 +16,7 @@ export const COLUMN_AT = {
 /** Number of texts of a row that a response shows. */
 export const TEXTS = 5
 
-/** A row that names findings (migration 0020), with the ids of 30 characters one after the other. */
+/** A row that names findings, with the ids of 30 characters one after the other. */
 interface NamingRow {
   readonly row: number
   readonly findingIds: string

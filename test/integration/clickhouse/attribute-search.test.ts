@@ -7,7 +7,7 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import type { KeyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
 import { createSpansBatch } from '../../../workers/otlp/traces/spans.ts'
-import { createOlderDatabase, type OlderDatabase } from '../../support/services/older-database.ts'
+import { createDatabase } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const ROWS = 20_000
@@ -18,15 +18,16 @@ const FRAME = { workspaceId: 'ws', surfaceId: 'srf', receivedAtMs: Date.now() }
 type Table = 'spans' | 'logs'
 
 describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table => {
-  let database: OlderDatabase
+  const database = `attribute_search_${table}_${process.pid}`
   let client: ClickHouseClient
 
   beforeAll(async () => {
-    const name = `attribute_search_${table}_${process.pid}`
-    database = await createOlderDatabase(sharedServices().clickhouseUrl, name, '0023')
-    client = database.client
+    client = await createDatabase(sharedServices().clickhouseUrl, database)
   })
-  afterAll(() => database?.drop())
+  afterAll(async () => {
+    await client?.command({ query: `DROP DATABASE ${database}` })
+    await client?.close()
+  })
 
   const wanted: readonly AttributeValue[] = [
     { key: 'order.id', value: '7' },
@@ -41,11 +42,10 @@ describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table
     { key: 'no.such.key', value: '' },
   ]
 
-  it('finds what a scan finds: in parts from before it, of earlier workers, and of this one', async () => {
+  it('finds what a scan finds, in parts with it and without it', async () => {
     await insertAsWorker(0)
-    await database.migrate()
     await insertAsWorker(ROWS)
-    await insertAsEarlierWorker()
+    await insertWithIndex()
 
     for (const attribute of wanted)
       expect(await found(attribute), JSON.stringify(attribute)).toEqual(await scan(attribute))
@@ -66,14 +66,6 @@ describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table
     expect(await granules('7')).toEqual({ read: 1, of: GRANULES })
     for (const attribute of wanted)
       expect(await found(attribute), JSON.stringify(attribute)).toEqual(await scan(attribute))
-  })
-
-  it('is brought to the parts from before by the migration, which may run twice', async () => {
-    await client.command({ query: `TRUNCATE TABLE ${table} SETTINGS alter_sync = 2` })
-    await insertAsWorker(0)
-    await client.command({ query: 'ALTER TABLE schema_migrations DELETE WHERE id = 23 SETTINGS mutations_sync = 1' })
-    await database.migrate()
-    await expect.poll(() => granules('none'), { timeout: 20_000 }).toEqual({ read: 0, of: GRANULES })
   })
 
   /** Returns the ids of the orders that have an attribute, by the product's condition. */
@@ -114,8 +106,8 @@ describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table
     await insertNative(client, { ...block, deduplicationToken: `${from} ${Math.random()}`, timeoutMs: 20_000 })
   }
 
-  /** Inserts without the settings of this version. */
-  async function insertAsEarlierWorker(): Promise<void> {
+  /** Inserts without the settings of a worker, so that the part has the index at once. */
+  async function insertWithIndex(): Promise<void> {
     const time = table === 'spans' ? 'start_time_unix_nano' : 'time_unix_nano'
     await client.command({
       query: `INSERT INTO ${table} (workspace_id, received_at, ${time}, attributes)

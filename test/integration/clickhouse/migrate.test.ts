@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { type MigrateOptions, migrate } from '../../../clickhouse/migrate/migrate.ts'
-import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts'
 import { DAY_S } from '../../../schemas/units.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { runningWorkers, startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
@@ -148,11 +147,6 @@ describe('migrate', () => {
     await run(options)
     expect(await select(`SELECT id FROM ${database}.schema_migrations ORDER BY id`)).toEqual([{ id: 1 }, { id: 2 }])
     redis.disconnect()
-  })
-
-  it('needs quiet for the migration that fills the views of findings, and for no later one', async () => {
-    const migrations = await readMigrations(join(ROOT, 'clickhouse/migrations'))
-    expect(migrations.filter(({ needsQuiet }) => needsQuiet).map(({ id }) => id)).toEqual([12])
   })
 
   it('leaves migrations of a newer checkout alone', async () => {

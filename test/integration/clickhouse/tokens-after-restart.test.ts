@@ -29,7 +29,7 @@ const connect = () => createClickHouse({ url: services.clickhouseUrl, database: 
 beforeAll(async () => {
   services = await startServices()
   const migrator = createClickHouse({ url: services.clickhouseUrl })
-  // Each migration in turn, as in a new installation, whose server has changed the queries of views itself.
+  // Not the short way of other tests: a migration may change a view in a way that its final statement does not show.
   await migrate(migrator, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
   await migrator.close()
   client = connect()

@@ -46,7 +46,15 @@ describe('the tables of spans and exceptions', () => {
   })
   beforeEach(async () => {
     batch.reset()
-    for (const table of ['spans', 'exceptions', 'findings', 'finding_traces', 'session_findings', 'session_traces']) {
+    for (const table of [
+      'spans',
+      'exceptions',
+      'findings',
+      'finding_details',
+      'finding_traces',
+      'session_findings',
+      'session_traces',
+    ]) {
       await client.command({ query: `TRUNCATE TABLE ${table}` })
     }
   })
@@ -117,7 +125,11 @@ describe('the tables of spans and exceptions', () => {
     expect(await count('SELECT sum(occurrence_count) AS n FROM finding_traces')).toBe(2 * exceptions.length)
     const findings = await select<{ id: string; workspace: string; n: string; last: string; message: string }>(
       `SELECT finding_id AS id, workspace_id AS workspace, sum(occurrence_count) AS n, max(last_seen_unix_nano) AS last,
-              hex(argMaxMerge(message)) AS message FROM findings GROUP BY id, workspace`,
+              hex(any(details.message)) AS message
+       FROM findings JOIN (
+         SELECT finding_id, workspace_id, argMaxMerge(finding_details.message) AS message
+         FROM finding_details GROUP BY ALL) AS details USING (finding_id, workspace_id)
+       GROUP BY id, workspace`,
     )
     for (const { id, workspace, n, last, message } of findings) {
       const own = exceptions.filter(
@@ -175,7 +187,8 @@ describe('the tables of spans and exceptions', () => {
     ])
     expect(
       await select(
-        `SELECT groupUniqArrayMerge(20)(service_versions) AS versions, any(service_name) AS name FROM findings`,
+        `SELECT groupUniqArrayMerge(20)(service_versions) AS versions,
+           (SELECT any(service_name) FROM findings) AS name FROM finding_details`,
       ),
     ).toEqual([{ versions: ['日'.repeat(85)], name: '日'.repeat(341) }])
     expect(
@@ -224,7 +237,8 @@ describe('the tables of spans and exceptions', () => {
     await insert()
     expect(
       await select(
-        `SELECT argMaxMerge(message) AS message, max(last_seen_unix_nano) AS last FROM findings GROUP BY finding_id`,
+        `SELECT argMaxMerge(message) AS message, (SELECT max(last_seen_unix_nano) FROM findings) AS last
+         FROM finding_details GROUP BY finding_id`,
       ),
     ).toEqual([{ message: 'real', last: String(nano(tenMinutesLater.receivedAtMs)) }])
     expect(await select('SELECT max(last_seen_unix_nano) AS last FROM finding_traces')).toEqual([

@@ -43,7 +43,7 @@ export function spanCondition(filter: TraceFilter): BoundCondition | undefined {
   return { sql: conditions.join(' AND '), params: { ...paramsOf(filter), ...attribute?.params } }
 }
 
-/** Returns the condition on rows of `trace_services` (migration 0025), which every trace that matches meets. */
+/** Returns the condition on rows of `trace_services`, which every trace that matches meets. */
 export function candidateCondition(filter: TraceFilter): BoundCondition {
   const conditions = [
     'workspace_id = {workspaceId: String}',

@@ -26,7 +26,9 @@ ENGINE = MergeTree
 PARTITION BY toDate(received_at)
 ORDER BY (workspace_id, session_id, received_at)
 TTL toDate(received_at) + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
 -- One row per heartbeat (spec 4.2): a device's first and last are read off them.
 CREATE TABLE IF NOT EXISTS session_heartbeats
@@ -43,7 +45,9 @@ ENGINE = MergeTree
 PARTITION BY toDate(received_at)
 ORDER BY (workspace_id, session_id, received_at)
 TTL toDate(received_at) + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
 -- One row per stored replay chunk (spec 4.3): what its metadata says, and what was found in it.
 CREATE TABLE IF NOT EXISTS replay_chunks
@@ -66,14 +70,18 @@ CREATE TABLE IF NOT EXISTS replay_chunks
   last_event_ms Int64,
   stored_bytes UInt64,
   decompressed_bytes UInt64,
+  -- SHA-256 of the decompressed bytes, and of the bytes as the client sent them.
   sha256 FixedString(32),
+  sent_sha256 FixedString(32),
   object_key String
 )
 ENGINE = MergeTree
 PARTITION BY toDate(received_at)
 ORDER BY (workspace_id, session_id, first_event_ms)
 TTL toDate(received_at) + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
 -- The traces of a session, a row per day of arrival.
 CREATE TABLE IF NOT EXISTS session_traces
@@ -91,7 +99,9 @@ ENGINE = AggregatingMergeTree
 PARTITION BY day
 ORDER BY (workspace_id, session_id, trace_id)
 TTL day + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS session_traces_from_spans TO session_traces AS
 SELECT
@@ -121,15 +131,18 @@ ENGINE = AggregatingMergeTree
 PARTITION BY day
 ORDER BY (workspace_id, session_id, finding_id)
 TTL day + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS session_findings_from_exceptions TO session_findings AS
+WITH least(occurred_at_unix_nano, toUInt64(toUnixTimestamp64Milli(received_at) + 300000) * 1000000) AS seen_unix_nano
 SELECT
   toDate(received_at) AS day,
   workspace_id,
   session_id,
   finding_id,
-  max(occurred_at_unix_nano) AS last_seen_unix_nano,
+  max(seen_unix_nano) AS last_seen_unix_nano,
   count() AS occurrence_count
 FROM exceptions
 WHERE session_id != ''

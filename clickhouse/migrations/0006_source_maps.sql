@@ -18,14 +18,16 @@ CREATE TABLE IF NOT EXISTS finding_frames
   -- Frames that stand in a script with line and column: what a source map could resolve.
   frame_count UInt16,
   resolved_frame_count UInt16,
-  -- JSON: an array of findingFrameSchema (schemas/endpoints/findings.ts), innermost first.
+  -- JSON: an array of findingFrameSchema (schemas/http/findings/), innermost first.
   frames String CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(rank)
 PARTITION BY toDate(received_at)
 ORDER BY (workspace_id, finding_id, service_version)
 TTL toDate(received_at) + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
 -- How many frames of a release were resolved: read by release, without the workspace's other rows or any text.
 CREATE TABLE IF NOT EXISTS release_frames
@@ -43,7 +45,9 @@ ENGINE = ReplacingMergeTree(rank)
 PARTITION BY day
 ORDER BY (workspace_id, release_slug, finding_id, service_version)
 TTL day + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000000;
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS release_frames_from_finding_frames TO release_frames AS
 SELECT
@@ -75,5 +79,30 @@ CREATE TABLE IF NOT EXISTS source_maps
   completed_at DateTime64(3, 'UTC')
 )
 ENGINE = ReplacingMergeTree(sequence)
-ORDER BY (workspace_id, debug_id, surface_id, release_slug)
-SETTINGS non_replicated_deduplication_window = 1000000;
+ORDER BY (workspace_id, debug_id, surface_id, release_slug);
+
+-- What builds report of their uploads, one row per report (spec 4.8). An amount that was not sent is NULL: 0 is a report
+-- of its own, of an upload without files say.
+CREATE TABLE IF NOT EXISTS build_reports
+(
+  workspace_id LowCardinality(String),
+  surface_id LowCardinality(String),
+  -- As the path of the request had it: a report may come before its release, or of none.
+  release_slug String,
+  received_at DateTime64(3, 'UTC') CODEC(Delta, LZ4),
+  -- Empty when it was not sent.
+  result LowCardinality(String),
+  discover Nullable(UInt64),
+  create_release Nullable(UInt64),
+  upload Nullable(UInt64),
+  cleanup Nullable(UInt64),
+  total Nullable(UInt64),
+  file_count Nullable(UInt64),
+  total_bytes Nullable(UInt64),
+  preflight Nullable(UInt64)
+)
+ENGINE = MergeTree
+PARTITION BY toDate(received_at)
+ORDER BY (workspace_id, release_slug, received_at)
+TTL toDate(received_at) + INTERVAL ${retention_days} DAY
+SETTINGS ttl_only_drop_parts = 1;
