@@ -7,7 +7,7 @@ import {
   type SessionKey,
   type SessionTable,
 } from '../../clickhouse/queries/sessions/session-key.ts'
-import { replayPrefixes } from '../../shared/object-store/object-keys.ts'
+import { replayPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 
 /** Dependencies of the deletion of a session. */
@@ -45,8 +45,8 @@ export async function deleteSession(deps: DeleteSessionDeps, key: SessionKey): P
   const surfaceIds = new Set([...deps.surfaceIds, ...found.flatMap(({ surfaceIds }) => surfaceIds)])
   let objects = 0
   let objectBytes = 0
-  for (const prefix of [...surfaceIds].flatMap(surfaceId => replayPrefixes({ ...key, surfaceId }))) {
-    for await (const page of deps.objects.list(prefix)) {
+  for (const surfaceId of surfaceIds) {
+    for await (const page of deps.objects.list(replayPrefix({ ...key, surfaceId }))) {
       await deps.objects.deleteMany(page.map(object => object.key))
       objects += page.length
       objectBytes += page.reduce((sum, { size }) => sum + size, 0)

@@ -18,7 +18,7 @@ export type RejectedRecords = z.infer<typeof rejectedRecordsSchema>
 
 /**
  * Frame attributes of a dead letter: the job that contained the request, why it could not be stored, and what of it is
- * stored already. Fields with a default are absent in letters of earlier versions.
+ * stored already.
  */
 export const deadLetterSchema = z.object({
   queue: queueNameSchema,
@@ -26,14 +26,14 @@ export const deadLetterSchema = z.object({
   /** Position of the request in the payload of that job. */
   index: position,
   reason: z.string(),
-  /** When the request was refused, in Unix ms; 0 if unknown. */
-  refusedAtMs: z.number().default(0),
+  /** When the request was refused, in Unix ms. */
+  refusedAtMs: z.number(),
   /** Tables that contain the rows of the request, because another table refused its rows. A replay must skip them. */
-  storedTables: z.array(z.string()).default([]),
+  storedTables: z.array(z.string()),
   /** Records that are left out. If there are any, all other records of the request are stored. */
-  rejected: z.array(rejectedRecordsSchema).default([]),
+  rejected: z.array(rejectedRecordsSchema),
   /** Number of records of the request that are stored. */
-  storedRecords: position.default(0),
+  storedRecords: position,
   /** Frame attributes of the request, unchanged. */
   attributes: z.string(),
 })

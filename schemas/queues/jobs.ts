@@ -86,8 +86,8 @@ export const replayChunkSchema = z.object({
   decompressedBytes: z.number(),
   /** SHA-256 of the decompressed bytes, in hex. */
   sha256: z.string().length(64),
-  /** SHA-256 of the bytes as sent, in hex. Earlier workers leave it out, and rows then have zeros. */
-  sentSha256: z.string().length(64).default('0'.repeat(64)),
+  /** SHA-256 of the bytes as sent, in hex. */
+  sentSha256: z.string().length(64),
   objectKey: z.string(),
 })
 /** A stored chunk. */

@@ -82,7 +82,7 @@ export const workspaceSchema = z.object({
   slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/),
   name: z.string(),
   createdAt: instant,
-  /** Absent in records of earlier versions, and where everything has the default. */
+  /** Absent where everything has the default. */
   retention: retentionSchema.optional(),
 })
 /** Record of a workspace. */
@@ -94,7 +94,7 @@ export const memberSchema = z.object({
   workspaceId: z.string(),
   userId: userIdSchema,
   permissions: z.array(permissionSchema),
-  // The rest is absent for members whom an operator has added, and in records of earlier versions.
+  // The rest is absent for members whom an operator has added.
   name: z.string().optional(),
   email: z.string().optional(),
   invitedAt: instant.optional(),
@@ -122,7 +122,7 @@ export type KeyQuotas = z.infer<typeof keyQuotasSchema>
 
 /**
  * Record of a public or secret key of a surface. `digest` is the SHA-256 of the key in hex. The key itself is not
- * stored. The optional fields are absent in records of earlier versions.
+ * stored.
  */
 export const surfaceKeySchema = z.object({
   version: z.literal(1),

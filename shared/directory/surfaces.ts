@@ -112,7 +112,7 @@ async function forgetDeleted(redis: Redis, workspaceId: string): Promise<Command
   return commands
 }
 
-/** Writes the index of deleted surfaces, which earlier versions and imports do not write. */
+/** Writes the index of deleted surfaces, which imports do not write. */
 async function recordDeleted(redis: Redis, workspaceId: string): Promise<void> {
   for await (const names of walkNames(redis, keys.surfaceIds(workspaceId))) {
     const scores = await redis.zmscore(keys.surfaces(workspaceId), names)

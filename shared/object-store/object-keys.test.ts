@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { checkedObjectKey } from './checked-key.ts'
-import { oldReplayPrefix, replayKey, replayPrefix } from './object-keys.ts'
+import { replayKey, replayPrefix } from './object-keys.ts'
 
 const chunk = { workspaceId: 'ws_1', surfaceId: 'srf_1', sessionId: 's', windowId: 'w', segmentId: '0' }
 
@@ -37,11 +37,6 @@ it.each(['a', 'a/b', '..', '~', 'ü'.repeat(90)])(
     }
   },
 )
-
-it('had another prefix in older versions only for ids that begin with ~, and never that of another session', () => {
-  expect(oldReplayPrefix({ ...chunk, sessionId: '~a/b' })).toBe('replays/ws_1/srf_1/~a%2Fb/')
-  for (const sessionId of ['a', 'a~', HASH_OF_LONG]) expect(oldReplayPrefix({ ...chunk, sessionId })).toBeUndefined()
-})
 
 it('differs for different chunks, and is a key that every store accepts', () => {
   const text = fc.oneof(

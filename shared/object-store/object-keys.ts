@@ -33,27 +33,6 @@ export function replayPrefix(session: { workspaceId: string; surfaceId: string; 
   return `replays/${[session.workspaceId, session.surfaceId, session.sessionId].map(distinctPart).join('/')}/`
 }
 
-/**
- * Returns the prefix under which older versions have stored the chunks of a session whose id begins with `~`. Returns
- * undefined for other sessions, and for ids of the form of a hash: their old prefix may be that of another session, whose
- * long id has this hash.
- */
-export function oldReplayPrefix(session: {
-  workspaceId: string
-  surfaceId: string
-  sessionId: string
-}): string | undefined {
-  const { sessionId } = session
-  if (!sessionId.startsWith('~') || HASHED_PART.test(sessionId)) return undefined
-  return `replays/${[session.workspaceId, session.surfaceId, sessionId].map(keyPart).join('/')}/`
-}
-
-/** Returns the prefixes of all chunks of a session, also of those that older versions have stored. */
-export function replayPrefixes(session: { workspaceId: string; surfaceId: string; sessionId: string }): string[] {
-  const old = oldReplayPrefix(session)
-  return old === undefined ? [replayPrefix(session)] : [replayPrefix(session), old]
-}
-
 /** Returns the key of a source map. The SHA-256 (hex) of its bytes identifies it within a workspace. */
 export function sourceMapKey(workspaceId: string, sha256: string): string {
   return `${sourceMapPrefix(workspaceId)}${sha256}.map`
@@ -127,6 +106,3 @@ function encodePart(text: string): string {
 function shortPart(encoded: string, text: string): string {
   return encoded.length <= 120 ? encoded : `~${createHash('sha256').update(text).digest('hex')}`
 }
-
-/** A part that replaces a longer one. */
-const HASHED_PART = /^~[0-9a-f]{64}$/

@@ -1,31 +1,20 @@
 import { RECEIPT_BYTES } from '../ids/receipt.ts'
-import { isReplayed } from './letters/replayed-letter.ts'
 
 /**
  * The payload of a job in Redis: framed requests, one after the other, little-endian.
  *
- *   payload := version(u8 = 3 or 4) frame*
+ *   payload := version(u8 = 1) frame*
  *   frame   := bodyLength(u32) receivedAtMs(f64) contentType(u8) contentEncoding(u8)
  *              workspaceLength(u8) surfaceLength(u8) attributesLength(u32) receipt(16 bytes, zeros for none)
  *              cost(u32) workspaceId(latin1) surfaceId(latin1) attributes(UTF-8 JSON, may be empty) body
  *
- * A payload frame contains everything that rows are derived from, so decoding it again always returns the same rows.
- * Version 1 has no receipts, and version 2 no costs. Both are still read, because a queue may contain such payloads while
- * processes are replaced. Version 4 has a frame that is replayed from a dead letter. It has the form of version 3, but a
- * worker that does not know it must leave it: the letter would never be settled, and stored records would be stored again.
+ * A payload frame contains everything that rows are derived from, so decoding it again always returns the same rows. A worker
+ * leaves a payload of another version in Redis.
  */
-const VERSION = 3
-const REPLAY_VERSION = 4
+const VERSION = 1
 const RECEIPT_AT = 20
 const COST_AT = RECEIPT_AT + RECEIPT_BYTES
 const FIXED_BYTES = COST_AT + 4
-/** Size of the fixed part of a frame by version. */
-const FIXED_BYTES_OF: Readonly<Record<number, number>> = {
-  1: RECEIPT_AT,
-  2: COST_AT,
-  3: FIXED_BYTES,
-  4: FIXED_BYTES,
-}
 const NO_RECEIPT = '\0'.repeat(RECEIPT_BYTES)
 /** Size of a payload without frames. */
 export const PAYLOAD_HEADER_BYTES = 1
@@ -97,10 +86,7 @@ export function encodePayload(frames: readonly PayloadFrame[]): Buffer {
   for (const frame of frames) length += frameBytes(frame)
   const payload = Buffer.allocUnsafe(length)
   let end = beginPayload(payload)
-  for (const frame of frames) {
-    if (isReplayed(frame.attributes)) payload[0] = REPLAY_VERSION
-    end = appendFrame(payload, end, frame)
-  }
+  for (const frame of frames) end = appendFrame(payload, end, frame)
   return payload
 }
 
@@ -149,9 +135,8 @@ export const OWNER_BYTES = PAYLOAD_HEADER_BYTES + FIXED_BYTES + 2 * 255
  */
 export function ownerOfPayload(head: Buffer): Pick<PayloadFrame, 'workspaceId' | 'surfaceId'> | undefined {
   if (head.length <= PAYLOAD_HEADER_BYTES + 15) return undefined
-  const fixedBytes = FIXED_BYTES_OF[head[0] ?? 0]
-  if (fixedBytes === undefined) throw new RangeError(`payload version ${head[0]} is unknown`)
-  const workspaceStart = PAYLOAD_HEADER_BYTES + fixedBytes
+  assertVersion(head)
+  const workspaceStart = PAYLOAD_HEADER_BYTES + FIXED_BYTES
   const surfaceStart = workspaceStart + head.readUInt8(PAYLOAD_HEADER_BYTES + 14)
   const end = surfaceStart + head.readUInt8(PAYLOAD_HEADER_BYTES + 15)
   if (end > head.length) return undefined
@@ -163,20 +148,17 @@ export function ownerOfPayload(head: Buffer): Pick<PayloadFrame, 'workspaceId' |
 
 /** Splits a payload into frames, whose bodies are views into it. Throws a RangeError if the payload is not complete. */
 export function decodePayload(payload: Buffer): PayloadFrame[] {
-  const version = payload[0]
-  const fixedBytes = FIXED_BYTES_OF[version ?? 0]
-  if (fixedBytes === undefined) throw new RangeError(`payload version ${version} is unknown`)
+  assertVersion(payload)
   const frames: PayloadFrame[] = []
   let at = PAYLOAD_HEADER_BYTES
   while (at < payload.length) {
-    if (at + fixedBytes > payload.length) throw new RangeError('payload ends within a frame header')
-    const workspaceStart = at + fixedBytes
-    const receipt = payload.toString('latin1', at + RECEIPT_AT, Math.min(at + COST_AT, workspaceStart))
+    if (at + FIXED_BYTES > payload.length) throw new RangeError('payload ends within a frame header')
+    const workspaceStart = at + FIXED_BYTES
+    const receipt = payload.toString('latin1', at + RECEIPT_AT, at + COST_AT)
     const surfaceStart = workspaceStart + payload.readUInt8(at + 14)
     const attributesStart = surfaceStart + payload.readUInt8(at + 15)
     const bodyStart = attributesStart + payload.readUInt32LE(at + 16)
-    const bodyLength = payload.readUInt32LE(at)
-    const end = bodyStart + bodyLength
+    const end = bodyStart + payload.readUInt32LE(at)
     const contentType = CONTENT_TYPES[payload.readUInt8(at + 12)]
     const contentEncoding = CONTENT_ENCODINGS[payload.readUInt8(at + 13)]
     if (end > payload.length) throw new RangeError('payload ends within a frame')
@@ -189,11 +171,15 @@ export function decodePayload(payload: Buffer): PayloadFrame[] {
       contentType,
       contentEncoding,
       attributes: payload.toString('utf8', attributesStart, bodyStart),
-      receipt: receipt === '' || receipt === NO_RECEIPT ? undefined : receipt,
-      cost: fixedBytes === FIXED_BYTES ? payload.readUInt32LE(at + COST_AT) : bodyLength,
+      receipt: receipt === NO_RECEIPT ? undefined : receipt,
+      cost: payload.readUInt32LE(at + COST_AT),
       body: payload.subarray(bodyStart, end),
     })
     at = end
   }
   return frames
+}
+
+function assertVersion(payload: Buffer): void {
+  if (payload[0] !== VERSION) throw new RangeError(`payload version ${payload[0]} is unknown`)
 }

@@ -69,8 +69,13 @@ function groupLetters(jobId: string, frames: readonly PayloadFrame[]): Letter[][
 function readLetter(jobId: string, index: number, frame: PayloadFrame): DeadLetter {
   const read = deadLetterSchema.safeParse(parseJson(frame.attributes))
   if (read.success) return read.data
-  const unknown = { queue: 'dead-letters', reason: 'invalid_request: the attributes of the letter are unknown' }
-  return deadLetterSchema.parse({ ...unknown, jobId, index, attributes: frame.attributes })
+  return {
+    queue: 'dead-letters',
+    reason: 'invalid_request: the attributes of the letter are unknown',
+    refusedAtMs: frame.receivedAtMs,
+    ...{ storedTables: [], rejected: [], storedRecords: 0 },
+    ...{ jobId, index, attributes: frame.attributes },
+  }
 }
 
 interface IndexedLetter extends Letter {

@@ -3,4 +3,4 @@
  * the same request, raises it. Records of named batches contain it, so that a log line names both versions where two
  * workers have formed a batch differently.
  */
-export const DECODER_VERSION = 3
+export const DECODER_VERSION = 1

@@ -86,9 +86,9 @@ describe('an object that already exists', () => {
   })
 
   it.each([
-    ['an earlier version', ['sent-sha256']],
-    ['a later version', ['sha256']],
-  ])('of %s is known for a repetition by the digest that it has', async (_, absent) => {
+    ['the events', ['sent-sha256']],
+    ['the bytes as sent', ['sha256']],
+  ])('is known for a repetition by the digest of %s alone', async (_, absent) => {
     const { deps, objects } = setUp()
     await storeChunk(deps, 'job', 0, frame())
     for (const { options } of objects.values()) {

@@ -75,10 +75,7 @@ export async function storeChunk(
 
 const refused = (reason: Reason): StoredChunk => ({ outcome: 'refused', reason })
 
-/**
- * Whether an object is of these bytes as sent, or of the same events in other bytes. Objects of earlier versions have no digest
- * of the bytes as sent.
- */
+/** Whether an object is of these bytes as sent, or of the same events in other bytes. */
 function isSame(metadata: ObjectHead['metadata'], { sha256, sentSha256 }: ChunkFacts): boolean {
   return metadata['sent-sha256'] === sentSha256 || metadata.sha256 === sha256
 }

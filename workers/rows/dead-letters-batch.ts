@@ -15,7 +15,6 @@ export function createDeadLettersBatch(): RowBatch {
       surfaceId,
       receivedAtMs,
       receipt,
-      refusedAtMs: letter.refusedAtMs || receivedAtMs,
       reason: labelOf(reason),
       detail: detailOf(reason),
       jobIndex: index,

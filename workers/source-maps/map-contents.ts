@@ -129,7 +129,7 @@ export class MapContents {
     })
   }
 
-  /** Returns the digests of a stored map. Reads it if an older version has stored it, or returns undefined if it may not. */
+  /** Returns the digests of a stored map. Reads it if its object has none, or returns undefined if it may not. */
   #digestsOf(sha256: string, head: ObjectHead): Promise<MapDigests | undefined> {
     return remember(this.#digests, sha256, async () => {
       const known = digestsInMetadata(sha256, head.metadata)

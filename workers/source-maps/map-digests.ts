@@ -36,7 +36,7 @@ export function mapMetadata({ sha1, md5 }: MapDigests): Record<string, string> {
   return { sha1, md5 }
 }
 
-/** Reads the digests of a map from the metadata of its object. Returns undefined for objects of older versions. */
+/** Reads the digests of a map from the metadata of its object. Returns undefined for an object that was copied without them. */
 export function digestsInMetadata(sha256: string, metadata: Readonly<Record<string, string>>): MapDigests | undefined {
   const { sha1 = '', md5 = '' } = metadata
   return /^[0-9a-f]{40}$/.test(sha1) && /^[0-9a-f]{32}$/.test(md5) ? { sha256, sha1, md5 } : undefined

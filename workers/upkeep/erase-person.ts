@@ -5,7 +5,7 @@ import { ERASED_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
 import type { PurgeLettersDeps } from '../../letters/purge-letters.ts'
 import type { Erasure } from '../../schemas/records/erasure.ts'
 import type { ErasureStore } from '../../shared/directory/erasures.ts'
-import { replayPrefixes } from '../../shared/object-store/object-keys.ts'
+import { replayPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { ObjectDeleter } from './delete-objects.ts'
@@ -102,16 +102,14 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
   const { workspaceId, id, state, position } = begun
   let erasure = begun
   for (const { surfaceId, sessionId } of await selectSessionSurfaces(clickhouse, workspaceId, sessionIds, deadline())) {
-    for (const prefix of replayPrefixes({ workspaceId, surfaceId, sessionId })) {
-      for await (const page of deps.store.list(prefix)) {
-        await deps.assertElected()
-        await deps.objects.delete(
-          'replays',
-          page.map(({ key }) => key),
-        )
-        const objectBytes = erasure.objectBytes + page.reduce((sum, { size }) => sum + size, 0)
-        erasure = { ...erasure, objects: erasure.objects + page.length, objectBytes }
-      }
+    for await (const page of deps.store.list(replayPrefix({ workspaceId, surfaceId, sessionId }))) {
+      await deps.assertElected()
+      await deps.objects.delete(
+        'replays',
+        page.map(({ key }) => key),
+      )
+      const objectBytes = erasure.objectBytes + page.reduce((sum, { size }) => sum + size, 0)
+      erasure = { ...erasure, objects: erasure.objects + page.length, objectBytes }
     }
   }
   const letters = await eraseLetters({ ...deps, objects: deps.store }, { workspaceId, sessionIds }, deadline())

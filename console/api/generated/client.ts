@@ -499,7 +499,7 @@ export type FindingFrame = {
     sourceLine?: string;
     /** Whether the position is the original one. If not, it is as it was sent. */
     resolved: boolean;
-    /** Why the frame of a script was as it was sent when its stack was resolved last: the exception names no version (`no_version`), no release of its version had completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime, and of frames that earlier versions have stored. */
+    /** Why the frame of a script was as it was sent when its stack was resolved last: the exception names no version (`no_version`), no release of its version had completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime. */
     unresolvedReason?: "no_version" | "no_release" | "no_map" | "unusable_map" | "no_position";
     /** The position as it was sent. */
     generated: {

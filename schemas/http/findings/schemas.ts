@@ -178,7 +178,7 @@ export const findingFrameSchema = z
       .meta({ description: 'Whether the position is the original one. If not, it is as it was sent.' }),
     unresolvedReason: unresolvedReasonSchema.optional().meta({
       description:
-        'Why the frame of a script was as it was sent when its stack was resolved last: the exception names no version (`no_version`), no release of its version had completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime, and of frames that earlier versions have stored.',
+        'Why the frame of a script was as it was sent when its stack was resolved last: the exception names no version (`no_version`), no release of its version had completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime.',
     }),
     generated: z.strictObject(positionSchema).meta({ description: 'The position as it was sent.' }),
   })

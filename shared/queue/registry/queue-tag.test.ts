@@ -11,7 +11,7 @@ describe('hash slots', () => {
 })
 
 describe('tags of partitions', () => {
-  it('are the names of earlier versions for partition 0', () => {
+  it('are the name of the queue and 0 for partition 0', () => {
     expect(QUEUES.map(queue => queueTag(queue, 0))).toEqual(QUEUES.map(queue => `${queue}.0`))
   })
 

@@ -39,8 +39,8 @@ export function partitionSlot(partition: number): number {
 const tags = new Map<string, string>()
 
 /**
- * Returns the hash tag of a partition. Partition 0 has the tag of the versions that had no other, `<queue>.0`. Those of
- * different queues are in different slots, so it is the first one of servers without slots. The first of a cluster is 1.
+ * Returns the hash tag of a partition. Those of partition 0 (`<queue>.0`) are in different slots for different queues, so it is
+ * the first one of servers without slots. The first of a cluster is 1.
  */
 export function queueTag(queue: QueueName, partition: number): string {
   const name = `${queue}.${partition}`

@@ -304,7 +304,7 @@ describe('keys of surfaces that have ended', () => {
     expect(await store.surfaceKeys('ws_1', deleted[0]?.id ?? '')).toEqual([])
     expect(await store.surfaceKeys('ws_1', deleted[11]?.id ?? '')).toHaveLength(1)
 
-    // An index that an earlier version did not write is made from the others.
+    // An import does not write this index, which is made from the others.
     await redis.zadd(directoryKeys.surfaceIds('ws_1'), ...deleted.slice(0, 10).flatMap(({ id }) => ['0', id]))
     await redis.del(directoryKeys.deletedSurfaces('ws_1'))
     expect(await store.createSurface(aSurface())).toBe('created')

@@ -55,7 +55,7 @@ export function encodeRecord(record: BatchRecord): string {
 
 /** Reads a record. Throws a TransientError if a newer version of the workers has written it. */
 export function decodeRecord(text: string): BatchRecord {
-  const { version = 0, ...record } = JSON.parse(text) as BatchRecord & { version?: number }
+  const { version, ...record } = JSON.parse(text) as BatchRecord & { version: number }
   if (version > VERSION)
     throw new TransientError(`record version ${version} is newer than ${VERSION}: left to a newer worker`)
   return record

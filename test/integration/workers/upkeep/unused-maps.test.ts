@@ -208,7 +208,7 @@ it('keeps a map that was declared as stored, sent for a path, or assembled from 
   await complete(replaced, [assembled])
 })
 
-it('keeps an object that was written since, also by a worker of an earlier version', async () => {
+it('keeps an object that was written since', async () => {
   const map = named('written.map')
   await storeUnused(map)
   await redis.zadd(mapKeys.unused(workspaceId), Date.now() - 2 * UNUSED_FOR_MS, Buffer.from(sha256Of(map), 'hex'))
