@@ -103,7 +103,7 @@ export function createClickHouse(connection: ClickHouseConnection): ClickHouseCl
 }
 
 /** An insert of one Native block. */
-export interface NativeInsert {
+interface NativeInsert {
   readonly table: string
   /** With names, an unknown column is a TransientError (migrate first). Without, it is an error of the block. */
   readonly columns?: readonly string[]

@@ -14,7 +14,7 @@ export const AUTH_ISSUER = LOCAL_ISSUER
 /** Audience of the session tokens of `npm start`. */
 export const AUTH_AUDIENCE = LOCAL_AUDIENCE
 
-/** The passwords are hex, so that they can stand in a URL. */
+/** Passwords are hex, because URLs contain them as they are. */
 const secretsSchema = z.object({
   workspaceId: z.string(),
   workspaceSlug: z.string(),
