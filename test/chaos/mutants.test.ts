@@ -1,22 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { MUTANTS, type Mutant } from '../support/chaos/mutants.ts'
+import { MUTANTS } from '../support/chaos/mutants.ts'
+import { changedTree } from '../support/chaos/product-tree.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const NOT_COPIED = ['.git', '.local', 'node_modules']
 /** Runs in which a change has to be found. */
 const MOST_RUNS = 3
 const MINUTES = process.env.CHAOS_MINUTES || '1'
 
 it.each(MUTANTS)('faults find a service in which $name', async mutant => {
-  const tree = await copyTree()
+  const { path: tree, remove } = await changedTree(mutant)
   try {
-    await apply(mutant, tree)
     let { code, output } = await runFaultsIn(tree)
     // Each run has another seed. Few faults hit the moment that shows a change on a slow machine.
     for (let run = 1; code === 0 && run < MOST_RUNS; run++) ({ code, output } = await runFaultsIn(tree))
@@ -26,26 +20,9 @@ it.each(MUTANTS)('faults find a service in which $name', async mutant => {
     console.log(differences.slice(0, 3).join('\n'))
     expect({ code, isFound: differences.length > 0 }, output).toEqual({ code: 1, isFound: true })
   } finally {
-    await rm(tree, { recursive: true })
+    await remove()
   }
 })
-
-async function copyTree(): Promise<string> {
-  const tree = await mkdtemp(join(tmpdir(), 'penstock-mutant-'))
-  await cp(ROOT, tree, { recursive: true, filter: path => !NOT_COPIED.includes(basename(path)) })
-  await symlink(join(ROOT, 'node_modules'), join(tree, 'node_modules'))
-  return tree
-}
-
-/** Changes the source. Fails if the product has changed so that the mutant has to change too. */
-async function apply({ file, changes }: Mutant, tree: string): Promise<void> {
-  let source = await readFile(join(tree, file), 'utf8')
-  for (const [before, after] of changes) {
-    expect(source.split(before).length - 1, `occurrences of "${before}" in ${file}`).toBe(1)
-    source = source.replace(before, () => after)
-  }
-  await writeFile(join(tree, file), source)
-}
 
 async function runFaultsIn(tree: string): Promise<{ code: number; output: string }> {
   const config = 'test/support/setup/chaos-vitest.config.ts'

@@ -9,15 +9,17 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { KEEP_FREE_BYTES, startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import { startS3 } from '../../../deploy/local/stores/s3.ts'
+import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { onOneServer, type QueueConnections } from '../../../shared/queue/queues.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { QueueLinks } from '../../../shared/queue/registry/queue-links.ts'
 import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
+import { migrateDatabase } from '../cluster/connect.ts'
 import { keepRestartable, type S3Access, SERVER_PASSWORD, type TestService } from '../services/services.ts'
 import { FaultProxy } from './fault-proxy.ts'
 import { type Member, startMember } from './member.ts'
-import { migrateWith, provisionWith } from './product-tree.ts'
 import { type SentinelRedis, startReplica, startSentinelRedis } from './sentinel-redis.ts'
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
@@ -84,8 +86,6 @@ interface InstallationOptions {
   readonly isReplicated?: boolean
   /** Address of the queues, if they are not in the one Redis of the installation. No link to it can fail. */
   readonly queuesUrl?: string
-  /** Directory of the product that creates the tables and the workspace, and whose processes are started. Default: this one. */
-  readonly tree?: string
 }
 
 /** Settings with which processes notice faults within seconds. */
@@ -137,9 +137,8 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
   }
   const [redis, directory] = [await connectTo('redis'), await connectTo('directory')]
   const queues = connectQueues(options.queuesUrl, redis, onStop)
-  const tree = options.tree ?? ROOT
-  await provisionWith(tree, directory, secrets)
-  await migrateWith(tree, services.clickhouse.url)
+  await provision(createDirectory(directory), secrets)
+  await migrateDatabase(services.clickhouse.url, 'penstock')
   const clickhouse = createClickHouse({ url: services.clickhouse.url, database: 'penstock' })
   onStop(() => clickhouse.close())
 
@@ -199,7 +198,7 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
     return { name, member, links }
   }
   const startAll = (kind: 'edge' | 'workers', count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => startProcess(kind, `${kind} ${i + 1}`, tree)))
+    Promise.all(Array.from({ length: count }, (_, i) => startProcess(kind, `${kind} ${i + 1}`, ROOT)))
   const [edges, workers] = await Promise.all([startAll('edge', options.edges), startAll('workers', options.workers)])
   return {
     secrets,

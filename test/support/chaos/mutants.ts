@@ -1,9 +1,8 @@
+import type { SourceChange } from './product-tree.ts'
+
 /** A change of the product that breaks its promise. */
-export interface Mutant {
+interface Mutant extends SourceChange {
   readonly name: string
-  readonly file: string
-  /** Texts that occur once in the file, each with its replacement. */
-  readonly changes: readonly (readonly [before: string, after: string])[]
   /** A line of the differences that this change causes. */
   readonly shownBy: RegExp
 }
