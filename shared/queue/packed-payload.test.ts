@@ -22,18 +22,18 @@ const bodies = fc.oneof(
   fc.nat({ max: 20_000 }).map(length => randomBytes(length)),
 )
 
-it('returns the frames of all parts in order, each packed or not', async () => {
+it('returns the frames of all parts in order, the first one packed or not', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.tuple(bodies, fc.boolean()), { minLength: 1, maxLength: 6 }), async commits => {
+    fc.asyncProperty(fc.boolean(), fc.array(bodies, { minLength: 1, maxLength: 6 }), async (packs, commits) => {
       const parts = await Promise.all(
-        commits.map(async ([body, packs], i) => {
+        commits.map(async (body, i) => {
           const payload = encodePayload([frame(body)])
-          const packed = packs ? await packPayload(payload) : payload
-          return i === 0 || isPacked(packed) ? packed : packed.subarray(PAYLOAD_HEADER_BYTES)
+          if (i > 0) return payload.subarray(PAYLOAD_HEADER_BYTES)
+          return packs ? packPayload(payload) : payload
         }),
       )
       const payload = await wholePayload(parts)
-      expect(decodePayload(payload).map(({ body }) => body)).toEqual(commits.map(([body]) => body))
+      expect(decodePayload(payload).map(({ body }) => body)).toEqual(commits)
     }),
     { numRuns: 100 },
   )

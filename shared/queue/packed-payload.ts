@@ -1,7 +1,6 @@
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import { freeBuffer } from '../memory/free-buffer.ts'
-import { PAYLOAD_HEADER_BYTES } from './payload-frame.ts'
 import { ZSTD_MAGIC, zstdDecodedBytes } from './request-work.ts'
 
 /**
@@ -57,8 +56,8 @@ interface PayloadMemory {
 const COLLECTED_MEMORY: PayloadMemory = { take: Buffer.allocUnsafe, adopt: () => true }
 
 /**
- * Returns a payload from what Redis has of it: its first commit and the frames that have joined it, each packed or not. The
- * payload has memory of `memory`, unless its only part is not packed. Throws a RangeError if a packed part is damaged.
+ * Returns a payload from what Redis has of it: its first commit, packed or not, and the frames that have joined it. The payload
+ * has memory of `memory`, unless its only part is not packed. Throws a RangeError if a packed part is damaged.
  */
 export async function wholePayload(
   parts: readonly Buffer[],
@@ -66,7 +65,7 @@ export async function wholePayload(
 ): Promise<Buffer> {
   const [first] = parts
   if (first !== undefined && parts.length === 1 && !isPacked(first)) return first
-  const plain = await Promise.all(parts.map(async (part, i) => (isPacked(part) ? unpack(part, i > 0) : part)))
+  const plain = await Promise.all(parts.map(async part => (isPacked(part) ? unpack(part) : part)))
   const [only] = plain
   // A copy of 40 MiB would need as much again.
   if (only !== undefined && plain.length === 1 && memory.adopt(only)) return only
@@ -79,12 +78,11 @@ export async function wholePayload(
   return payload
 }
 
-/** Unpacks one part. Earlier edges have packed frames that joined a payload with a header of their own, which is left out. */
-async function unpack(packed: Buffer, hasJoined: boolean): Promise<Buffer> {
+async function unpack(packed: Buffer): Promise<Buffer> {
   const bytes = zstdDecodedBytes(packed)
   if (bytes === undefined) throw new RangeError('a packed payload has no size')
   // One byte more, because zlib takes another chunk when it has filled one.
   const payload = await decompress(packed, { chunkSize: bytes + 1, maxOutputLength: bytes + 1 })
   if (payload.length !== bytes) throw new RangeError('a packed payload is incomplete')
-  return hasJoined ? payload.subarray(PAYLOAD_HEADER_BYTES) : payload
+  return payload
 }
