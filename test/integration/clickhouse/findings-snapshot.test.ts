@@ -47,17 +47,3 @@ it('shows findings that have arrived since a snapshot by their arrival before it
     [idOf('a'), a],
   ])
 })
-
-it('reads a row for each insert of a finding, which merges leave as it is, for two days', async () => {
-  const select = async (query: string) => (await client.query({ query, format: 'JSONCompactEachRow' })).json<unknown>()
-  const rows = () => select('SELECT uniqExact(_block_number), count() FROM finding_arrivals')
-  const [[blocks, count] = []] = (await rows()) as [string, string][]
-  expect([Number(blocks), Number(count)]).toEqual([6, 6])
-  await client.command({ query: 'OPTIMIZE TABLE finding_arrivals FINAL' })
-  expect(await rows()).toEqual([[blocks, count]])
-  const ttl = await select(
-    `SELECT extract(engine_full, 'TTL ([^S]*) SETTINGS') FROM system.tables
-     WHERE database = currentDatabase() AND name = 'finding_arrivals'`,
-  )
-  expect(ttl).toEqual([['stored_at + toIntervalHour(48)']])
-})
