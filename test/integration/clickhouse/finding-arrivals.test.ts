@@ -25,9 +25,9 @@ it('the table of arrivals keeps a row for each insert of a finding, which merges
       clickhouse_settings: { async_insert: 0, wait_end_of_query: 1 },
     })
   }
-  expect(await rows()).toEqual([['3', '3']])
+  expect(await rows()).toEqual([[3, 3]])
   await client.command({ query: 'OPTIMIZE TABLE finding_arrivals FINAL' })
-  expect(await rows()).toEqual([['3', '3']])
+  expect(await rows()).toEqual([[3, 3]])
   const ttl = await select(
     `SELECT extract(engine_full, 'TTL ([^S]*) SETTINGS') FROM system.tables
      WHERE database = currentDatabase() AND name = 'finding_arrivals'`,
