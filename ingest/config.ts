@@ -28,8 +28,8 @@ export const ingestConfigSchema = z.object({
    */
   QUEUE_MAX_COST: count(4 * GIB),
   /**
-   * Partitions that this process spreads its commits over, each of which is in one slot of a Redis Cluster. One is enough for
-   * one Redis. Edges may have different numbers for as long as all workers know partitions, which those of 0.1.0 do not.
+   * Partitions that this process spreads its commits over, each of which is in one slot of a Redis Cluster. Edges may have
+   * different numbers.
    */
   QUEUE_PARTITIONS: z.coerce.number().int().min(1).max(MAX_PARTITIONS).default(1),
   /**

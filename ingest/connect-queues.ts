@@ -55,9 +55,7 @@ export function usePartitions(
     queues,
     logger,
     count: config.QUEUE_PARTITIONS,
-    servers: servers.count,
     onChange: partitions => {
-      servers.learn(partitions)
       // Admission counts a partition before anything is in it.
       followed.partitions.add(partitions.map(({ partition }) => partition))
       for (const lane of lanes) lane.follow(partitions)

@@ -29,14 +29,6 @@ export const workersConfigSchema = z.object({
   ...backupSettings,
   ...retentionSettings,
   WORKERS_ADMIN_PORT: port(4302),
-  /**
-   * Partitions of the queues that this process consumes. Every partition needs a process. Source maps and completions, which
-   * are not divided, are consumed by every process that has their pool.
-   */
-  WORKER_PARTITIONS: z
-    .string()
-    .regex(/^(?:all|\d{1,2}(?:-\d{1,2})?(?:,\d{1,2}(?:-\d{1,2})?)*)$/, 'must be all, or partitions like 0-3,6')
-    .default('all'),
   /** Jobs in progress per pool. */
   POOL_CONCURRENCY: count(256),
   /** Bounds of an open batch. It is full at the first bound that it reaches. */
@@ -102,13 +94,6 @@ export function poolsFromArguments(args: readonly string[], all: readonly QueueN
   if (flag < 0) return [...all]
   const names = args[flag]?.split('=')[1] ?? args[flag + 1] ?? ''
   return z.array(queueNameSchema).min(1).parse(names.split(','))
-}
-
-/** Returns a function that reports whether this process consumes a partition. */
-export function consumedPartitions({ WORKER_PARTITIONS }: WorkersConfig): (partition: number) => boolean {
-  if (WORKER_PARTITIONS === 'all') return () => true
-  const ranges = WORKER_PARTITIONS.split(',').map(range => range.split('-').map(Number))
-  return partition => ranges.some(([first = 0, last = first]) => partition >= first && partition <= last)
 }
 
 /** Returns the bounds of the dead letters of one surface and day. */

@@ -19,7 +19,7 @@ import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
-import { consumedPartitions, letterLimits, type WorkersConfig } from './config.ts'
+import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PartitionAccess, PoolsDeps } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
@@ -69,7 +69,7 @@ export function connectWorkers(
   metrics.watchBacklogs(() => readInternalBacklogs(links))
   watchQueueAges(processMetrics, links)
   watchWatermarks(processMetrics, links)
-  const partitions = new FollowedPartitions({ queues: links, logger, includes: consumedPartitions(config) })
+  const partitions = new FollowedPartitions({ queues: links, logger })
   lifecycle.onStop('partitions', () => partitions.stop())
   const directoryRedis = connectConsumer(config.DIRECTORY_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())

@@ -55,7 +55,7 @@ export class LaneTargets implements PartitionTargets {
       partition,
       redis,
       clock,
-      node: servers.isOne ? () => '' : servers.first === 0 ? () => server : () => addressOf(redis),
+      node: servers.isOne ? () => '' : () => addressOf(redis),
       // The sinks look at a server that is alone.
       mayUse: servers.isOne
         ? () => mayUse(partition)

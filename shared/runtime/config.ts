@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { faultOfRedisAddress } from './redis/redis-address.ts'
-import { parseRedisTarget, parseRedisTargets } from './redis/redis-group.ts'
+import { parseRedisTarget } from './redis/redis-group.ts'
 import { type Environment, readSecretFiles, SECRET_SETTINGS } from './secret-files.ts'
 
 /** Lists every fault of the environment at once, one line each. */
@@ -72,19 +72,15 @@ const checkFiles = (url: string, context: z.RefinementCtx): void => {
 export const redisUrl = z.url({ protocol: /^rediss?$/ }).superRefine(checkFiles)
 
 const FORMS = 'must be redis://, redis+sentinel:// or redis+cluster://, or each with rediss'
-/** Address of the queues: one Redis, several of them with commas between, or a group. */
 const queuesUrl = z.string().superRefine((text, context) => {
-  const targets = parseRedisTargets(text)
-  if (targets === undefined) context.addIssue({ code: 'custom', message: FORMS })
-  for (const target of targets ?? []) if (target.kind === 'server') checkFiles(target.url, context)
+  const target = parseRedisTarget(text)
+  if (target === undefined) context.addIssue({ code: 'custom', message: FORMS })
+  if (target?.kind === 'server') checkFiles(text, context)
 })
 
 /** Settings of the connections to Redis. */
 export const redisSettings = {
-  /**
-   * Redis of the queues: one server, `redis+sentinel://a:26379,b:26379/name`, `redis+cluster://a:6379,b:6379`, or several servers,
-   * over which partitions are spread. Further servers are only appended, because a partition stays on the server it began on.
-   */
+  /** Redis of the queues: one server, `redis+sentinel://a:26379,b:26379/name`, or `redis+cluster://a:6379,b:6379`. */
   REDIS_URL: queuesUrl.default('redis://127.0.0.1:4379'),
   /**
    * Redis of the directory (workspaces, users, surfaces, keys) and the releases. It has no default, because with the address

@@ -16,8 +16,6 @@ export interface PartitionFeed {
 interface FollowedPartitionsDeps {
   readonly queues: Pick<QueueConnections, 'partitions' | 'first' | 'common'>
   readonly logger: Logger
-  /** Returns whether this process looks at a partition. */
-  readonly includes?: (partition: number) => boolean
 }
 
 /** Follows the partitions that edges have registered, until it is stopped. */
@@ -32,7 +30,7 @@ export class FollowedPartitions implements PartitionFeed {
 
   constructor(deps: FollowedPartitionsDeps) {
     this.#deps = deps
-    this.#current = this.#included([deps.queues.first])
+    this.#current = [deps.queues.first]
     this.#timer = setInterval(() => void this.read(), READ_EVERY_MS).unref()
     void this.read()
   }
@@ -72,16 +70,11 @@ export class FollowedPartitions implements PartitionFeed {
 
   #take(numbers: readonly number[]): void {
     // A read may have begun before the registration.
-    const found = this.#included([...new Set([...numbers, ...this.#registered])])
+    const found = [...new Set([...numbers, ...this.#registered])].sort((a, b) => a - b)
     if (found.join() === this.#current.join()) return
     this.#current = found
     this.#deps.logger.info({ partitions: found }, 'partitions of the queues')
     for (const listener of this.#listeners) listener()
-  }
-
-  #included(partitions: readonly number[]): readonly number[] {
-    const { includes = () => true } = this.#deps
-    return partitions.filter(includes).sort((a, b) => a - b)
   }
 }
 

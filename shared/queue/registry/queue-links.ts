@@ -29,8 +29,8 @@ export class QueueLinks implements QueueConnections {
     this.servers = servers
     this.common = common
     this.#connect = connect
-    // The first of several servers has the common keys too. A cluster has a connection to each slot beside.
-    if (servers.first === 0) this.#opened.set('0', common)
+    // A cluster has a connection to each slot beside.
+    if (servers.isOne) this.#opened.set('0', common)
   }
 
   get first(): number {
@@ -62,7 +62,6 @@ export class QueueLinks implements QueueConnections {
 
   async partitions(): Promise<PartitionsRead> {
     const registry = await readRegistry(this.common)
-    this.servers.learn(registry.partitions)
     const read = readWith(this.servers.always, registry)
     if (!this.servers.isOne) {
       const before = this.#opened.size

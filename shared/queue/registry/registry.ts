@@ -2,9 +2,8 @@ import type { Redis } from 'ioredis'
 import { HOUR_MS } from '../../../schemas/units.ts'
 
 /**
- * Partitions that may contain something: number → server, the time of the first registration, and the time until which edges
- * may write to it, in Unix ms of this Redis. The server is an index in the list of `REDIS_URL`. It is chosen once, so that a
- * longer list moves nothing.
+ * Partitions that may contain something: number → the time of the first registration, and the time until which edges may write
+ * to it, in Unix ms of this Redis.
  */
 export const PARTITIONS_KEY = 'penstock:{installation}:partitions'
 
@@ -14,7 +13,6 @@ export const REGISTERED_FOR_MS = HOUR_MS
 /** A registered partition. */
 export interface RegisteredPartition {
   readonly partition: number
-  readonly server: number
   /** Time of its first registration, in Unix ms of the Redis that has the registry. */
   readonly sinceMs: number
   /** The value of its field, which `forgetPartition` compares. */
@@ -29,17 +27,17 @@ export interface Registry {
   readonly partitions: readonly RegisteredPartition[]
 }
 
-/** KEYS partitions; ARGV lifetime, first partition, their number, number of servers. */
+/** KEYS partitions; ARGV lifetime, first partition, their number. */
 const REGISTER = `#!lua flags=allow-oom
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local first, servers = tonumber(ARGV[2]), tonumber(ARGV[4])
+local first = tonumber(ARGV[2])
 for partition = first, first + tonumber(ARGV[3]) - 1 do
-  local server, since, before = (partition - first) % servers, now, 0
+  local since, before = now, 0
   local known = redis.call('HGET', KEYS[1], partition)
-  if known then server, since, before = string.match(known, '^(%d+) (%d+) (%d+)$') end
+  if known then since, before = string.match(known, '^(%d+) (%d+)$') end
   local untilMs = math.max(now + tonumber(ARGV[1]), tonumber(before))
-  redis.call('HSET', KEYS[1], partition, string.format('%d %.0f %.0f', server, since, untilMs))
+  redis.call('HSET', KEYS[1], partition, string.format('%.0f %.0f', since, untilMs))
 end
 return {now, redis.call('HGETALL', KEYS[1])}
 `
@@ -59,9 +57,9 @@ return redis.call('HDEL', KEYS[1], ARGV[1])
 /** Registers partitions before an edge writes to them, from the first one on. Who reads the registry afterwards knows them. */
 export async function registerPartitions(
   redis: Pick<Redis, 'eval'>,
-  { first, count, servers }: { readonly first: number; readonly count: number; readonly servers: number },
+  { first, count }: { readonly first: number; readonly count: number },
 ): Promise<Registry> {
-  return registryOf(await redis.eval(REGISTER, 1, PARTITIONS_KEY, REGISTERED_FOR_MS, first, count, servers))
+  return registryOf(await redis.eval(REGISTER, 1, PARTITIONS_KEY, REGISTERED_FOR_MS, first, count))
 }
 
 /** Reads the registered partitions in the order of their numbers. */
@@ -74,8 +72,8 @@ function registryOf(reply: unknown): Registry {
   const partitions: RegisteredPartition[] = []
   for (let i = 0; i < fields.length; i += 2) {
     const value = fields[i + 1] as string
-    const [server = 0, sinceMs = 0, untilMs = 0] = value.split(' ').map(Number)
-    partitions.push({ partition: Number(fields[i]), server, sinceMs, value, isUsed: untilMs >= readAtMs })
+    const [sinceMs = 0, untilMs = 0] = value.split(' ').map(Number)
+    partitions.push({ partition: Number(fields[i]), sinceMs, value, isUsed: untilMs >= readAtMs })
   }
   return { readAtMs, partitions: partitions.sort((a, b) => a.partition - b.partition) }
 }

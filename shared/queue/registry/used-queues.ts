@@ -19,8 +19,6 @@ interface UsedPartitionsDeps {
   readonly logger: Logger
   /** The number of partitions that this process writes to. */
   readonly count: number
-  /** The number of servers that new partitions are spread over. */
-  readonly servers?: number
   /** Called when the partitions have changed. */
   readonly onChange: (partitions: readonly RegisteredPartition[]) => void
   readonly now?: () => number
@@ -62,18 +60,18 @@ export class UsedPartitions {
     if (this.#isRegistering || this.#isStopped) return
     this.#isRegistering = true
     clearTimeout(this.#timer)
-    const { queues, count, servers = 1, logger, onChange } = this.#deps
+    const { queues, count, logger, onChange } = this.#deps
     let nextMs = REGISTER_AGAIN_MS
     try {
       if (queues.common.status === 'ready') {
         // The time before, because the registration lasts from when Redis has run it.
         const startedAtMs = this.#now()
         const { first } = queues
-        const { partitions } = await registerPartitions(queues.common, { first, count, servers })
+        const { partitions } = await registerPartitions(queues.common, { first, count })
         this.#registeredAtMs = startedAtMs
         nextMs = REGISTER_EVERY_MS
         const own = partitions.filter(({ partition }) => partition >= first && partition < first + count)
-        const known = JSON.stringify(own.map(({ partition, server, sinceMs }) => [partition, server, sinceMs]))
+        const known = JSON.stringify(own.map(({ partition, sinceMs }) => [partition, sinceMs]))
         if (known !== this.#known) onChange(own)
         this.#known = known
       }

@@ -55,12 +55,6 @@ export function parseRedisTarget(text: string): RedisTarget | undefined {
   return { kind, nodes, name: decodeURIComponent(path), ...access, ...ofSentinels }
 }
 
-/** Parses an address, or several `redis://` URLs with commas between them. Returns undefined if one of them is none. */
-export function parseRedisTargets(text: string): readonly RedisTarget[] | undefined {
-  const addresses = text.split(/,(?=rediss?:\/\/)/).map(parseRedisTarget)
-  return addresses.every(address => address !== undefined) ? addresses : undefined
-}
-
 /** Returns the options of TLS with the files that a query names (`readRedisAddress`). Each node has its own name. */
 function tlsOf(query: string): ConnectionOptions {
   const { servername, ...tls } = readRedisAddress(`rediss://node?${query}`).tls ?? {}

@@ -8,7 +8,7 @@ import { QueueLinks } from '../../../shared/queue/registry/queue-links.ts'
 import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
-import { consumedPartitions, letterLimits, workersConfigSchema } from '../../../workers/config.ts'
+import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
 import { accessTo } from '../../../workers/connect.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
@@ -52,7 +52,7 @@ export function startPools(
   const links = new QueueLinks({ servers, common: redis, connect: to => connectConsumer(to, logger) })
   const closers: (() => unknown)[] = []
   const lifecycle = { onStop: (_name: string, close: () => unknown) => void closers.push(close) }
-  const partitions = new FollowedPartitions({ queues: links, logger, includes: consumedPartitions(config) })
+  const partitions = new FollowedPartitions({ queues: links, logger })
   const metrics = createMetrics('test')
   const stopping = new AbortController()
   const releases = createReleaseStore(directoryRedis)
