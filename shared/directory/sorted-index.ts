@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { directoryScript } from './directory-script.ts'
 
 /** Identifies a record of a list that is ordered by time, at which a page ends. */
 interface ListCursor {
@@ -28,28 +29,7 @@ export async function* walkNames(redis: Redis, index: string): AsyncGenerator<st
   }
 }
 
-/**
- * KEYS: index. ARGV: limit, time and id of the last record seen. Returns ids and times, and within one millisecond the
- * greatest id first.
- */
-const LIST_NEWEST = `
-local limit = tonumber(ARGV[1])
-local found = {}
-local offset = 0
-while #found < 2 * limit do
-  local page = redis.call('ZRANGE', KEYS[1], ARGV[2], '-inf', 'BYSCORE', 'REV', 'LIMIT', offset, limit, 'WITHSCORES')
-  if #page == 0 then break end
-  for i = 1, #page, 2 do
-    local isAfter = ARGV[3] == '' or tonumber(page[i + 1]) < tonumber(ARGV[2]) or page[i] < ARGV[3]
-    if isAfter and #found < 2 * limit then
-      table.insert(found, page[i])
-      table.insert(found, page[i + 1])
-    end
-  end
-  offset = offset + limit
-end
-return found
-`
+const LIST_NEWEST = directoryScript('list-newest')
 
 /**
  * Reads a page of an index by time, newest first. `load` reads the records of its ids. Records that were deleted meanwhile
@@ -65,7 +45,7 @@ export async function listNewest<T>(
   let cursor = after
   while (found.length < limit) {
     const missing = limit - found.length
-    const reply = await redis.eval(LIST_NEWEST, 1, index, missing, cursor?.createdAtMs ?? '+inf', cursor?.id ?? '')
+    const reply = await LIST_NEWEST.run(redis, [index], [missing, cursor?.createdAtMs ?? '+inf', cursor?.id ?? ''])
     const words = reply as string[]
     const ids = words.filter((_, i) => i % 2 === 0)
     if (ids.length > 0) {

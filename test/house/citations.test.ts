@@ -82,7 +82,7 @@ it('every file and folder that a page names exists', () => {
     .filter(file => file.endsWith('.md') && file !== 'CHANGELOG.md' && file !== 'bench/RESULTS.md')
     .flatMap(page => {
       const named = [
-        ...readFileSync(ROOT + page, 'utf8').matchAll(/`((?:[\w.-]+\/)+(?:[\w.-]+\.(?:ts|mjs|sql|example|md))?)`/g),
+        ...readFileSync(ROOT + page, 'utf8').matchAll(/`((?:[\w.-]+\/)+(?:[\w.-]+\.(?:ts|mjs|sql|lua|example|md))?)`/g),
       ]
       return named
         .map(match => match[1] ?? '')

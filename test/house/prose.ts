@@ -26,7 +26,7 @@ export function trackedFiles(root = ROOT): string[] {
 export function proseOf(file: string): Prose[] {
   const text = readFileSync(ROOT + file, 'utf8')
   if (/\.(tsx?|mjs|js)$/.test(file)) return proseOfCode(file, text)
-  if (file.endsWith('.sql')) return commentsByMark(file, text, /^\s*--\s?/)
+  if (/\.(sql|lua)$/.test(file)) return commentsByMark(file, text, /^\s*--\s?/)
   if (/\.(md)$/.test(file)) return paragraphs(file, text)
   if (/\.(yaml|yml|example|editorconfig)$|^\.ci\/run$|\.sh$/.test(file))
     return commentsByMark(file, text, /^\s*#+!?\s?/)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { MINUTE_MS } from '../../schemas/units.ts'
+import { directoryScript } from '../../shared/directory/directory-script.ts'
 import { digestBytes } from '../../shared/directory/maps/map-store.ts'
 import { mapKeys, upkeepKeys } from '../../shared/directory/record.ts'
 
@@ -12,56 +13,9 @@ export const UNUSED_MAPS_MAX = 100_000
  */
 const DELETION_LIFETIME_MS = 20 * MINUTE_MS
 
-/** Lua that defines `now()`, in Unix ms of Redis: the clocks of two workers may differ by more than maps are kept. */
-const NOW = `
-local function now()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-`
-
-/**
- * KEYS: unused maps, stored maps. ARGV: maximum, digests. A map that is unused is not known as stored any more, so that
- * builds upload it again.
- */
-const ADD_UNUSED = `
-${NOW}
-local since = now()
-local room = tonumber(ARGV[1]) - redis.call('ZCARD', KEYS[1])
-for i = 2, #ARGV do
-  if room <= 0 then return end
-  room = room - redis.call('ZADD', KEYS[1], 'NX', since, ARGV[i])
-  redis.call('SREM', KEYS[2], ARGV[i])
-end
-`
-
-/**
- * KEYS: unused maps, stored maps, then the deletion of each map. ARGV: age in ms, id of the run, lifetime, then the digest of
- * each map. Begins the deletion of those that have been unused for this time, and returns their positions.
- */
-const BEGIN_DELETION = `
-${NOW}
-local begun = {}
-local latest = now() - ARGV[1]
-for i = 4, #ARGV do
-  local since = redis.call('ZSCORE', KEYS[1], ARGV[i])
-  if since and tonumber(since) <= latest then
-    redis.call('ZREM', KEYS[1], ARGV[i])
-    if redis.call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
-      redis.call('SET', KEYS[i - 1], ARGV[2], 'PX', ARGV[3])
-      table.insert(begun, i - 4)
-    end
-  end
-end
-return begun
-`
-
-/** KEYS: the deletion of each map. ARGV: id of the run. Another run may have begun to delete the same map since. */
-const END_DELETION = `
-for _, key in ipairs(KEYS) do
-  if redis.call('GET', key) == ARGV[1] then redis.call('DEL', key) end
-end
-`
+const ADD_UNUSED = directoryScript('add-unused-maps')
+const BEGIN_DELETION = directoryScript('begin-deletion')
+const END_DELETION = directoryScript('end-deletion')
 
 /** The unused maps of a workspace (docs/decisions/026-unused-maps.md). One page of at most 1,000 maps at a time. */
 export class UnusedMaps {
@@ -89,7 +43,7 @@ export class UnusedMaps {
   async add(sha256s: readonly string[]): Promise<void> {
     if (sha256s.length === 0) return
     const digests = sha256s.map(digestBytes)
-    await this.#redis.eval(ADD_UNUSED, 2, this.#unused, this.#stored, UNUSED_MAPS_MAX, ...digests)
+    await ADD_UNUSED.run(this.#redis, [this.#unused, this.#stored], [UNUSED_MAPS_MAX, ...digests])
   }
 
   async remove(sha256s: readonly string[]): Promise<void> {
@@ -106,7 +60,7 @@ export class UnusedMaps {
     if (sha256s.length === 0) return []
     const keys = [this.#unused, this.#stored, ...this.#deletions(sha256s)]
     const args = [unusedForMs, this.#run, DELETION_LIFETIME_MS, ...sha256s.map(digestBytes)]
-    const begun = (await this.#redis.eval(BEGIN_DELETION, keys.length, ...keys, ...args)) as number[]
+    const begun = (await BEGIN_DELETION.run(this.#redis, keys, args)) as number[]
     return begun.map(i => sha256s[i] as string)
   }
 
@@ -118,7 +72,7 @@ export class UnusedMaps {
 
   /** Lets these maps be used again, which builds then upload. */
   async endDeletion(sha256s: readonly string[]): Promise<void> {
-    await this.#redis.eval(END_DELETION, sha256s.length, ...this.#deletions(sha256s), this.#run)
+    await END_DELETION.run(this.#redis, this.#deletions(sha256s), [this.#run])
   }
 
   #deletions(sha256s: readonly string[]): string[] {

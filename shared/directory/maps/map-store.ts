@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { pagesOf } from '../../concurrency/pages.ts'
 import { TransientError } from '../../runtime/errors.ts'
+import { directoryScript } from '../directory-script.ts'
 import { mapKeys, upkeepKeys } from '../record.ts'
 
 /** Stores which maps of a workspace are stored. */
@@ -24,20 +25,8 @@ export interface MapStore {
 /** Greatest number of stored maps that are known of a workspace: about 9 MB, and as many as a release may have. */
 export const STORED_MAPS_MAX = 100_000
 
-/** KEYS: stored maps, unused maps. ARGV: maximum, digests. */
-const ADD_STORED_MAPS = `
-redis.call('SADD', KEYS[1], unpack(ARGV, 2))
-redis.call('ZREM', KEYS[2], unpack(ARGV, 2))
-local over = redis.call('SCARD', KEYS[1]) - ARGV[1]
-if over > 0 then redis.call('SPOP', KEYS[1], over) end
-`
-
-/** KEYS: unused maps, deletion of the map. ARGV: digest. Returns whether the map may be used. */
-const USE_MAP = `#!lua flags=allow-oom
-if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
-redis.call('ZREM', KEYS[1], ARGV[1])
-return 1
-`
+const ADD_STORED_MAPS = directoryScript('add-stored-maps')
+const USE_MAP = directoryScript('use-map')
 
 /** Members that one command adds to or removes from the set of stored maps. */
 const STORED_MAPS_PAGE = 1_000
@@ -56,7 +45,7 @@ export function createMapStore(redis: Redis): MapStore {
     async addStoredMaps(workspaceId, sha256s) {
       const keys = [mapKeys.stored(workspaceId), mapKeys.unused(workspaceId)]
       for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
-        await redis.eval(ADD_STORED_MAPS, keys.length, ...keys, STORED_MAPS_MAX, ...page.map(digestBytes))
+        await ADD_STORED_MAPS.run(redis, keys, [STORED_MAPS_MAX, ...page.map(digestBytes)])
     },
     async removeStoredMaps(workspaceId, sha256s) {
       for (const page of pagesOf(sha256s, STORED_MAPS_PAGE))
@@ -64,7 +53,7 @@ export function createMapStore(redis: Redis): MapStore {
     },
     async useMap(workspaceId, sha256) {
       const keys = [mapKeys.unused(workspaceId), upkeepKeys.deletedMap(workspaceId, sha256)]
-      if ((await redis.eval(USE_MAP, keys.length, ...keys, digestBytes(sha256))) === 1) return
+      if ((await USE_MAP.run(redis, keys, [digestBytes(sha256)])) === 1) return
       throw new TransientError('the object of a map that was unused is being deleted')
     },
   }
