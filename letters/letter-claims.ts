@@ -3,6 +3,7 @@ import type { QueueName } from '../schemas/queues/names.ts'
 import { DAY_MS, MIB } from '../schemas/units.ts'
 import { PIECE_BYTES, writeInPieces } from '../shared/queue/large-values.ts'
 import { type QueueKeys, queueKeys } from '../shared/queue/queue.ts'
+import { queueScript } from '../shared/queue/queue-script.ts'
 import type { QueueConnections } from '../shared/queue/queues.ts'
 import { isDivided } from '../shared/queue/registry/queue-tag.ts'
 import { settledBeforeMs } from '../shared/queue/watermark.ts'
@@ -19,94 +20,8 @@ const MAX_QUEUE_COST = 256 * MIB
 const KEPT_LONGER_MS = 7 * DAY_MS
 const PURGED = 'purged'
 
-/**
- * Lua that reads a claim. A claim is `<attempt> <time of Redis in ms>` once the letter was replayed, and `purged` afterwards.
- * It is taken if it is of a later attempt than the last one that is settled, as the caller has read it. A replay from before
- * `lostBefore` without an outcome was lost, and takes nothing.
- */
-const IS_TAKEN = `
-local function isTaken(key, index, settled, lostBefore)
-  local claim = redis.call('HGET', key, index)
-  if not claim then return false end
-  if claim == '${PURGED}' then return true end
-  local attempt, time = string.match(claim, '^(%d+) (%d+)$')
-  return tonumber(attempt) > tonumber(settled) and tonumber(time) >= tonumber(lostBefore)
-end
-local function claim(key, index, value, expiresAt)
-  redis.call('HSET', key, index, value)
-  if tonumber(expiresAt) > redis.call('PEXPIRETIME', key) then redis.call('PEXPIREAT', key, expiresAt) end
-end
-`
-
-/**
- * KEYS payload, its pieces, pending, flow, shares, batchOf, batches, then the claims of each letter; ARGV job id, payload
- * (empty if it arrived in pieces), frames, bytes, cost, member of the surface, limits of the surface and the queue,
- * batch id (empty for none), its record, then for each letter: index, settled attempt, next attempt, expiry of the claim.
- * Returns the letters that are taken, `busy` or `gone`; or nothing, and then the payload is accepted. Redis does not run it
- * when its memory is full.
- */
-const REPLAY = `#!lua
-${IS_TAKEN}
-local taken = {}
-for i = 8, #KEYS do
-  local at = 11 + 4 * (i - 8)
-  if isTaken(KEYS[i], ARGV[at], ARGV[at + 1], 0) then table.insert(taken, i - 8) end
-end
-if #taken > 0 then return taken end
-local cost = tonumber(ARGV[5])
-local used = tonumber(redis.call('HGET', KEYS[4], 'acceptedCost') or 0) - tonumber(redis.call('HGET', KEYS[4], 'doneCost') or 0)
-local own = tonumber(redis.call('ZSCORE', KEYS[5], ARGV[6]) or 0)
-if own > 0 and own + cost > tonumber(ARGV[7]) then return 'busy' end
-if used > 0 and used + cost > tonumber(ARGV[8]) then return 'busy' end
-if ARGV[2] == '' then
-  if redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
-  redis.call('RENAME', KEYS[2], KEYS[1])
-  redis.call('PERSIST', KEYS[1])
-else
-  redis.call('SET', KEYS[1], ARGV[2])
-end
-local time = redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZADD', KEYS[3], time[1] * 1000, ARGV[1])
-redis.call('HINCRBY', KEYS[4], 'acceptedPayloads', ARGV[3])
-redis.call('HINCRBY', KEYS[4], 'acceptedBytes', ARGV[4])
-redis.call('HINCRBY', KEYS[4], 'acceptedCost', ARGV[5])
-redis.call('ZINCRBY', KEYS[5], ARGV[5], ARGV[6])
-if ARGV[9] ~= '' then
-  redis.call('HSET', KEYS[6], ARGV[1], ARGV[9])
-  redis.call('HSET', KEYS[7], ARGV[9], ARGV[10])
-end
-for i = 8, #KEYS do
-  local at = 11 + 4 * (i - 8)
-  claim(KEYS[i], ARGV[at], ARGV[at + 2] .. ' ' .. nowMs, ARGV[at + 3])
-end
-return taken
-`
-
-/**
- * KEYS the claims of each letter; ARGV the time before which all replays are settled or lost, then for each letter: index,
- * settled attempt, expiry of the claim. Returns the letters that are being replayed.
- */
-const PURGE = `#!lua flags=allow-oom
-${IS_TAKEN}
-local taken = {}
-for i = 1, #KEYS do
-  local at = 3 * i - 1
-  if redis.call('HGET', KEYS[i], ARGV[at]) ~= '${PURGED}' then
-    if isTaken(KEYS[i], ARGV[at], ARGV[at + 1], ARGV[1]) then table.insert(taken, i - 1)
-    else claim(KEYS[i], ARGV[at], '${PURGED}', ARGV[at + 2]) end
-  end
-end
-return taken
-`
-
-interface Scripts {
-  penstockReplayLetters(
-    numberOfKeys: number,
-    ...args: (string | number | Buffer)[]
-  ): Promise<number[] | 'busy' | 'gone'>
-  penstockPurgeLetters(numberOfKeys: number, ...args: (string | number)[]): Promise<number[]>
-}
+const REPLAY = queueScript('replay-letters')
+const PURGE = queueScript('purge-letters')
 
 /** A letter to claim, and the queue and workspace that it belongs to. */
 type ClaimedLetter = LetterKey & Pick<Letter, 'queue' | 'attempt'>
@@ -144,9 +59,6 @@ export class LetterClaims {
   constructor(queues: QueueConnections, retentionDays: number) {
     this.#queues = queues
     this.#retentionMs = retentionDays * DAY_MS
-    const redis = queues.common
-    redis.defineCommand('penstockReplayLetters', { lua: REPLAY })
-    redis.defineCommand('penstockPurgeLetters', { lua: PURGE })
   }
 
   /** Returns the claim of each letter, or undefined where there is none. */
@@ -196,11 +108,9 @@ export class LetterClaims {
       ]),
     ]
     const claims = letters.map(letter => keys.claims(workspaceId, letter.jobId))
-    const reply = await this.#scripts
-      .penstockReplayLetters(names.length + claims.length, ...names, ...claims, ...args)
-      .catch(busyIfFull)
+    const reply = await REPLAY.run(this.#queues.common, [...names, ...claims], args).catch(busyIfFull)
     if (reply === 'gone') throw new TransientError('the pieces of a replayed payload have expired')
-    return reply
+    return reply as readonly number[] | 'busy'
   }
 
   /**
@@ -215,14 +125,10 @@ export class LetterClaims {
       const ours = positions.map(i => letters[i] as ClaimedLetter)
       const claims = ours.map(letter => this.#keysOf(queue).claims(workspaceId, letter.jobId))
       const args = ours.flatMap(letter => [letter.index, letter.attempt, this.#expiryOf(letter, nowMs)])
-      const found = await this.#scripts.penstockPurgeLetters(claims.length, ...claims, lostBeforeMs, ...args)
-      taken.push(...found.map(at => positions[at] as number))
+      const found = await PURGE.run(this.#queues.common, claims, [lostBeforeMs, ...args])
+      taken.push(...(found as number[]).map(at => positions[at] as number))
     }
     return taken
-  }
-
-  get #scripts(): Scripts {
-    return this.#queues.common as unknown as Scripts
   }
 
   #keysOf(queue: QueueName): QueueKeys {

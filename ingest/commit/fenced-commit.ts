@@ -1,21 +1,14 @@
-import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import type { Script } from '../../shared/runtime/redis/script.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
-import {
-  ACCEPT_UNCONDITIONALLY,
-  acceptArguments,
-  acceptKeys,
-  acceptOnCondition,
-  JOIN,
-  type SurfaceRequests,
-  UNACCEPTED_LIFETIME_MS,
-} from './accept-script.ts'
+import { acceptArguments, acceptKeys, type SurfaceRequests, UNACCEPTED_LIFETIME_MS } from './accept-script.ts'
 import { createJobWriter, type JobWriter, type NewJob } from './job-writer.ts'
 import type { ReplicaWait, Transaction } from './redis-transaction.ts'
 import { respCommandBefore, respEval, respEvalSha, respScript } from './resp.ts'
@@ -54,11 +47,9 @@ export interface SmallCommit extends CommitContent {
   readonly payload: Buffer
 }
 
-/**
- * Lua that decides whether a request is accepted, with its own keys and arguments (`acceptOnCondition`).
- */
+/** A script that decides whether a request is accepted (decide.lua), with its own keys and arguments. */
 export interface Condition {
-  readonly lua: string
+  readonly script: Script
   readonly keys: readonly string[]
   readonly args: readonly (string | number)[]
 }
@@ -80,10 +71,11 @@ const CONFIRMATION_PART = 1 / 8
 /** Part of the time of a commit that replicas have to confirm it. */
 const REPLICATION_PART = 3 / 4
 
-const EVAL_ACCEPT = respEval(ACCEPT_UNCONDITIONALLY)
-const EVALSHA_ACCEPT = respEvalSha(createHash('sha1').update(ACCEPT_UNCONDITIONALLY).digest('hex'))
+const ACCEPT = queueScript('accept')
+const EVAL_ACCEPT = respEval(ACCEPT.text)
+const EVALSHA_ACCEPT = respEvalSha(ACCEPT.sha1)
 /** With its text each time, because nothing else would remove the frames if Redis had lost the script. */
-const EVAL_JOIN = respEval(JOIN)
+const EVAL_JOIN = respEval(queueScript('join').text)
 
 /** The reply of a script. */
 type ScriptReply = readonly [timeMs: number, outcome: number, result?: unknown]
@@ -98,7 +90,7 @@ export class FencedCommit {
   readonly #clock: RedisClock
   readonly #writer: JobWriter
   readonly #minReplicas: number
-  /** The socket on which the text of `ACCEPT_UNCONDITIONALLY` was sent. Its server knows the script by its hash then. */
+  /** The socket on which the text of `ACCEPT` was sent. Its server knows the script by its hash then. */
   #knownOn: unknown
 
   constructor(deps: FencedCommitDeps) {
@@ -133,11 +125,7 @@ export class FencedCommit {
     const keys = this.#acceptKeys(jobId, content)
     const args = this.#arguments(jobId, content, bytes, timeoutMs)
     const script = condition
-      ? respScript(
-          respEval(acceptOnCondition(condition.lua)),
-          [...keys, ...condition.keys],
-          [...args, ...condition.args],
-        )
+      ? respScript(respEval(condition.script.text), [...keys, ...condition.keys], [...args, ...condition.args])
       : respScript(this.#acceptScript(), keys, args)
     const job = { jobId, data: { payloads: frames, bytes }, priority }
     const [, outcome, result] = await this.#send(this.#withPayload(jobId, content, script), timeoutMs, job)

@@ -6,7 +6,8 @@ import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import { HOUR_S } from '../../schemas/units.ts'
 import type { CountedRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import { budgetMember, CHARGE_UPLOAD, CLAIMS_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
+import { budgetMember, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
 import type { ConditionalSink } from '../commit/conditional-sink.ts'
 
@@ -35,67 +36,8 @@ export interface SourceMapPart {
   readonly request: CountedRequest
 }
 
-/**
- * KEYS[8] parts of the path, KEYS[9] declared maps, KEYS[10] to [12] budget of the workspace, KEYS[13] paths with claims;
- * ARGV[11] part, [12] claim, [13] size, [14] path, [15] byte limit, [16] age in seconds up to which the object of a part is
- * there, [17] name of the release in the budget. Claims do not expire while a part of them waits in the queue: its worker lets
- * them expire (`workers/source-maps/part-claims.ts`). A sealed hash lives as long as its manifest.
- */
-const CLAIM = `
-${CHARGE_UPLOAD}
-${CLAIMS_BYTES}
-local sealed = redis.call('HEXISTS', KEYS[8], 'sealed') == 1
-local claim = redis.call('HGET', KEYS[8], ARGV[11])
-if claim then
-  local now = tonumber(redis.call('TIME')[1])
-  local storedAt = tonumber(redis.call('HGET', KEYS[8], 'stored:' .. ARGV[11]) or now)
-  if claim ~= ARGV[12] or sealed or now - storedAt <= tonumber(ARGV[16]) then
-    refuse()
-    if claim ~= ARGV[12] then return 'conflict' end
-    return 'repeated'
-  end
-elseif sealed then
-  refuse()
-  return 'sealed'
-end
-local limit = tonumber(ARGV[15])
-local declared = redis.call('HGET', KEYS[9], ARGV[14])
-if declared then limit = math.min(limit, cjson.decode(declared).size) end
-local bytes = tonumber(redis.call('HGET', KEYS[8], 'bytes') or '0') + (claim and 0 or tonumber(ARGV[13]))
-if bytes > limit then
-  refuse()
-  return 'too_large'
-end
-local before = redis.call('EXISTS', KEYS[8]) == 1 and claimsBytes(KEYS[8], 0) or 0
-local added = claimsBytes(KEYS[8], claim and 0 or 1) - before
-if not chargeUpload(KEYS[10], KEYS[11], KEYS[12], ARGV[17], added) then
-  refuse()
-  return 'over_budget'
-end
-redis.call('HDEL', KEYS[8], 'stored:' .. ARGV[11])
-redis.call('HSET', KEYS[8], ARGV[11], ARGV[12], 'bytes', bytes, 'waits:' .. ARGV[11], 1)
-redis.call('HINCRBY', KEYS[8], 'waiting', 1)
-redis.call('PERSIST', KEYS[8])
-redis.call('SADD', KEYS[13], string.sub(KEYS[8], -64))
-redis.call('PERSIST', KEYS[13])
-accept()
-return 'claimed'
-`
-
-/**
- * KEYS parts of the path, sealed paths, bytes of sealed claims; ARGV name of the release in the budget, `sealed` as it was read.
- */
-const FORGET_SEALED = `
-${LIFT}
-${CLAIMS_BYTES}
-if redis.call('HGET', KEYS[1], 'sealed') ~= ARGV[2] then return 0 end
-local parts = string.match(redis.call('HGET', KEYS[1], 'assembled') or '', '^%d+') or 0
-redis.call('DEL', KEYS[1])
-if redis.call('SREM', KEYS[2], string.sub(KEYS[1], -64)) == 1 then
-  lift(KEYS[3], ARGV[1], claimsBytes(KEYS[1], parts))
-end
-return 1
-`
+const CLAIM_PART = queueScript('uploads/claim-part')
+const FORGET_SEALED = queueScript('uploads/forget-sealed')
 
 /**
  * Removes the claims of a path that are sealed although their release has no manifest. Returns whether the claim of the part
@@ -114,7 +56,7 @@ export async function forgetSealedClaims(
   if (!seal) return claim === null
   if (await hasManifest()) return false
   const keys = [parts(path), sealed, uploadBudgetKeys(release.workspaceId).sealed]
-  return (await redis.eval(FORGET_SEALED, keys.length, ...keys, budgetMember(release), seal)) === 1
+  return (await FORGET_SEALED.run(redis, keys, [budgetMember(release), seal])) === 1
 }
 
 /** A claim, or the problem of a part that could not be judged. */
@@ -147,7 +89,7 @@ export async function claimPart(
   const stored = await sink.store(
     frame,
     {
-      lua: CLAIM,
+      script: CLAIM_PART,
       keys: [keys.parts(path), keys.signed, budget.sums, budget.ends, budget.sealed, keys.claimed],
       args: [
         part,

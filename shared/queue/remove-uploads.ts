@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { ReleaseKey } from '../ids/release-key.ts'
 import { TransientError } from '../runtime/errors.ts'
-import { budgetMember, LIFT, uploadBudgetKeys } from './upload-budget.ts'
+import { queueScript } from './queue-script.ts'
+import { budgetMember, uploadBudgetKeys } from './upload-budget.ts'
 import { uploadKeys } from './upload-keys.ts'
 
 /** Paths or records that one script removes, so that Redis serves others in between. */
@@ -9,41 +10,8 @@ const PAGE = 500
 /** Scripts of one removal. The budget of a workspace has room for less than half as many pages. */
 const MAX_PAGES = 2_000
 
-/**
- * KEYS paths with claims, sealed paths, declared maps, single uploads, the budget of the workspace, then the parts of each path;
- * ARGV name of the release in the budget, then the paths. Returns whether nothing is left.
- */
-const REMOVE_MAPS = `#!lua flags=allow-oom
-${LIFT}
-for i = 8, #KEYS do
-  redis.call('UNLINK', KEYS[i])
-  redis.call('SREM', KEYS[1], ARGV[i - 6])
-  redis.call('SREM', KEYS[2], ARGV[i - 6])
-end
-if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 0 end
-redis.call('UNLINK', KEYS[3], KEYS[4])
-lift(KEYS[5], ARGV[1], math.huge)
-redis.call('ZREM', KEYS[6], ARGV[1])
-lift(KEYS[7], ARGV[1], math.huge)
-return 1
-`
-
-/**
- * KEYS recorded digests, sequence, the budget of the workspace, then the record of each digest; ARGV name of the release in the
- * budget, then the digests. Returns whether nothing is left.
- */
-const REMOVE_COMPLETIONS = `#!lua flags=allow-oom
-${LIFT}
-for i = 5, #KEYS do
-  redis.call('UNLINK', KEYS[i])
-  redis.call('ZREM', KEYS[1], ARGV[i - 3])
-end
-if redis.call('EXISTS', KEYS[1]) > 0 then return 0 end
-redis.call('UNLINK', KEYS[2])
-lift(KEYS[3], ARGV[1], math.huge)
-redis.call('ZREM', KEYS[4], ARGV[1])
-return 1
-`
+const REMOVE_MAPS = queueScript('uploads/remove-maps')
+const REMOVE_COMPLETIONS = queueScript('uploads/remove-completions')
 
 /**
  * Removes the declared maps, claims and completions of a release from the Redis of the queues, those that a manifest keeps
@@ -58,12 +26,12 @@ export async function removeUploads(redis: Redis, release: ReleaseKey): Promise<
     const paths = pages.flat()
     const fixed = [keys.claimed, keys.sealed, keys.signed, keys.singles, maps.sums, maps.ends, maps.sealed]
     const names = [...fixed, ...paths.map(keys.partsOf)]
-    return redis.eval(REMOVE_MAPS, names.length, ...names, member, ...paths)
+    return REMOVE_MAPS.run(redis, names, [member, ...paths])
   })
   await untilRemoved(async () => {
     const digests = await redis.zrange(keys.recorded, 0, String(PAGE - 1))
     const names = [keys.recorded, keys.sequence, completions.sums, completions.ends, ...digests.map(keys.completion)]
-    return redis.eval(REMOVE_COMPLETIONS, names.length, ...names, member, ...digests)
+    return REMOVE_COMPLETIONS.run(redis, names, [member, ...digests])
   })
 }
 

@@ -4,6 +4,7 @@ import type { QueueName } from '../../schemas/queues/names.ts'
 import { DAY_S, HOUR_S } from '../../schemas/units.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
 import { LetterMoves, type RefusedFrame } from './letter-moves.ts'
 import type { Move } from './payloads/payload-store.ts'
 
@@ -42,52 +43,7 @@ const COUNTER_LIFETIME_S = 3 * DAY_S
  */
 const SURFACES_PER_WORKSPACE = 4
 
-/**
- * KEYS the decision of the job, then a counter for each surface and day, then one for each workspace and day; ARGV lifetime
- * of the decision, lifetime of the counters, most bytes, most letters, how many times as much a workspace may have, the
- * number of surfaces, then bytes, letters and the counter of the workspace for each surface. Returns bytes and letters of
- * each counter before the job. The decision is only stored if something is left of a bound, because otherwise it repeats by
- * itself: a flood leaves nothing in Redis but its counters. Runs even if the memory of Redis is full, since it is part of
- * what frees it.
- */
-const COUNT_LETTERS = `#!lua flags=allow-oom
-local known = redis.call('GET', KEYS[1])
-if known then return known end
-local maxBytes, maxLetters = tonumber(ARGV[3]), tonumber(ARGV[4])
-local lastSurface = 1 + tonumber(ARGV[6])
-local used = {}
-local kept = {}
-local isOpen = false
-local function count(key, bytes, letters)
-  local bytesBefore = redis.call('HINCRBY', key, 'bytes', string.format('%.0f', bytes)) - bytes
-  local lettersBefore = redis.call('HINCRBY', key, 'letters', string.format('%.0f', letters)) - letters
-  redis.call('EXPIRE', key, ARGV[2])
-  table.insert(used, string.format('%.0f %.0f', bytesBefore, lettersBefore))
-  return bytesBefore, lettersBefore
-end
-for i = 2, lastSurface do
-  local bytes, letters = tonumber(ARGV[3 * i + 1]), tonumber(ARGV[3 * i + 2])
-  local bytesBefore, lettersBefore = count(KEYS[i], bytes, letters)
-  if bytesBefore < maxBytes and lettersBefore < maxLetters then
-    local sum = kept[ARGV[3 * i + 3]] or { 0, 0 }
-    sum[1] = sum[1] + math.min(bytes, maxBytes - bytesBefore)
-    sum[2] = sum[2] + math.min(letters, maxLetters - lettersBefore)
-    kept[ARGV[3 * i + 3]] = sum
-  end
-end
-for i = lastSurface + 1, #KEYS do
-  local sum = kept[tostring(i - lastSurface)]
-  local bytesBefore, lettersBefore = count(KEYS[i], sum and sum[1] or 0, sum and sum[2] or 0)
-  if sum and bytesBefore < maxBytes * ARGV[5] and lettersBefore < maxLetters * ARGV[5] then isOpen = true end
-end
-local reply = table.concat(used, ' ')
-if isOpen then redis.call('SET', KEYS[1], reply, 'EX', ARGV[1]) end
-return reply
-`
-
-interface CountLetters {
-  penstockCountLetters(numberOfKeys: number, ...args: (string | number)[]): Promise<string>
-}
+const COUNT_LETTERS = queueScript('count-letters')
 
 /** Bytes and letters of one surface or workspace and day. */
 interface Usage {
@@ -105,7 +61,6 @@ export class RedisLetterQuota implements LetterQuota {
     this.#redis = redis
     this.#limits = limits
     this.#onLetters = onLetters
-    redis.defineCommand('penstockCountLetters', { lua: COUNT_LETTERS })
   }
 
   async admit(queue: QueueName, jobId: string, requests: readonly RefusedFrame[]): Promise<readonly boolean[]> {
@@ -153,8 +108,9 @@ export class RedisLetterQuota implements LetterQuota {
       letters,
       1 + workspaces.indexOf(workspace),
     ])
-    const redis = this.#redis as unknown as CountLetters
-    const reply = (await redis.penstockCountLetters(keys.length, ...keys, ...args, ...usage)).split(' ').map(Number)
+    const reply = String(await COUNT_LETTERS.run(this.#redis, keys, [...args, ...usage]))
+      .split(' ')
+      .map(Number)
     return new Map(
       counters.map((counter, i) => [counter, { bytes: reply[2 * i] ?? 0, letters: reply[2 * i + 1] ?? 0 }]),
     )

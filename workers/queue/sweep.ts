@@ -13,6 +13,7 @@ import {
   queueKeys,
   SWEEPER_KEYS,
 } from '../../shared/queue/queue.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { NewPayload } from './payloads/payload-store.ts'
@@ -57,6 +58,8 @@ interface SweepDeps {
   readonly partition: number
   readonly now?: () => number
 }
+
+const SWEEP = queueScript('sweep')
 
 /** Payloads that are younger than this are left alone: their jobs may be on the way. */
 const MIN_AGE_MS = 5_000
@@ -175,28 +178,6 @@ async function rescue(
   return rescued
 }
 
-/**
- * KEYS the failed jobs of each lane, then for each payload its job in each lane; ARGV number of lanes, then the job ids. Returns
- * the ids without a live job. A job that has failed for good is deleted after it was removed from the failed jobs, since another
- * sweeper may have added its successor meanwhile.
- */
-const WITHOUT_JOB = `#!lua flags=allow-oom
-local lanes = tonumber(ARGV[1])
-local hasFailed = {}
-for lane = 1, lanes do hasFailed[lane] = redis.call('ZCARD', KEYS[lane]) > 0 end
-local without = {}
-for i = 2, #ARGV do
-  local isLive = false
-  for lane = 1, lanes do
-    local job = KEYS[(i - 1) * lanes + lane]
-    if hasFailed[lane] and redis.call('ZREM', KEYS[lane], ARGV[i]) == 1 then redis.call('DEL', job)
-    elseif redis.call('EXISTS', job) == 1 then isLive = true end
-  end
-  if not isLive then table.insert(without, ARGV[i]) end
-end
-return without
-`
-
 /** Returns the ids without a live job. One command for a page, because a sweep looks at thousands of payloads. */
 async function withoutJob(
   redis: Redis,
@@ -209,5 +190,5 @@ async function withoutJob(
     ...page.flatMap(({ jobId }) => lanes.map(lane => keys.job(lane, jobId))),
   ]
   const args = [lanes.length, ...page.map(({ jobId }) => jobId)]
-  return (await redis.eval(WITHOUT_JOB, names.length, ...names, ...args)) as string[]
+  return (await SWEEP.run(redis, names, args)) as string[]
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { SWEEPER_KEYS } from '../../shared/queue/queue.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
 import type { QueueConnections } from '../../shared/queue/queues.ts'
 import { partitionsOf } from '../../shared/queue/registry/queue-tag.ts'
 import { retirePartitions } from '../../shared/queue/registry/retire-queues.ts'
@@ -24,21 +25,8 @@ const LEASE_MS = 10_000
 /** The least time between two attempts to take the lease of another process. */
 const MIN_WAIT_MS = 100
 
-/**
- * KEYS lease; ARGV token, lifetime in ms. Takes the lease, or renews it if it is the caller's. Returns 0, or how long the lease
- * of another process lasts.
- */
-const TAKE_LEASE = `#!lua flags=allow-oom
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return math.max(1, redis.call('PTTL', KEYS[1])) end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 0
-`
-
-/** KEYS lease; ARGV token. */
-const GIVE_LEASE = `#!lua flags=allow-oom
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-`
+const ELECT = queueScript('elect-sweeper')
+const RESIGN = queueScript('resign-sweeper')
 
 /**
  * Sweeps all queues in one process of the installation, whichever pools it has. Every worker takes part in the election: one
@@ -69,7 +57,7 @@ export class Sweeper {
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    if (this.#isElected) this.#deps.queues.common.eval(GIVE_LEASE, 1, SWEEPER_KEYS.lease, this.#token).catch(() => {})
+    if (this.#isElected) RESIGN.run(this.#deps.queues.common, [SWEEPER_KEYS.lease], [this.#token]).catch(() => {})
   }
 
   /** Takes or renews the lease, also while a sweep is running. */
@@ -77,7 +65,7 @@ export class Sweeper {
     let nextMs = Math.min(LEASE_MS / 3, this.#intervalMs)
     try {
       const redis = this.#deps.queues.common
-      const heldForMs = Number(await redis.eval(TAKE_LEASE, 1, SWEEPER_KEYS.lease, this.#token, LEASE_MS))
+      const heldForMs = Number(await ELECT.run(redis, [SWEEPER_KEYS.lease], [this.#token, LEASE_MS]))
       this.#isElected = heldForMs === 0
       if (!this.#isElected) nextMs = Math.max(heldForMs, MIN_WAIT_MS)
       else if (performance.now() - this.#sweptAtMs >= this.#intervalMs) void this.#sweepAll()

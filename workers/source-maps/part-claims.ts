@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import { budgetMember, CHARGE, CLAIMS_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
-import { UPLOAD_LIFETIME_S, type UploadKeys } from '../../shared/queue/upload-keys.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
+import { budgetMember, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
+import type { UploadKeys } from '../../shared/queue/upload-keys.ts'
 
 /** Digest and size of some bytes. */
 export interface Digested {
@@ -59,30 +60,10 @@ export function parseDigested(text: string): Digested | undefined {
   return match ? { sha256: match[1] as string, size: Number(match[2]) } : undefined
 }
 
-/**
- * Lua that defines `settle(part, lifetime)`: the payload of a part waits no longer. When none waits, the claims expire unless a
- * manifest keeps them. KEYS parts, paths with claims.
- */
-const SETTLE = `
-local function settle(part, lifetime)
-  if redis.call('HDEL', KEYS[1], 'waits:' .. part) == 0 then return end
-  if redis.call('HINCRBY', KEYS[1], 'waiting', -1) > 0 then return end
-  redis.call('HDEL', KEYS[1], 'waiting')
-  if redis.call('HEXISTS', KEYS[1], 'sealed') == 1 then return end
-  redis.call('EXPIRE', KEYS[1], lifetime)
-  redis.call('SADD', KEYS[2], string.sub(KEYS[1], -64))
-  redis.call('EXPIRE', KEYS[2], lifetime)
-end
-`
-
-/** KEYS parts, paths with claims; ARGV part, claim, lifetime. */
-const CONFIRM_PART = `
-${SETTLE}
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], 'stored:' .. ARGV[1], redis.call('TIME')[1])
-settle(ARGV[1], ARGV[3])
-return 1
-`
+const SETTLE_PART = queueScript('uploads/settle-part')
+const RECORD_ASSEMBLED = queueScript('uploads/record-assembled')
+const SEAL_PARTS = queueScript('uploads/seal-parts')
+const UNSEAL_PARTS = queueScript('uploads/unseal-parts')
 
 /** A part of a map of a release, and the bytes that claim it. */
 interface ClaimedPart {
@@ -94,35 +75,14 @@ interface ClaimedPart {
 
 /** Marks a claimed part as stored. Returns false if its claim was replaced or removed with its release. */
 export async function confirmPart(redis: Redis, { keys, path, part, claim }: ClaimedPart): Promise<boolean> {
-  const args = [part, digestedText(claim), UPLOAD_LIFETIME_S]
-  return (await redis.eval(CONFIRM_PART, 2, keys.parts(path), keys.claimed, ...args)) === 1
+  return (await SETTLE_PART.run(redis, [keys.parts(path), keys.claimed], [part, digestedText(claim)])) === 1
 }
-
-/** KEYS parts, paths with claims; ARGV part, claim, lifetime, size. */
-const GIVE_CLAIM_BACK = `
-${SETTLE}
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-settle(ARGV[1], ARGV[3])
-if redis.call('HEXISTS', KEYS[1], 'stored:' .. ARGV[1]) == 1 then return 0 end
-redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('HINCRBY', KEYS[1], 'bytes', -ARGV[4])
-return 1
-`
 
 /** Frees the number of a part that cannot be stored. Returns false if the claim was replaced or the part is stored. */
 export async function givePartBack(redis: Redis, { keys, path, part, claim }: ClaimedPart): Promise<boolean> {
-  const args = [part, digestedText(claim), UPLOAD_LIFETIME_S, claim.size]
-  return (await redis.eval(GIVE_CLAIM_BACK, 2, keys.parts(path), keys.claimed, ...args)) === 1
+  const args = [part, digestedText(claim), claim.size]
+  return (await SETTLE_PART.run(redis, [keys.parts(path), keys.claimed], args)) === 1
 }
-
-/** KEYS parts; ARGV the record of the assembled map, then the claims of the parts in order. */
-const RECORD_ASSEMBLED = `
-for i = 2, #ARGV do
-  if redis.call('HGET', KEYS[1], i - 2) ~= ARGV[i] then return 0 end
-end
-redis.call('HSET', KEYS[1], 'assembled', ARGV[1])
-return 1
-`
 
 /** Records that the map of these parts is stored, so that they are no longer needed. Returns false if a claim has changed. */
 export async function recordAssembled(
@@ -132,7 +92,7 @@ export async function recordAssembled(
   map: Digested,
 ): Promise<boolean> {
   const record = `${parts.length}:${digestedText(map)}`
-  return (await redis.eval(RECORD_ASSEMBLED, 1, key, record, ...parts.map(digestedText))) === 1
+  return (await RECORD_ASSEMBLED.run(redis, [key], [record, ...parts.map(digestedText)])) === 1
 }
 
 /** The claims of a release. */
@@ -141,38 +101,6 @@ export interface ReleaseClaims {
   readonly releaseKey: ReleaseKey
   readonly keys: UploadKeys
 }
-
-/**
- * KEYS paths with claims, sealed paths, bytes of claims that expire, bytes of sealed claims, then parts of each path; ARGV name
- * of the release in the budget, sequence, then the SHA-256 that the manifest names for each path. Returns the number of parts
- * of each.
- */
-const SEAL_PARTS = `
-${LIFT}
-${CLAIMS_BYTES}
-local counts = {}
-local kept = 0
-for i = 1, #KEYS - 4 do
-  local key = KEYS[i + 4]
-  counts[i] = 0
-  local count, sha256 = string.match(redis.call('HGET', key, 'assembled') or '', '^(%d+):(%x+):')
-  if sha256 == ARGV[i + 2] then
-    local sealed = redis.call('HGET', key, 'sealed')
-    if not sealed or tonumber(sealed) < tonumber(ARGV[2]) then redis.call('HSET', key, 'sealed', ARGV[2]) end
-    redis.call('PERSIST', key)
-    local path = string.sub(key, -64)
-    redis.call('SREM', KEYS[1], path)
-    if redis.call('SADD', KEYS[2], path) == 1 then kept = kept + claimsBytes(key, count) end
-    counts[i] = tonumber(count)
-  end
-end
-if kept > 0 then
-  lift(KEYS[3], ARGV[1], kept)
-  redis.call('HINCRBY', KEYS[4], ARGV[1], kept)
-  redis.call('HINCRBY', KEYS[4], 'total', kept)
-end
-return counts
-`
 
 /**
  * Keeps the claims of the parts of these maps for as long as a manifest names the maps. Returns the number of parts of
@@ -186,37 +114,8 @@ export async function sealParts(
   const { sums, sealed } = uploadBudgetKeys(releaseKey.workspaceId)
   const names = [keys.claimed, keys.sealed, sums, sealed, ...maps.map(({ path }) => keys.parts(path))]
   const args = [budgetMember(releaseKey), sequence, ...maps.map(({ sha256 }) => sha256)]
-  return (await redis.eval(SEAL_PARTS, names.length, ...names, ...args)) as number[]
+  return (await SEAL_PARTS.run(redis, names, args)) as number[]
 }
-
-/**
- * KEYS paths with claims, sealed paths, the budget of the workspace (bytes of claims that expire, ends, bytes of sealed
- * claims), then parts of each path; ARGV name of the release in the budget, sequence, lifetime. Claims that a later completion
- * has sealed again are left alone.
- */
-const UNSEAL_PARTS = `
-${CHARGE}
-${CLAIMS_BYTES}
-local freed = 0
-for i = 6, #KEYS do
-  local key = KEYS[i]
-  local sealed, assembled = unpack(redis.call('HMGET', key, 'sealed', 'assembled'))
-  if sealed and tonumber(sealed) <= tonumber(ARGV[2]) then
-    redis.call('HDEL', key, 'sealed')
-    redis.call('EXPIRE', key, ARGV[3])
-    local path = string.sub(key, -64)
-    redis.call('SADD', KEYS[1], path)
-    redis.call('EXPIRE', KEYS[1], ARGV[3])
-    if redis.call('SREM', KEYS[2], path) == 1 then
-      freed = freed + claimsBytes(key, string.match(assembled or '', '^%d+') or 0)
-    end
-  end
-end
-if freed > 0 then
-  lift(KEYS[5], ARGV[1], freed)
-  add(KEYS[3], KEYS[4], ARGV[1], freed)
-end
-`
 
 /** Lets claims expire whose maps the manifest of this sequence does not name. */
 export async function unsealParts(
@@ -226,5 +125,5 @@ export async function unsealParts(
 ): Promise<void> {
   const { sums, ends, sealed } = uploadBudgetKeys(releaseKey.workspaceId)
   const names = [keys.claimed, keys.sealed, sums, ends, sealed, ...paths.map(path => keys.parts(path))]
-  await redis.eval(UNSEAL_PARTS, names.length, ...names, budgetMember(releaseKey), sequence, UPLOAD_LIFETIME_S)
+  await UNSEAL_PARTS.run(redis, names, [budgetMember(releaseKey), sequence])
 }

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis'
 import { type Manifest, type ManifestFile, manifestSchema } from '../../schemas/records/manifest.ts'
 import { MIB } from '../../schemas/units.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
@@ -7,8 +6,9 @@ import { parseDeclaredHash } from '../../shared/ids/declared-hash.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { manifestPrefix, manifestSequence, partKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
 import { removeUploads } from '../../shared/queue/remove-uploads.ts'
-import { budgetMember, DECLARED_BYTES, HASH_BYTES, LIFT, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
+import { budgetMember, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { type DeclaredMap, stagedKeys, stagedMember } from '../../shared/queue/upload-keys.ts'
 import { type ReleaseClaims, sealParts, unsealParts } from './part-claims.ts'
 
@@ -52,8 +52,7 @@ async function consumeUploads(deps: SettleDeps, manifest: Manifest): Promise<voi
     const declared = await redis.hmget(keys.signed, ...page.map(file => file.path))
     const staged = page.flatMap((file, i) => stagedObject(file, declared[i]) ?? [])
     await objects.deleteMany(consumedKeys(releaseKey, page, counts, staged))
-    await forgetStaged(redis, releaseKey.workspaceId, staged)
-    await forgetDeclared(deps, page, declared)
+    await forgetDeclared(deps, page, declared, staged)
   }
 }
 
@@ -80,45 +79,19 @@ function stagedObject(file: ManifestFile, record: string | null | undefined): St
   return isSame && stagingKey !== undefined ? { stagingKey, size } : undefined
 }
 
-/** KEYS staged maps, their bytes; ARGV members. A member that was forgotten before does not count again. */
-const FORGET_STAGED = `
-for _, member in ipairs(ARGV) do
-  if redis.call('ZREM', KEYS[1], member) == 1 then
-    redis.call('DECRBY', KEYS[2], string.match(member, '^%d+'))
-  end
-end
-`
-
-/** Makes room for other uploads of the workspace. */
-async function forgetStaged(redis: Redis, workspaceId: string, staged: readonly StagedMap[]): Promise<void> {
-  if (staged.length === 0) return
-  const { objects, bytes } = stagedKeys(workspaceId)
-  await redis.eval(FORGET_STAGED, 2, objects, bytes, ...staged.map(stagedMember))
-}
-
-/** KEYS declared maps, the budget of the workspace; ARGV name of the release in the budget, then path and record in turn. */
-const FORGET_DECLARED = `
-${LIFT}${DECLARED_BYTES}
-local lifted = 0
-for i = 2, #ARGV, 2 do
-  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
-    redis.call('HDEL', KEYS[1], ARGV[i])
-    lifted = lifted + declaredBytes(ARGV[i], #ARGV[i + 1])
-  end
-end
-if lifted > 0 and redis.call('EXISTS', KEYS[1]) == 0 then lifted = lifted + ${HASH_BYTES} end
-if lifted > 0 then lift(KEYS[2], ARGV[1], lifted) end
-`
+const FORGET_DECLARED = queueScript('uploads/forget-declared')
 
 /**
- * Removes the declared paths whose maps this manifest names, unless they were declared with another map since. Without this, a
- * release that is never idle for 24 h would keep all of them. A build that has declared the same map and is not complete yet
- * finds it by its SHA-256, or in this manifest. Another hash would not find it under a later manifest, so its path stays.
+ * Forgets the staged maps, which makes room for other uploads of the workspace, and the declared paths whose maps this manifest
+ * names, unless they were declared with another map since. Without this, a release that is never idle for 24 h would keep all of
+ * them. A build that has declared the same map and is not complete yet finds it by its SHA-256, or in this manifest. Another hash
+ * would not find it under a later manifest, so its path stays.
  */
 async function forgetDeclared(
   { redis, keys, releaseKey }: SettleDeps,
   files: readonly ManifestFile[],
   records: readonly (string | null)[],
+  staged: readonly StagedMap[],
 ): Promise<void> {
   const settled = files.flatMap((file, i) => {
     const record = records[i]
@@ -126,9 +99,11 @@ async function forgetDeclared(
     const declared = parseDeclaredHash((JSON.parse(record) as DeclaredMap).hash)
     return declared?.algorithm === 'sha256' && declared.hex === file.sha256 ? [file.path, record] : []
   })
-  if (settled.length === 0) return
+  if (staged.length + settled.length === 0) return
+  const { objects, bytes } = stagedKeys(releaseKey.workspaceId)
   const budget = uploadBudgetKeys(releaseKey.workspaceId)
-  await redis.eval(FORGET_DECLARED, 2, keys.signed, budget.sums, budgetMember(releaseKey), ...settled)
+  const args = [budgetMember(releaseKey), staged.length, ...staged.map(stagedMember), ...settled]
+  await FORGET_DECLARED.run(redis, [objects, bytes, keys.signed, budget.sums], args)
 }
 
 async function retireManifests(deps: SettleDeps, manifest: Manifest): Promise<void> {

@@ -7,15 +7,9 @@ import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import {
-  budgetMember,
-  CHARGE_UPLOAD,
-  ENTRY_BYTES,
-  HASH_BYTES,
-  overUploadBudget,
-  uploadBudgetKeys,
-} from '../../shared/queue/upload-budget.ts'
-import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
+import { queueScript } from '../../shared/queue/queue-script.ts'
+import { budgetMember, overUploadBudget, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
+import { uploadKeys } from '../../shared/queue/upload-keys.ts'
 import { errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
@@ -88,19 +82,7 @@ export async function storeSingle(
   }
 }
 
-/**
- * KEYS single uploads of the release, then the budget of the workspace; ARGV path, map, lifetime, name of the release in the
- * budget.
- */
-const RECORD_SINGLE = `
-${CHARGE_UPLOAD}
-local memory = redis.call('EXISTS', KEYS[1]) == 0 and ${HASH_BYTES} or 0
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then memory = memory + ${ENTRY_BYTES} + #ARGV[1] + #ARGV[2] end
-if not chargeUpload(KEYS[2], KEYS[3], KEYS[4], ARGV[4], memory) then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
-return 1
-`
+const RECORD_SINGLE = queueScript('uploads/record-single')
 
 /**
  * Records the last single upload of a path, until 24 h after that of the release. Returns false, and records nothing, if the
@@ -109,8 +91,7 @@ return 1
 async function recordSingle(redis: Redis, release: ReleaseKey, path: string, map: Digested): Promise<boolean> {
   const { sums, ends, sealed } = uploadBudgetKeys(release.workspaceId)
   const keys = [uploadKeys(release).singles, sums, ends, sealed]
-  const args = [path, digestedText(map), UPLOAD_LIFETIME_S, budgetMember(release)]
-  return (await redis.eval(RECORD_SINGLE, keys.length, ...keys, ...args)) === 1
+  return (await RECORD_SINGLE.run(redis, keys, [path, digestedText(map), budgetMember(release)])) === 1
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { HOUR_MS } from '../../../schemas/units.ts'
+import { queueScript } from '../queue-script.ts'
 
 /**
  * Partitions that may contain something: number → the time of the first registration, and the time until which edges may write
@@ -27,44 +28,21 @@ export interface Registry {
   readonly partitions: readonly RegisteredPartition[]
 }
 
-/** KEYS partitions; ARGV lifetime, first partition, their number. */
-const REGISTER = `#!lua flags=allow-oom
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local first = tonumber(ARGV[2])
-for partition = first, first + tonumber(ARGV[3]) - 1 do
-  local since, before = now, 0
-  local known = redis.call('HGET', KEYS[1], partition)
-  if known then since, before = string.match(known, '^(%d+) (%d+)$') end
-  local untilMs = math.max(now + tonumber(ARGV[1]), tonumber(before))
-  redis.call('HSET', KEYS[1], partition, string.format('%.0f %.0f', since, untilMs))
-end
-return {now, redis.call('HGETALL', KEYS[1])}
-`
-
-/** KEYS partitions. Returns the time, then the registered partitions and their values. */
-const READ = `#!lua flags=no-writes
-local time = redis.call('TIME')
-return {time[1] * 1000 + math.floor(time[2] / 1000), redis.call('HGETALL', KEYS[1])}
-`
-
-/** KEYS partitions; ARGV partition, value. Returns whether the partition was removed, because no edge has registered it again. */
-const FORGET = `#!lua flags=allow-oom
-if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-return redis.call('HDEL', KEYS[1], ARGV[1])
-`
+const REGISTER = queueScript('register-partitions')
+const READ = queueScript('read-partitions')
+const FORGET = queueScript('forget-partition')
 
 /** Registers partitions before an edge writes to them, from the first one on. Who reads the registry afterwards knows them. */
 export async function registerPartitions(
-  redis: Pick<Redis, 'eval'>,
+  redis: Redis,
   { first, count }: { readonly first: number; readonly count: number },
 ): Promise<Registry> {
-  return registryOf(await redis.eval(REGISTER, 1, PARTITIONS_KEY, REGISTERED_FOR_MS, first, count))
+  return registryOf(await REGISTER.run(redis, [PARTITIONS_KEY], [REGISTERED_FOR_MS, first, count]))
 }
 
 /** Reads the registered partitions in the order of their numbers. */
-export async function readRegistry(redis: Pick<Redis, 'eval'>): Promise<Registry> {
-  return registryOf(await redis.eval(READ, 1, PARTITIONS_KEY))
+export async function readRegistry(redis: Redis): Promise<Registry> {
+  return registryOf(await READ.run(redis, [PARTITIONS_KEY]))
 }
 
 function registryOf(reply: unknown): Registry {
@@ -80,8 +58,8 @@ function registryOf(reply: unknown): Registry {
 
 /** Removes a partition that is empty and that no edge uses. Returns false if it is used again. */
 export async function forgetPartition(
-  redis: Pick<Redis, 'eval'>,
+  redis: Redis,
   { partition, value }: Pick<RegisteredPartition, 'partition' | 'value'>,
 ): Promise<boolean> {
-  return (await redis.eval(FORGET, 1, PARTITIONS_KEY, partition, value)) === 1
+  return (await FORGET.run(redis, [PARTITIONS_KEY], [partition, value])) === 1
 }

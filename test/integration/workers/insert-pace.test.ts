@@ -52,7 +52,7 @@ const minutesUntil = async (reserved: Promise<number>) => Math.ceil((await reser
 const AT_ONCE = [0, 0, 0, 0]
 
 describe('the pace of inserts', () => {
-  it('lets four inserts follow a pause at once, and then one in each interval, over all workers', async () => {
+  it('lets four inserts follow a pause at once, and then one in each interval, over all workers (reserve-insert.lua)', async () => {
     expect(await reserve(8, worker(), worker(), worker())).toEqual([...AT_ONCE, 1, 2, 3, 4])
   })
 
@@ -108,15 +108,18 @@ describe('the pace of inserts', () => {
   })
 
   it('counts a time from its request, however late the answer is read', async () => {
-    const answering = { eval: () => delay(100, 200) }
+    const answer = () => delay(100, 200)
+    const answering = { evalsha: answer, eval: answer }
     const next = new InsertPace({ redis: answering, logger }, SPANS).next()
     expect(await Promise.race([next.then(() => 'due'), delay(290, 'late')])).toBe('due')
   })
 
   it('lets an insert go after one interval while Redis refuses or does not answer', async () => {
-    const refusing = new InsertPace({ redis: { eval: () => Promise.reject(new Error('NOPERM')) }, logger }, SPANS)
+    const refuse = () => Promise.reject(new Error('NOPERM'))
+    const redis = { evalsha: refuse, eval: refuse }
+    const refusing = new InsertPace({ redis, logger }, SPANS)
     await expect(refusing.reserve()).rejects.toThrow('NOPERM')
-    await new InsertPace({ redis: { eval: () => Promise.reject(new Error('NOPERM')) }, logger }, IN_A_MOMENT).next()
+    await new InsertPace({ redis, logger }, IN_A_MOMENT).next()
 
     const sockets = new Set<Socket>()
     const silent = createServer(socket => sockets.add(socket)).listen(0, '127.0.0.1')

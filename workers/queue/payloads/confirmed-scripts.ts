@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { TransientError } from '../../../shared/runtime/errors.ts'
+import type { Script, ScriptArgument } from '../../../shared/runtime/redis/script.ts'
 
 /** How long replicas may take to confirm a script. */
 const CONFIRM_WITHIN_MS = 2_000
@@ -26,11 +27,11 @@ export class ConfirmedScripts {
    * confirmed. Throws a TransientError if Redis or the replicas do not confirm in time: the script has then run or
    * not, and must be one that may run again.
    */
-  async run(lua: string, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<unknown> {
+  async run({ text }: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
     const redis = this.#redis
     try {
       // With its text, because EVALSHA could be answered NOSCRIPT, and the script would then run after WAIT.
-      const running = redis.eval(lua, keys.length, ...keys, ...args)
+      const running = redis.eval(text, keys.length, ...keys, ...args)
       const [result, confirmed] = await Promise.all([running, redis.wait(this.#replicas, CONFIRM_WITHIN_MS)])
       if (confirmed >= this.#replicas) return result
       throw new Error(`${confirmed} of ${this.#replicas} replicas have confirmed it in time`)

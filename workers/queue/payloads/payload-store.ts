@@ -5,11 +5,12 @@ import { PIECE_BYTES, writeInPieces } from '../../../shared/queue/large-values.t
 import { wholePayload } from '../../../shared/queue/packed-payload.ts'
 import { frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
+import { queueScript } from '../../../shared/queue/queue-script.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
+import type { Script, ScriptArgument } from '../../../shared/runtime/redis/script.ts'
 import { type BatchRecord, decodeRecord, encodeRecord, type Formation, type NamedBatch } from './batch-record.ts'
 import type { ConfirmedScripts } from './confirmed-scripts.ts'
 import { closeAndRead, type PayloadReader } from './payload-reader.ts'
-import { PAYLOAD_SCRIPTS, PIECES_ARE_GONE, type ScriptArgument, type ScriptName } from './payload-scripts.ts'
 
 /** A job whose lock this worker has. */
 export interface LockedJob {
@@ -126,7 +127,12 @@ export interface PayloadStore {
   splitJob(batch: NamedBatch, payloadBytes: number, parts: readonly JobPart[]): Promise<boolean>
 }
 
-type ScriptCommands = Record<ScriptName, (numberOfKeys: number, ...args: ScriptArgument[]) => Promise<unknown>>
+const NAME = queueScript('name')
+const CONFIRM_PAYLOAD = queueScript('confirm-payload')
+const DESCRIBE_BATCH = queueScript('describe-batch')
+const FINISH = queueScript('finish')
+const SPLIT_BATCH = queueScript('split-batch')
+const SPLIT_JOB = queueScript('split-job')
 
 const ALONE_LIFETIME_S = DAY_S
 
@@ -165,7 +171,6 @@ export class RedisPayloadStore implements PayloadStore {
     this.#keys = queueKeys(queue, place.partition)
     this.#movesTo = place.movesTo
     this.#reader = reader ?? { read: (keys, jobId) => readWhole(redis, keys, jobId), giveBack() {} }
-    for (const [name, lua] of Object.entries(PAYLOAD_SCRIPTS)) redis.defineCommand(name, { lua })
   }
 
   async look(jobId: string): Promise<{ batchId: string | null; payload: Buffer | null }> {
@@ -188,7 +193,7 @@ export class RedisPayloadStore implements PayloadStore {
   async batch(batchId: string): Promise<BatchRecord | undefined> {
     const { batches } = this.#keys
     // The worker that named it may have died before the replicas knew it, and this one may insert its rows.
-    const read = this.#confirmed?.run(PAYLOAD_SCRIPTS.penstockReadBatch, [batches], [batchId])
+    const read = this.#confirmed?.run(DESCRIBE_BATCH, [batches], [batchId])
     const record = (await (read ?? this.#redis.hget(batches, batchId))) as string | null
     return record === null ? undefined : decodeRecord(record)
   }
@@ -197,7 +202,7 @@ export class RedisPayloadStore implements PayloadStore {
     if (this.#confirmed === undefined) return
     const { payload, lock, open, flow } = this.#keys
     const keys = [payload(jobId), lock(lane, jobId), open, flow]
-    const isAsRead = await this.#confirmed.run(PAYLOAD_SCRIPTS.penstockConfirmPayload, keys, [jobId, token])
+    const isAsRead = await this.#confirmed.run(CONFIRM_PAYLOAD, keys, [jobId, token])
     if (isAsRead !== 1) throw new TransientError('the payload is not as it was read, or the lock of its job was lost')
   }
 
@@ -225,7 +230,7 @@ export class RedisPayloadStore implements PayloadStore {
     const keys = [batchOf, batches, open, ...jobs.flatMap(job => [payload(job.jobId), lock(job.lane, job.jobId)])]
     const record = encodeRecord({ jobIds: jobs.map(job => job.jobId), storedTables: [], formed })
     const held = jobs.flatMap(job => [job.jobId, job.token])
-    const pairs = (await this.#runConfirmed('penstockNameBatch', keys, [batchId, record, ...held])) as string[]
+    const pairs = (await this.#runConfirmed(NAME, keys, [batchId, record, ...held])) as string[]
     const conflicts = new Map<string, NamingConflict>()
     for (let i = 0; i < pairs.length; i += 2) conflicts.set(pairs[i] as string, pairs[i + 1] as NamingConflict)
     return conflicts
@@ -233,27 +238,21 @@ export class RedisPayloadStore implements PayloadStore {
 
   async describeBatch(batch: NamedBatch, formed: Formation): Promise<Formation | undefined> {
     const args = [batch.batchId, encodeRecord({ ...batch, formed })]
-    const record = (await this.#runConfirmed('penstockDescribeBatch', [this.#keys.batches], args)) as string | null
+    const record = (await this.#runConfirmed(DESCRIBE_BATCH, [this.#keys.batches], args)) as string | null
     return record === null ? undefined : decodeRecord(record).formed
   }
 
   finishBatch(batch: NamedBatch, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
-    const { batchOf, batches, flow, shares, pending, busy, payload, joined } = this.#keys
-    const payloads = batch.jobIds.flatMap(jobId => [payload(jobId), joined(jobId)])
-    const keys = [batchOf, batches, flow, shares, pending, busy, ...payloads]
-    return this.#finish('penstockFinishBatch', keys, [batch.batchId, batch.jobIds.length, ...batch.jobIds], done, moves)
+    return this.#finish(batch.batchId, batch.jobIds, done, moves)
   }
 
   finishJob(jobId: string, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
-    const { payload, joined, flow, shares, pending, busy } = this.#keys
-    const keys = [payload(jobId), joined(jobId), flow, shares, pending, busy]
-    return this.#finish('penstockFinishJob', keys, [jobId], done, moves)
+    return this.#finish('', [jobId], done, moves)
   }
 
   async #finish(
-    script: 'penstockFinishBatch' | 'penstockFinishJob',
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
+    batchId: string,
+    jobIds: readonly string[],
     { frames, bytes, shares }: DoneCounts,
     moves: readonly Move[],
   ): Promise<Finished> {
@@ -261,13 +260,16 @@ export class RedisPayloadStore implements PayloadStore {
       if (!arrivesInPieces(move)) continue
       await writeInPieces(this.#redis, queueKeys(move.queue, this.#movesTo).arriving(move.jobId), move.payload)
     }
+    const { batchOf, batches, flow, shares: sharesKey, pending, busy, payload, joined } = this.#keys
+    const payloads = jobIds.flatMap(jobId => [payload(jobId), joined(jobId)])
+    const keys = [batchOf, batches, flow, sharesKey, pending, busy, ...payloads]
     const counts = [frames, bytes, ...shareArguments(shares)]
-    const reply = await this.#run(
-      script,
+    const reply = await FINISH.run(
+      this.#redis,
       [...keys, ...moves.flatMap(move => moveKeys(move, this.#movesTo))],
-      [...args, ...counts, ...moves.flatMap(moveArguments)],
+      [batchId, jobIds.length, ...jobIds, ...counts, ...moves.flatMap(moveArguments)],
     )
-    if (reply === PIECES_ARE_GONE) throw new TransientError('the pieces of a moved payload have expired')
+    if (reply === 'gone') throw new TransientError('the pieces of a moved payload have expired')
     if (!Array.isArray(reply)) return { isFirst: false, leftOut: [] }
     return { isFirst: true, leftOut: moves.filter((_, index) => reply.includes(index)) }
   }
@@ -275,7 +277,7 @@ export class RedisPayloadStore implements PayloadStore {
   async splitBatch(batchId: string, halves: readonly NamedBatch[]): Promise<boolean> {
     const { batchOf, batches } = this.#keys
     const args = halves.flatMap(half => [half.batchId, encodeRecord(half), half.jobIds.length, ...half.jobIds])
-    return (await this.#runConfirmed('penstockSplitBatch', [batchOf, batches], [batchId, ...args])) === 1
+    return (await this.#runConfirmed(SPLIT_BATCH, [batchOf, batches], [batchId, ...args])) === 1
   }
 
   async splitJob(batch: NamedBatch, payloadBytes: number, parts: readonly JobPart[]): Promise<boolean> {
@@ -290,15 +292,11 @@ export class RedisPayloadStore implements PayloadStore {
       const record = encodeRecord({ jobIds: [part.jobId], storedTables: part.storedTables, unstored: part.unstored })
       return [part.jobId, part.batchId, record, part.payload]
     })
-    return (await this.#run('penstockSplitJob', keys, [batch.batchId, rest, jobId, growth, ...args])) === 1
+    return (await SPLIT_JOB.run(this.#redis, keys, [batch.batchId, rest, jobId, growth, ...args])) === 1
   }
 
-  #runConfirmed(name: ScriptName, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
-    return this.#confirmed?.run(PAYLOAD_SCRIPTS[name], keys, args) ?? this.#run(name, keys, args)
-  }
-
-  #run(name: ScriptName, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
-    return (this.#redis as unknown as ScriptCommands)[name](keys.length, ...keys, ...args)
+  #runConfirmed(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    return this.#confirmed?.run(script, keys, args) ?? script.run(this.#redis, keys, args)
   }
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { type Lane, queueKeys } from '../../../shared/queue/queue.ts'
+import { queueScript } from '../../../shared/queue/queue-script.ts'
 import { errorFields } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 
@@ -10,30 +11,11 @@ const SAVED_INSERTS = 3
 /** The most intervals that a batch waits for its time, however many workers have reserved before it. */
 export const LONGEST_WAIT = 4
 
-/**
- * KEYS pace; ARGV interval in ms, 1 if the batch before was full. Reserves the next free time, and returns after how many ms
- * it comes. A batch that was full has not waited for its time, so that time is given back: the next one comes an interval from
- * now. It does not come earlier by more than the interval that was reserved for the full batch, because other workers wait for
- * theirs. Where they have reserved up to the bound, nothing is given back: more of them wait than the free time shows. A free
- * time beyond the bounds is replaced by the bound, so that many workers, or a clock of Redis that was set back, delay no batch
- * for longer.
- */
-const RESERVE = `#!lua flags=allow-oom
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local interval = tonumber(ARGV[1])
-local free = tonumber(redis.call('GET', KEYS[1]) or 0)
-if ARGV[2] == '1' and free <= now + ${LONGEST_WAIT} * interval then
-  free = math.max(free - interval, math.min(free, now + interval))
-end
-local at = math.min(math.max(free, now - ${SAVED_INSERTS} * interval), now + ${LONGEST_WAIT} * interval)
-redis.call('SET', KEYS[1], at + interval, 'PX', at - now + ${SAVED_INSERTS + 1} * interval)
-return math.max(0, at - now)
-`
+const RESERVE = queueScript('reserve-insert')
 
 /** Dependencies of a pace. */
 interface InsertPaceDeps {
-  readonly redis: Pick<Redis, 'eval'>
+  readonly redis: Pick<Redis, 'evalsha' | 'eval'>
   readonly logger: Logger
 }
 
@@ -80,6 +62,7 @@ export class InsertPace {
 
   /** Reserves the time of one insert, and returns after how many milliseconds it comes. */
   async reserve(wasFull = false): Promise<number> {
-    return (await this.#deps.redis.eval(RESERVE, 1, this.#key, this.#intervalMs, Number(wasFull))) as number
+    const args = [this.#intervalMs, Number(wasFull), LONGEST_WAIT, SAVED_INSERTS]
+    return (await RESERVE.run(this.#deps.redis, [this.#key], args)) as number
   }
 }

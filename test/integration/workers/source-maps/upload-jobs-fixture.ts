@@ -102,7 +102,7 @@ const COUNTED = ['head', 'get', 'getStream', 'put', 'putStream', 'deleteMany'] a
 
 function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = {}, onFreed = () => {}) {
   const payloads = Object.assign(new RedisPayloadStore(redis, queue), { giveBack: onFreed })
-  const wrappedRedis = fault.wrap(redis, ['eval', 'get', 'hget', 'hmget', 'hset', 'expire'])
+  const wrappedRedis = fault.wrap(redis, ['evalsha', 'eval', 'get', 'hget', 'hmget', 'hset', 'expire'])
   return {
     redis: wrappedRedis,
     objects: fault.wrap({ ...objects, ...store }, COUNTED),
