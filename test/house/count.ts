@@ -5,7 +5,8 @@ import { ROOT, trackedFiles } from './prose.ts'
 
 /**
  * Prints how much there is to understand: `npm run house:count`, or with `-- directory` that of another checkout.
- * Files and lines are those of TypeScript. Generated code counts nowhere, and neither does deploy/ as product.
+ * Files and lines are those of TypeScript, and of Lua in the product. Generated code counts nowhere, and neither does deploy/ as
+ * product.
  */
 
 const FUNCTION_LINES = 60
@@ -22,16 +23,17 @@ const inProduct = files.filter(
 )
 const unused = unusedExports(all)
 const long = functionsOver(all)
-const withLua = inProduct.filter(file => /redis\.p?call\(/.test(text(file)))
+const lua = inProduct.filter(file => file.endsWith('.lua'))
+const counted = [...product.map(({ file }) => file), ...lua]
 const keys = keyFamilies(product)
 const { tables, views } = createdTables()
 
-print('product', lines(product.map(({ file }) => file)))
+print('product', lines(counted))
 for (const room of PRODUCT) {
-  print(`  ${room}`, lines(product.map(({ file }) => file).filter(file => file.startsWith(`${room}/`))))
+  print(`  ${room}`, lines(counted.filter(file => file.startsWith(`${room}/`))))
 }
-print('  of it Lua', lines(inProduct.filter(file => file.endsWith('.lua'))))
-print('  of it SQL', lines(inProduct.filter(file => file.endsWith('.sql'))))
+print('  of it Lua', lines(lua))
+print('SQL of the product', lines(inProduct.filter(file => file.endsWith('.sql'))))
 print('deploy', lines(code(file => file.startsWith('deploy/') && !isTest(file))))
 print('tests', lines(code(isTest)))
 const beside = code(file => isTest(file) && !file.startsWith('test/'))
@@ -45,7 +47,7 @@ print(`functions over ${FUNCTION_LINES} lines`, `${long.filter(({ file }) => isP
 print('  in deploy, test and bench', `${long.filter(({ file }) => !isProduct(file)).length}`)
 print('settings', `${text('deploy/env.example').match(/^#?[A-Z0-9_]+=/gm)?.length ?? 0}`)
 print('Redis key families', `${keys.length}, ${keys.filter(isOfDirectory).length} of them in the directory`)
-print('places with Lua', `${withLua.length} files in ${new Set(withLua.map(file => dirname(file))).size} folders`)
+print('places with Lua', foldersOf([...lua, ...inProduct.filter(hasLua)]))
 print('ClickHouse', `${tables.size} tables, ${views.size} materialized views`)
 print('product files that name partitions', `${inProduct.filter(file => /partition/i.test(text(file))).length}`)
 print('words of Markdown', `${files.filter(file => file.endsWith('.md')).reduce((sum, file) => sum + words(file), 0)}`)
@@ -57,6 +59,15 @@ function print(name: string, value: string): void {
 
 function isTest(file: string): boolean {
   return file.startsWith('test/') || /\.test\.tsx?$/.test(file)
+}
+
+/** Whether a file of TypeScript has a script of Redis in a string. */
+function hasLua(file: string): boolean {
+  return /\.tsx?$/.test(file) && /redis\.p?call\([^)]*\b(?:KEYS|ARGV)\[/.test(text(file))
+}
+
+function foldersOf(found: readonly string[]): string {
+  return `${found.length} files in ${new Set(found.map(file => dirname(file))).size} folders`
 }
 
 function code(isCounted: (file: string) => boolean): string[] {

@@ -251,7 +251,7 @@ describe('a backup of the directory', () => {
     expect(await records()).toEqual(changed)
   })
 
-  it('is not made of an empty directory, nor of one that is emptied meanwhile', async () => {
+  it('is not made of an empty directory, nor of one that is emptied meanwhile (renew-lease.lua)', async () => {
     expect(await run(['backup'])).toMatchObject({ code: 1, stderr: expect.stringContaining('no workspace') })
     await fill()
     const name = await backUp()

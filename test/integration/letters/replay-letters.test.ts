@@ -68,7 +68,7 @@ async function refuse(table: string): Promise<() => Promise<void>> {
   }
 }
 
-it('stores a letter once, with its arrival and receipt, however often it is replayed', async () => {
+it('stores a letter once, with its arrival and receipt, however often it is replayed (replay-letters.lua)', async () => {
   const accept = await refuse('spans')
   const frame = traceFrame(surface, exportOf(['a', 'b']), { receivedAtMs: Date.UTC(2026, 10, 20, 12) })
   await letters.enqueue('spans', 'job', [frame])
@@ -264,7 +264,7 @@ it('leaves room for the requests of clients, and continues where it stopped', as
   expect(await spanNames()).toHaveLength(300)
 })
 
-it('is not purged while a replay of it waits, but is purged if the replay was lost', async () => {
+it('is not purged while a replay of it waits, but is purged if the replay was lost (purge-letters.lua)', async () => {
   await letters.enqueue('spans', 'job', [traceFrame(surface, Buffer.from('{'))])
   start()
   await done()

@@ -124,7 +124,7 @@ describe('workspaces', () => {
 })
 
 describe('surfaces', () => {
-  it('are all listed page by page, the newest first, whatever their times', async () => {
+  it('are all listed page by page, the newest first, whatever their times (list-newest.lua)', async () => {
     const property = fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 12 }),
       fc.integer({ min: 1, max: 5 }),
@@ -467,7 +467,7 @@ describe('releases', () => {
     }
   })
 
-  it('make room for a new one: the oldest without a manifest is removed', async () => {
+  it('make room for a new one: the oldest without a manifest is removed (register-release.lua, remove-unfinished.lua)', async () => {
     const releases = createReleaseStore(redis)
     const at = (ms: number) => new Date(NOW + ms).toISOString()
     const pointer = {
@@ -497,7 +497,7 @@ describe('releases', () => {
     expect(await redis.zcard(releaseKeys.unfinished('ws_1'))).toBe(0)
   })
 
-  it('are removed with their pointer, which a late completion does not write again', async () => {
+  it('are removed with their pointer, which a late completion does not write again (replace-manifest.lua)', async () => {
     const releases = createReleaseStore(redis)
     await registerRelease(releases, { slug: 'rel_a' })
     const pointer = {

@@ -42,7 +42,7 @@ beforeEach(async () => {
 /** Lets Redis refuse every command that needs memory. */
 const fill = () => redis.config('SET', 'maxmemory', '1000000')
 
-it('a full Redis changes nothing of what it refuses, and still revokes and deletes', async () => {
+it('a full Redis changes nothing of what it refuses, and still revokes and deletes (commit.lua)', async () => {
   const releases = createReleaseStore(redis)
   const surface = aSurface()
   await store.putSurface(surface)

@@ -28,7 +28,7 @@ it('returns age and depth of each queue from what is accepted and not stored', a
   expect(others).toEqual(Object.fromEntries(QUEUES.filter(queue => queue !== 'spans').map(queue => [queue, EMPTY])))
 })
 
-it('adds up how busy the workers of a queue are, until they stop', async () => {
+it('adds up how busy the workers of a queue are, until they stop (beat.lua, running-workers.lua)', async () => {
   const until = performance.now() + 50
   const first = startHeartbeat(redis, ['spans', 'logs'])
   while (performance.now() < until) Math.sqrt(until)

@@ -17,7 +17,7 @@ afterAll(async () => {
   redis.disconnect()
 })
 
-it('the maps of a workspace that are known have a bound, and another workspace keeps its own', async () => {
+it('the maps of a workspace that are known have a bound, and another workspace keeps its own (add-stored-maps.lua)', async () => {
   const other = digests(10)
   await store.addStoredMaps('ws_2', other)
   await store.addStoredMaps('ws_1', digests(STORED_MAPS_MAX))
@@ -29,7 +29,7 @@ it('the maps of a workspace that are known have a bound, and another workspace k
   expect(await store.storedMaps('ws_2', other)).toEqual(new Set(other))
 })
 
-it('deleting a release lifts its part of them, and deleting the last one lifts all', async () => {
+it('deleting a release lifts its part of them, and deleting the last one lifts all (remove-release.lua)', async () => {
   await registerRelease(store, { slug: 'rel_first' })
   await registerRelease(store, { slug: 'rel_second' })
   await store.addStoredMaps('ws_1', digests(1_000))

@@ -294,7 +294,7 @@ describe('the bound of dead letters', () => {
     expect(await quota().admit('spans', 'other', [request(900, { surfaceId: 'srf_other' })])).toEqual([true])
   })
 
-  it('decides about a job once, even if the bound is reached before the job is processed again', async () => {
+  it('decides about a job once, even if the bound is reached before the job is processed again (count-letters.lua)', async () => {
     const job = [request(400), request(700)]
     expect(await quota().admit('spans', 'first', job)).toEqual([true, false])
     expect(await quota().admit('spans', 'second', [request(100)])).toEqual([false])

@@ -128,7 +128,7 @@ it('stores what is in partitions that were added, and in those that are not writ
   await untilStored(names)
 }, 60_000)
 
-it('forgets a partition once no edge has registered it for an hour and nothing is in it', async () => {
+it('forgets a partition once no edge has registered it for an hour and nothing is in it (register-partitions.lua, read-partitions.lua, forget-partition.lua)', async () => {
   const edge = await openEdge(3)
   const queues = onOneServer(redis)
   await postToAll(edge, [0, 1, 2], 'a')

@@ -63,7 +63,7 @@ async function storeBacklog(count: number): Promise<void> {
 const isAdded = async (queue: QueueName, jobId: string) =>
   (await redis.exists(queueKeys(queue).job('express', jobId), queueKeys(queue).job('bulk', jobId))) === 1
 
-it('a sweep costs the same however long a queue is, and the next ones find what it has not looked at', async () => {
+it('a sweep costs the same however long a queue is, and the next ones find what it has not looked at (sweep.lua)', async () => {
   await storeBacklog(50_000)
   await storeOrphan('spans', 'oldest', 0.5)
   await storeOrphan('spans', 'in the middle', 30_000.5)
@@ -90,7 +90,7 @@ it('one sweep adds many missing jobs of a long queue, as after someone has empti
   expect(await sweep(deps, 'spans')).toBe(count / 400)
 })
 
-it('one process of several sweeps all queues, and another one takes over when it stops', async () => {
+it('one process of several sweeps all queues, and another one takes over when it stops (elect-sweeper.lua, resign-sweeper.lua)', async () => {
   const [first, second] = [startSweeper(), startSweeper()]
   await until('one is elected', () => first.isElected || second.isElected)
   const [elected, other] = first.isElected ? [first, second] : [second, first]

@@ -52,7 +52,7 @@ describe('the releases of a workspace', () => {
     expect(next).toMatchObject({ sourceMapCount: 0, sourceFileCount: 0, completedAt: null })
   })
 
-  it('continue where a page ended, without releases that were registered since', async () => {
+  it('continue where a page ended, without releases that were registered since (list-releases.lua)', async () => {
     const bearer = await signToken({ sub: 'user_2', org: 'globex' })
     const { nextCursor } = releasesPageSchema.parse((await ask('/v3/releases?limit=3', bearer)).body)
     const newer = { slug: slugOf('listz'), createdAt: new Date(NOW + 99).toISOString() }

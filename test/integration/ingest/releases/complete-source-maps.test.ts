@@ -50,7 +50,7 @@ describe('a completion', () => {
     expect(await framesOf('completions', slug)).toHaveLength(1)
   })
 
-  it('has a higher sequence number than earlier ones, even if the clock went back', async () => {
+  it('has a higher sequence number than earlier ones, even if the clock went back (accept-completion.lua)', async () => {
     const slug = await register()
     const future = (Date.now() + HOUR_MS) * 1_000
     await redis.set(uploadKeys({ ...OWNER, slug }).sequence, future)

@@ -166,7 +166,7 @@ describe('sign', () => {
   })
 })
 
-it('limits the bytes that a workspace may have declared, counts an object once, and forgets them after a day', async () => {
+it('limits the bytes that a workspace may have declared, counts an object once, and forgets them after a day (declare-maps.lua)', async () => {
   const limits = { paths: 100, stagedBytes: 3 * MIB }
   const release = { workspaceId: 'ws_staged', surfaceId: 'srf_1', slug: 'rel_1' }
   const staged = stagedKeys(release.workspaceId)

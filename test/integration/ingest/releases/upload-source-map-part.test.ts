@@ -98,7 +98,7 @@ describe('a part', () => {
     await redis.del(claims)
   })
 
-  it('is accepted once when sent many times at once: equal bytes are all answered, different bytes only once', async () => {
+  it('is accepted once when sent many times at once: equal bytes are all answered, different bytes only once (claim-part.lua)', async () => {
     const slug = await register()
     const body = randomBytes(1_000)
     const same = await Promise.all(Array.from({ length: 20 }, () => putPart(slug, 'same.map', 0, body)))
@@ -172,7 +172,7 @@ describe('a part', () => {
     expect(await framesOf('source-maps', slug)).toHaveLength(1)
   })
 
-  it('of a sealed path is taken again when its release has no manifest any more', async () => {
+  it('of a sealed path is taken again when its release has no manifest any more (forget-sealed.lua)', async () => {
     const slug = await register()
     const body = Buffer.from('only')
     const claims = uploadKeys({ ...OWNER, slug }).parts('a.map')

@@ -38,7 +38,7 @@ describe('a completion', () => {
     expect(await verdictOf(attempt)).toMatchObject({ ok: true })
   })
 
-  it('lets its record expire a day after it was carried out, however long it has waited', async () => {
+  it('lets its record expire a day after it was carried out, however long it has waited (deliver-verdict.lua)', async () => {
     const slug = await register()
     const map = named('a.map')
     await putParts(slug, map)
@@ -112,7 +112,7 @@ describe('a completion', () => {
     expect(await listed(manifestPrefix(workspaceId, slug))).toEqual([held?.objectKey])
   })
 
-  it('finds the map that another completion made of its parts', async () => {
+  it('finds the map that another completion made of its parts (record-assembled.lua)', async () => {
     const slug = await register()
     const map = named('a.map')
     await putParts(slug, map)

@@ -47,7 +47,7 @@ describe('a part', () => {
     expect(await deadLetterOf(jobId)).toMatchObject({ queue: 'source-maps', reason, body: 'a part' })
   })
 
-  it('lets the claims of its map expire once no part of it waits', async () => {
+  it('lets the claims of its map expire once no part of it waits (settle-part.lua)', async () => {
     const waits = { 'waits:0': 1, 'waits:1': 1, waiting: 2 }
     const { parts, jobId } = await enqueuePart({ 0: CLAIM, 1: CLAIM, ...waits, bytes: 12 })
     await runUpload(jobId)

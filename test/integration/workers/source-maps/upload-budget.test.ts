@@ -18,7 +18,7 @@ const overBudget = (message: RegExp) => ({
 })
 
 describe('the budget of a workspace', () => {
-  it('counts the claims of parts until no manifest keeps them and they have expired', async () => {
+  it('counts the claims of parts until no manifest keeps them and they have expired (unseal-parts.lua)', async () => {
     const slug = await register()
     const maps = [named('a.map'), named('b.map')] as const
     for (const map of maps) await putParts(slug, map)
@@ -48,7 +48,7 @@ describe('the budget of a workspace', () => {
     expect([await sum(budget.sums), await sum(budget.sealed)]).toEqual([0, 0])
   })
 
-  it('is lifted by deleting a release, of which nothing is left then', async () => {
+  it('is lifted by deleting a release, of which nothing is left then (remove-maps.lua, remove-completions.lua)', async () => {
     const [slug, other] = [await register(), await register()]
     const maps = [named('a.map'), named('b.map'), named('c.map'), named('d.map')] as const
     await putParts(slug, maps[0])
@@ -96,7 +96,7 @@ describe('the budget of a workspace', () => {
     await remove(slug)
   })
 
-  it('is lifted by the manifest that names a declared path, and a build in progress is completed nevertheless', async () => {
+  it('is lifted by the manifest that names a declared path, and a build in progress is completed nevertheless (forget-declared.lua)', async () => {
     const slug = await register()
     const maps = [named('a.map'), named('b.map')] as const
     const { signed } = keysOf(slug)
@@ -133,7 +133,7 @@ describe('the budget of a workspace', () => {
     await remove(slug)
   })
 
-  it('bounds single uploads', async () => {
+  it('bounds single uploads (record-single.lua)', async () => {
     const slug = await register()
     const [first, second] = [named('a.map'), named('b.map')]
     expect(await client.putSingle(slug, first.path, first.bytes)).toMatchObject({ status: 200 })

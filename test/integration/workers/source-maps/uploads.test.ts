@@ -124,7 +124,7 @@ describe('a completion of parts', () => {
     expect(await client.complete(slug, files)).toMatchObject({ status: 200 })
   })
 
-  it('seals their claims while a manifest names the map', async () => {
+  it('seals their claims while a manifest names the map (seal-parts.lua)', async () => {
     const slug = await register()
     const [map, other] = [named('a.js.map'), named('b.js.map')]
     await putParts(slug, map)

@@ -12,7 +12,7 @@ const TEN_MINUTES_MS = 600_000
 beforeEach(() => redis.flushdb())
 afterAll(() => redis.disconnect())
 
-it('lets one worker parse a map at a time, and the next one when it is done', async () => {
+it('lets one worker parse a map at a time, and the next one when it is done (enter-map.lua)', async () => {
   const [one, other] = [createMapGuards(redis, 60_000), createMapGuards(redis, 60_000)]
   expect(await one.enter(MAP)).toBe('entered')
   expect(await other.enter(MAP)).toBe('busy')

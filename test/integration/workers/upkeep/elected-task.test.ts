@@ -37,7 +37,7 @@ async function runsOf(done: number | undefined): Promise<number> {
   return runs
 }
 
-it('does a task once when it is due by the clock of Redis, also if it was done in the future', async () => {
+it('does a task once when it is due by the clock of Redis, also if it was done in the future (take-lease.lua, release-lease.lua)', async () => {
   const now = await redisTimeMs(redis)
   expect(await runsOf(undefined)).toBe(1)
   expect(await runsOf(now - HOUR_MS / 2)).toBe(0)

@@ -156,7 +156,7 @@ it('lets maps be used again when their rows could not be counted, and not while 
   expect([await isStored(), await isMarked()]).toEqual([true, true])
 })
 
-it('ends no deletion that another run has begun since', async () => {
+it('ends no deletion that another run has begun since (end-deletion.lua)', async () => {
   await noteLongAgo()
   const unused = new UnusedMaps(redis, workspaceId)
   expect(await unused.beginDeletion([sha256], UNUSED_FOR_MS)).toEqual([sha256])

@@ -131,7 +131,7 @@ async function debugIdsOf(map: NamedMap): Promise<string[]> {
   return (await result.json<{ debug_id: string }>()).map(row => row.debug_id)
 }
 
-it('deletes a map that no release names any more in a later run, with its rows, and lets builds upload it in between', async () => {
+it('deletes a map that no release names any more in a later run, with its rows, and lets builds upload it in between (add-unused-maps.lua, begin-deletion.lua)', async () => {
   const [shared, own] = [named('shared.map'), named('own.map')]
   const first = await releaseOf(shared, own)
   await releaseOf(shared)
@@ -233,7 +233,7 @@ it('keeps the maps of a manifest that is restored between the two runs', async (
   expect(await isStored(map)).toBe(true)
 })
 
-it('no completion uses a map while its object is being deleted, and the next one stores it', async () => {
+it('no completion uses a map while its object is being deleted, and the next one stores it (use-map.lua)', async () => {
   const map = named('late.map')
   await storeUnused(map)
   const staged = { key: `uploads/${workspaceId}/late` }
