@@ -10,7 +10,7 @@ import { SUSPECT_LOSSES } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
-import { LaneResources } from './lane-resources.ts'
+import type { LaneResources } from './lane-resources.ts'
 import { lockLost, nameAlone } from './name-alone.ts'
 import type { ExpressFirst } from './pace/express-first.ts'
 import type { InsertPace } from './pace/insert-pace.ts'
@@ -22,7 +22,7 @@ import type { BatchStorer } from './store-batch.ts'
 import { SuspectJobs } from './suspect-jobs.ts'
 
 /** Bounds of a batch pool. */
-interface BatchPoolOptions {
+export interface BatchPoolOptions {
   /**
    * A batch is sealed at the first of these bounds, as soon as an insert slot is free; or when its insert is due, as soon as all
    * are.
@@ -47,15 +47,15 @@ interface BatchPoolDeps extends BatchSource {
   readonly lane: Lane
   /** The memory that the pools of the process share. */
   readonly memory: ColumnMemory
-  /** Resources that the partitions of the lane share. By default, the pool has its own. */
-  readonly resources?: LaneResources
+  /** Resources that the partitions of the lane share. */
+  readonly resources: LaneResources
   /** The order of the lanes of the process. */
   readonly expressFirst: ExpressFirst
   /** The times at which batches are inserted that are not full. */
   readonly pace: Pick<InsertPace, 'next'>
   readonly logger: Logger
   /** Called for each job with the time that decoding its requests took. */
-  readonly onJobDecoded?: (durationMs: number) => void
+  readonly onJobDecoded: (durationMs: number) => void
 }
 
 interface OpenBatch {
@@ -90,7 +90,7 @@ export class BatchPool {
   constructor(deps: BatchPoolDeps, options: BatchPoolOptions) {
     this.#deps = deps
     this.#options = options
-    const resources = deps.resources ?? new LaneResources({ ...deps, name: `${deps.queue} ${deps.lane}` }, options)
+    const { resources } = deps
     this.#fetched = resources.fetched
     this.#slots = resources.slots
     resources.join(() => this.#sealDue(this.#due))
@@ -198,7 +198,7 @@ export class BatchPool {
       this.#rowsPool.settle(batch.rows, batch.letterBytes)
     })
     const decodedMs = performance.now() - startedAt
-    this.#deps.onJobDecoded?.(decodedMs)
+    this.#deps.onJobDecoded(decodedMs)
     if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#sealFull()
     if (this.#deps.lane === 'bulk') await this.#deps.expressFirst.pauseBulk(decodedMs)
     return added

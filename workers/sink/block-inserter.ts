@@ -4,7 +4,7 @@ import { type RetryDeps, retryUntilStopped } from '../../shared/concurrency/retr
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
 import type { LockedJob, PayloadStore } from '../queue/payloads/payload-store.ts'
-import { CONDEMN_AFTER, type CondemnAfter, RepeatedFailures } from '../queue/repeated-failures.ts'
+import type { CondemnAfter, RepeatedFailures } from '../queue/repeated-failures.ts'
 import type { InsertSlot } from './pace/insert-slot.ts'
 import type { TableBlock } from './row-batch.ts'
 
@@ -28,8 +28,8 @@ export interface BlockInserterDeps extends Omit<RetryDeps, 'holdsLock' | 'onFail
   readonly store: Pick<PayloadStore, 'holdsLocks'>
   readonly insert: InsertBlock
   /** Batches that ClickHouse keeps refusing. The pools of a process have one each. */
-  readonly failures?: RepeatedFailures | undefined
-  readonly condemnAfter?: CondemnAfter | undefined
+  readonly failures: RepeatedFailures
+  readonly condemnAfter: CondemnAfter
 }
 
 /** ClickHouse refused the content of a batch. */
@@ -56,7 +56,7 @@ export class BlockInserter {
 
   constructor(deps: BlockInserterDeps) {
     this.#deps = deps
-    this.#failures = deps.failures ?? new RepeatedFailures()
+    this.#failures = deps.failures
   }
 
   /**
@@ -88,7 +88,7 @@ export class BlockInserter {
     holders: readonly LockedJob[],
     slot: InsertSlot | undefined,
   ): Promise<void> {
-    const { store, condemnAfter = CONDEMN_AFTER } = this.#deps
+    const { store, condemnAfter } = this.#deps
     const { table } = block
     const retryDeps = {
       ...this.#deps,

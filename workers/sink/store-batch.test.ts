@@ -5,6 +5,7 @@ import { encodePayload } from '../../shared/queue/payload-frame.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { TextBatch } from '../../test/support/oracles/text-batch.ts'
 import type { Move, PayloadStore } from '../queue/payloads/payload-store.ts'
+import { CONDEMN_AFTER, RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Batch } from './batch.ts'
 import { NO_JOB_LIMITS } from './job-limits.ts'
 import { BatchStorer } from './store-batch.ts'
@@ -40,6 +41,8 @@ it('a request to symbolicate does not count as made when it was left out because
     store,
     insert: async () => {},
     burnToken: async () => new Set(),
+    failures: new RepeatedFailures(),
+    condemnAfter: CONDEMN_AFTER,
     addJobs: async () => {},
     logger: pino({ level: 'silent' }),
     stopping: new AbortController().signal,
@@ -75,6 +78,8 @@ it('logs the code of a refused batch, and the text of ClickHouse, which may quot
       throw refusal
     },
     burnToken: async () => new Set(),
+    failures: new RepeatedFailures(),
+    condemnAfter: CONDEMN_AFTER,
     addJobs: async () => {},
     logger,
     stopping: new AbortController().signal,

@@ -5,30 +5,23 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { MIB, MINUTE_MS } from '../../../schemas/units.ts'
-import { Budget } from '../../../shared/concurrency/budget.ts'
-import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
-import { type StoreDeadLettersDeps, storeDeadLetters } from '../../../workers/dead-letters/store-dead-letters.ts'
 import { readWaitingJobs } from '../../../workers/queue/backlog.ts'
-import { openPayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool, type TakenJob } from '../../../workers/queue/pool.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
 import { Batch } from '../../../workers/sink/batch.ts'
-import { BatchPool } from '../../../workers/sink/batch-pool.ts'
-import { ColumnMemory } from '../../../workers/sink/column-memory.ts'
 import { JOB_LIMITS } from '../../../workers/sink/job-limits.ts'
-import { ExpressFirst } from '../../../workers/sink/pace/express-first.ts'
-import { InsertPace } from '../../../workers/sink/pace/insert-pace.ts'
-import { BatchStorer } from '../../../workers/sink/store-batch.ts'
+import type { InsertPace } from '../../../workers/sink/pace/insert-pace.ts'
 import { commitFrame, openExpressCommits } from '../../support/express-commits.ts'
 import { listDeadLetters } from '../../support/oracles/list-dead-letters.ts'
 import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
+import { startPools, startTestPool } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -75,98 +68,29 @@ async function edge(maxCommitFrames = 8) {
   return { enqueue, drain: () => commit.drain() }
 }
 
-interface WorkerOptions {
-  readonly lockMs?: number
+interface WorkerOptions extends Omit<Partial<Parameters<typeof startTestPool>[0]>, 'options'> {
   readonly maxRows?: number
-  readonly intervalMs?: number
   readonly maxWaitMs?: number
-  readonly pace?: Pick<InsertPace, 'next'>
-  readonly onJobDecoded?: () => void
 }
 
-function worker(store: TokenStore, options: WorkerOptions = {}) {
-  const { intervalMs = 20, onJobDecoded = () => {} } = options
-  const stopping = new AbortController()
-  const own = connectConsumer(url, logger)
-  const reader = openPayloadReader(own, logger, { maxIdleBytes: MIB })
-  const payloads = new RedisPayloadStore(own, 'spans', reader)
-  const jobs = createJobAdder(own)
-  const storer = new BatchStorer({
+function worker(store: TokenStore, { maxRows = 50, maxWaitMs = 100, ...options }: WorkerOptions = {}) {
+  const plan = {
     queue: 'spans',
     kind: 'traces',
-    store: payloads,
+    createRows: () => new TextBatch(),
     insert: store.insert,
     burnToken: store.burnToken,
-    addJobs: jobs.add,
     condemnAfter: { attempts: 3, ms: 300 },
-    logger,
-    stopping: stopping.signal,
-  })
-  const batches = new BatchPool(
-    {
-      queue: 'spans',
-      kind: 'traces',
-      store: payloads,
-      storer,
-      createRows: () => new TextBatch(),
-      logger,
-      lane: 'express',
-      memory: new ColumnMemory(),
-      expressFirst: new ExpressFirst(),
-      pace: options.pace ?? new InsertPace({ redis: own, logger }, { queue: 'spans', lane: 'express', intervalMs }),
-      onJobDecoded,
-    },
-    {
-      maxRows: options.maxRows ?? 50,
-      maxBytes: MIB,
-      maxConcurrentInserts: 2,
-      maxWaitMs: options.maxWaitMs ?? 100,
-      maxFetchedBytes: MIB,
-      jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
-    },
-  )
-  const pool = startPool(
-    'spans',
-    { servers: new QueueServers(url), logger, process: job => batches.process(job), onClosing: () => batches.close() },
-    { concurrency: 32, lockMs: options.lockMs ?? 5_000, stalledCheckMs: 200 },
-  )
-  opened.push(async () => {
-    stopping.abort()
-    await pool.close()
-    await jobs.close()
-    reader.close()
-    own.disconnect()
-  })
-  return { payloads, pool, storer, batches }
+    options: { maxRows, maxWaitMs, jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 } },
+  } as const
+  const pool = startTestPool({ ...plan, ...options }, { ...services, redisUrl: url })
+  opened.push(pool.close)
+  return pool
 }
 
 async function backlog(queue: QueueName = 'spans'): Promise<number> {
   const flow = await redis.hgetall(queueKeys(queue).flow)
   return Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
-}
-
-/** Starts the pool that writes dead letters. */
-function startDeadLetters(objects: StoreDeadLettersDeps['objects']): void {
-  const jobs = createJobAdder(redis)
-  const stopping = new AbortController()
-  const deps: StoreDeadLettersDeps = {
-    objects,
-    store: new RedisPayloadStore(redis, 'dead-letters'),
-    memory: new Budget(1 << 24),
-    addJobs: jobs.add,
-    logger,
-    stopping: stopping.signal,
-  }
-  const pool = startPool(
-    'dead-letters',
-    { servers: new QueueServers(url), logger, process: job => storeDeadLetters(deps, job) },
-    { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
-  )
-  opened.push(async () => {
-    stopping.abort()
-    await pool.close()
-    await jobs.close()
-  })
 }
 
 /** Expects that Redis contains no payload, batch or job of the queue `spans`. */
@@ -230,56 +154,25 @@ describe('a pool of named batches', () => {
       died = true
       return death
     }
-    const dead = connectConsumer(url, logger)
-    opened.push(() => dead.disconnect())
     await Promise.all(Array.from({ length: 30 }, (_, i) => commit.enqueue(frame(`row ${i}`))))
     await commit.drain()
-    // A worker that takes the jobs and then does nothing, as after kill -9: it does not renew its locks.
-    const payloads = new RedisPayloadStore(dead, 'spans')
-    const storer = new BatchStorer({
-      queue: 'spans',
-      kind: 'traces',
-      store: payloads,
-      insert: store.insert,
-      burnToken: store.burnToken,
-      addJobs: async () => {},
-      logger,
-      stopping: new AbortController().signal,
-    })
     const all = Promise.withResolvers<void>()
     let decoded = 0
-    const batches = new BatchPool(
-      {
-        queue: 'spans',
-        kind: 'traces',
-        store: payloads,
-        storer,
-        createRows: () => new TextBatch(),
-        logger,
-        lane: 'express',
-        memory: new ColumnMemory(),
-        expressFirst: new ExpressFirst(),
-        pace: { next: () => all.promise },
-        onJobDecoded() {
-          if (++decoded === jobIds.length) all.resolve()
-        },
+    // A worker that takes the jobs and then does nothing, as after kill -9: it does not renew its locks.
+    const dead = worker(store, {
+      takesJobs: false,
+      paceOf: () => ({ next: () => all.promise }),
+      maxRows: 1_000,
+      onJobDecoded() {
+        if (++decoded === jobIds.length) all.resolve()
       },
-      {
-        maxRows: 1_000,
-        maxBytes: MIB,
-        maxConcurrentInserts: 1,
-        maxWaitMs: 100,
-        maxFetchedBytes: MIB,
-        jobLimits: { ...JOB_LIMITS, maxDecodedBytes: 10_000 },
-      },
-    )
+    })
     const queue = openQueue(redis, 'spans', 'express')
     const jobIds = (await queue.getWaiting()).map(job => job.id as string)
     for (const jobId of jobIds) {
       await redis.set(keys.lock('express', jobId), 'the dead worker', 'PX', 10_000)
-      void batches
-        .process({ jobId, lane: 'express', token: 'the dead worker', payloadBytes: 100, losses: 0 })
-        .catch(() => {})
+      const job = { jobId, lane: 'express', token: 'the dead worker', payloadBytes: 100, losses: 0 } as const
+      void dead.process(job).catch(() => {})
     }
     await queue.close()
     await until('the worker is dead', () => died)
@@ -296,20 +189,10 @@ describe('a pool of named batches', () => {
   it('does not insert after its locks were lost', async () => {
     const commit = await edge()
     const store = new TokenStore()
-    const { payloads } = worker(store)
+    const { storer } = worker(store)
     await expectAllDone()
     await commit.enqueue(frame('late'))
     await expectAllDone()
-    const storer = new BatchStorer({
-      queue: 'spans',
-      kind: 'traces',
-      store: payloads,
-      insert: store.insert,
-      burnToken: store.burnToken,
-      addJobs: async () => {},
-      logger,
-      stopping: new AbortController().signal,
-    })
     const rows = new TextBatch()
     rows.append(frame('late'), Buffer.from('late'))
     const batch = new Batch({ queue: 'spans', kind: 'traces' }, rows)
@@ -416,7 +299,7 @@ describe('the inserts of a pool', () => {
     await commit.drain()
     await until('every payload was read', async () => (await redis.scard(keys.open)) === 0)
     expect(batchesOf(store)).toBe(4)
-    await Promise.all(workers.map(({ pool }) => pool.close()))
+    await Promise.all(workers.map(({ closePool }) => closePool()))
     await expectAllDone()
     expect(
       store
@@ -446,7 +329,7 @@ describe('the inserts of a pool', () => {
       return time.promise
     }
     let decoded = 0
-    worker(store, { maxRows: 3, pace: { next }, onJobDecoded: () => decoded++ })
+    worker(store, { maxRows: 3, paceOf: () => ({ next }), onJobDecoded: () => decoded++ })
     await until('the first payload is decoded', () => decoded === 1)
     await commit.enqueue(frame('a\nb'))
     await until('a batch is full', () => batchesOf(store) === 1)
@@ -473,7 +356,7 @@ describe('the inserts of a pool', () => {
       return lines.includes('opening') ? released : undefined
     }
     let decoded = 0
-    const { batches: pool } = worker(store, { maxRows: 3, maxWaitMs, pace, onJobDecoded: () => decoded++ })
+    const { closeBatches } = worker(store, { maxRows: 3, maxWaitMs, paceOf: () => pace, onJobDecoded: () => decoded++ })
     await until('the first batch is being inserted', () => isBusy)
     const decode = async (line: string) => {
       const before = decoded
@@ -481,7 +364,7 @@ describe('the inserts of a pool', () => {
       await until(`${line} is decoded`, () => decoded > before)
     }
     const batches = () => store.inserts.filter(({ table }) => table === 'first').map(({ lines }) => lines)
-    return { pool, decode, release, batches }
+    return { closeBatches, decode, release, batches }
   }
 
   it('follow one another, so that batches grow while ClickHouse is slow', async () => {
@@ -535,8 +418,8 @@ describe('the inserts of a pool', () => {
   })
 
   it('are made beside another once the pool is closing', async () => {
-    const { pool, decode, release, batches } = await duringInsert(MINUTE_MS)
-    pool.close()
+    const { closeBatches, decode, release, batches } = await duringInsert(MINUTE_MS)
+    closeBatches()
     await decode('a')
     await until('the batch is stored', () => batches().length === 1)
     release()
@@ -547,9 +430,9 @@ describe('the inserts of a pool', () => {
   it('wait for no time once the pool is closing', async () => {
     const commit = await edge(1)
     const store = new TokenStore()
-    const { batches } = worker(store, { intervalMs: MINUTE_MS })
+    const { closeBatches } = worker(store, { intervalMs: MINUTE_MS })
     await usePause(commit, store)
-    batches.close()
+    closeBatches()
     await commit.enqueue(frame('a'))
     await expectAllDone()
     expect(batchesOf(store)).toBe(5)
@@ -562,8 +445,8 @@ describe('a payload that cannot be stored', () => {
     const store = new TokenStore()
     await Promise.all([...'abcdefghijklm'].map(line => commit.enqueue(frame(line === 'g' ? 'poison' : line))))
     worker(store)
-    const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 5_000 })
-    startDeadLetters(objects)
+    const letters = startPools(['dead-letters'], { ...services, redisUrl: url }, 'default')
+    opened.push(letters.stop)
     await commit.enqueue(frame('undecodable bytes'))
     await expectAllDone()
     await until('the dead letters are kept', async () => (await backlog('dead-letters')) === 0)
@@ -583,17 +466,15 @@ describe('a payload that cannot be stored', () => {
       ['poison', 'refused_by_clickhouse: no poison, please', ['first']],
       ['undecodable bytes', 'truncated', []],
     ])
-    objects.close()
   })
 })
 
 describe('a job that several workers have lost', () => {
   /** Returns a pool whose worker takes nothing by itself. */
-  async function idlePool() {
+  function idlePool() {
     const store = new TokenStore()
-    const { batches, pool, payloads } = worker(store)
-    await pool.close()
-    return { store, batches, payloads }
+    const { process, store: payloads } = worker(store, { takesJobs: false })
+    return { store, process, payloads }
   }
 
   /** Puts a locked job with these two requests into Redis. */
@@ -605,10 +486,10 @@ describe('a job that several workers have lost', () => {
   }
 
   it('is stored alone, and a repetition does nothing', async () => {
-    const { store, batches } = await idlePool()
+    const { store, process } = idlePool()
     const [first, second] = [await takenJob('first', 3), await takenJob('second', 3)]
-    await Promise.all([batches.process(first), batches.process(second)])
-    await batches.process(first)
+    await Promise.all([process(first), process(second)])
+    await process(first)
     const inserts = store.inserts.filter(insert => insert.table === 'first').map(insert => insert.lines)
     expect(inserts.sort()).toEqual([
       ['first', 'first two'],
@@ -617,10 +498,10 @@ describe('a job that several workers have lost', () => {
   })
 
   it('becomes dead letters undecoded when it was alone twice without an end', async () => {
-    const { store, batches, payloads } = await idlePool()
+    const { store, process, payloads } = idlePool()
     const job = await takenJob('killer', 5)
     for (let i = 0; i < 2; i++) await payloads.countAlone('killer')
-    await batches.process(job)
+    await process(job)
     expect(store.lines('first')).toEqual([])
     expect(await redis.exists(keys.payload('killer'))).toBe(0)
     const [moved] = await redis.keys(`${queueKeys('dead-letters').payloadPrefix}dead-*`)
@@ -632,10 +513,10 @@ describe('a job that several workers have lost', () => {
   })
 
   it('is resumed with the other jobs of its batch, under the tokens of that batch', async () => {
-    const { store, batches, payloads } = await idlePool()
+    const { store, process, payloads } = idlePool()
     const jobs = [await takenJob('a', 9), await takenJob('b', 9)]
     expect(await payloads.nameBatch('of both', jobs)).toEqual(new Map())
-    await Promise.all(jobs.map(job => batches.process(job)))
+    await Promise.all(jobs.map(job => process(job)))
     expect(store.inserts.map(insert => [insert.table, insert.token])).toContainEqual(['first', 'of both:first'])
     expect(store.lines('first')).toEqual(['a', 'a two', 'b', 'b two'])
   })
@@ -795,7 +676,7 @@ it('a named batch and a job of a newer version wait until a worker can read them
   const store = new TokenStore()
   const first = worker(store)
   await until('the queue is open', () => store.lines('second').includes('opening'))
-  await first.pool.close()
+  await first.closePool()
   await commit.enqueue(frame('in a newer batch'))
   await commit.enqueue(frame('of a newer job'))
   await commit.drain()

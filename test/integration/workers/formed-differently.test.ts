@@ -2,9 +2,9 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { BURNED_PREFIX, burnToken } from '../../../clickhouse/burn-token.ts'
-import { type ClickHouseClient, insertNative } from '../../../clickhouse/client.ts'
-import { onShardOfUnit, tableOfUnit } from '../../../clickhouse/cluster/shard-units.ts'
+import { BURNED_PREFIX } from '../../../clickhouse/burn-token.ts'
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { tableOfUnit } from '../../../clickhouse/cluster/shard-units.ts'
 import { AUDITED_TABLES } from '../../../clickhouse/queries/audit/audited-tables.ts'
 import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-request-balance.ts'
 import { selectRowBalance } from '../../../clickhouse/queries/audit/select-row-balance.ts'
@@ -13,21 +13,14 @@ import { DAY_MS, MIB } from '../../../schemas/units.ts'
 import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
-import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
-import { startPool } from '../../../workers/queue/pool.ts'
-import { createJobAdder } from '../../../workers/queue/sweep.ts'
-import { BatchPool } from '../../../workers/sink/batch-pool.ts'
-import { ColumnMemory } from '../../../workers/sink/column-memory.ts'
 import { JOB_LIMITS, type JobLimits } from '../../../workers/sink/job-limits.ts'
-import { ExpressFirst } from '../../../workers/sink/pace/express-first.ts'
-import { InsertPace } from '../../../workers/sink/pace/insert-pace.ts'
 import type { RowBatch } from '../../../workers/sink/row-batch.ts'
-import { BatchStorer } from '../../../workers/sink/store-batch.ts'
 import { connectDatabase, isCluster } from '../../support/cluster/connect.ts'
 import { commitFrame, openExpressCommits } from '../../support/express-commits.ts'
+import { startTestPool } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
 import { until } from '../../support/until.ts'
@@ -119,83 +112,27 @@ type Death = readonly [table: string, moment: 'before' | 'after']
  * `takesJobs`, it processes only what the test passes to `batches`.
  */
 function worker(version: Version, death?: Death, takesJobs = true, jobLimits: JobLimits = JOB_LIMITS) {
-  const stopping = new AbortController()
-  const own = connectConsumer(url, logger)
-  const store = new RedisPayloadStore(own, 'logs')
-  const jobs = createJobAdder(own)
-  const { shards } = clickhouse
-  const activeShards = shards && (() => shards.active())
-  const source = { queue: 'logs', kind: 'logs', activeShards } as const
+  const plan: Parameters<typeof startTestPool>[0] = {
+    queue: 'logs',
+    kind: 'logs',
+    createRows: () => rowsOf(version),
+    intervalMs: 100,
+    takesJobs,
+    wrapInsert: insert => async (block, token) => {
+      die(tableOfUnit(block.table), 'before')
+      await insert(block, token)
+      die(tableOfUnit(block.table), 'after')
+    },
+    options: { maxRows: 1_000, jobLimits },
+  }
+  const pool = startTestPool(plan, { ...services, redisUrl: url }, database.name)
   const die = (table: string, moment: string) => {
     if (death?.[0] !== table || death[1] !== moment) return
-    stopping.abort()
+    pool.stopping.abort()
     throw new TransientError('the worker has ended')
   }
-  const storer = new BatchStorer({
-    ...source,
-    store,
-    insert: async (block, deduplicationToken) => {
-      const table = tableOfUnit(block.table)
-      die(table, 'before')
-      const insert = { ...block, table, deduplicationToken, timeoutMs: 20_000 }
-      await onShardOfUnit(clickhouse, block.table, shard => insertNative(shard, insert))
-      die(table, 'after')
-    },
-    burnToken: (unit, deduplicationToken, days) => {
-      const insert = { table: tableOfUnit(unit), deduplicationToken, days, timeoutMs: 20_000 }
-      return onShardOfUnit(clickhouse, unit, shard => burnToken(shard, insert))
-    },
-    addJobs: jobs.add,
-    logger,
-    stopping: stopping.signal,
-  })
-  const memory = new ColumnMemory()
-  const expressFirst = new ExpressFirst()
-  const pace = new InsertPace({ redis: own, logger }, { queue: 'logs', lane: 'express', intervalMs: 100 })
-  const batches = new BatchPool(
-    {
-      ...source,
-      store,
-      storer,
-      createRows: () => rowsOf(version),
-      logger,
-      lane: 'express',
-      memory,
-      expressFirst,
-      pace,
-    },
-    {
-      maxRows: 1_000,
-      maxBytes: MIB,
-      maxConcurrentInserts: 2,
-      maxWaitMs: 1_000,
-      maxFetchedBytes: MIB,
-      jobLimits,
-    },
-  )
-  const pool = takesJobs
-    ? startPool(
-        'logs',
-        {
-          servers: new QueueServers(url),
-          logger,
-          process: job => batches.process(job),
-          onClosing: () => batches.close(),
-        },
-        { concurrency: 8, lockMs: 5_000, stalledCheckMs: 500 },
-      )
-    : undefined
-  let isClosed = false
-  const close = async () => {
-    if (isClosed) return
-    isClosed = true
-    stopping.abort()
-    await pool?.close()
-    await jobs.close()
-    own.disconnect()
-  }
-  opened.push(close)
-  return { batches, close, memory, ended: () => stopping.signal.aborted }
+  opened.push(pool.close)
+  return { ...pool, ended: () => pool.stopping.signal.aborted }
 }
 
 /** Sends the requests, has a worker of one version end at this moment, and a worker of another version continue. */
@@ -520,8 +457,13 @@ describe('a job that ends its workers', () => {
   async function setAside(jobId: string): Promise<void> {
     await redis.set(keys.alone(jobId), 2)
     await redis.set(keys.lock('express', jobId), 'token')
-    const { batches } = worker('accepts', undefined, false)
-    await batches.process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
+    await worker('accepts', undefined, false).process({
+      jobId,
+      lane: 'express',
+      token: 'token',
+      payloadBytes: 100,
+      losses: 3,
+    })
   }
 
   it.skipIf(isShards).each([
@@ -584,9 +526,9 @@ describe('a job that ends its workers', () => {
       await redis.hset(keys.batchOf, jobId, 'taken over')
       await redis.set(keys.lock('express', jobId), 'token')
     }
-    const { batches } = worker('accepts', undefined, false)
+    const { process } = worker('accepts', undefined, false)
     const [jobId = ''] = jobIds
-    await batches.process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
+    await process({ jobId, lane: 'express', token: 'token', payloadBytes: 100, losses: 3 })
     expect(await redis.hexists(keys.batches, 'taken over')).toBe(0)
     worker('accepts')
     await expectSettled()
