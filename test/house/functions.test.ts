@@ -66,7 +66,6 @@ const LONGER = new Set<string>([
   'startRedisCluster',
   'startSmallService',
   'startStack',
-  'startUpkeep',
   'tempoRoutes',
   'tracegenReads',
   'watchMarkers',

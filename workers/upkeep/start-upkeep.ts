@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { LetterClaims } from '../../letters/letter-claims.ts'
-import { HOUR_MS } from '../../schemas/units.ts'
+import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
@@ -35,33 +35,57 @@ export interface UpkeepDeps {
 /** Erasures in progress that one run works on. */
 const ERASURES_AT_ONCE = 100
 
+/** A task that runs once a day. */
+const DAILY = { everyMs: DAY_MS, lookEveryMs: 60_000 }
+
+/** What the tasks share. */
+interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
+  readonly store: ObjectStore
+  readonly objects: ObjectDeleter
+  readonly directory: ReturnType<typeof createDirectory>
+  readonly releases: ReturnType<typeof createReleaseStore>
+  readonly stopping: AbortSignal
+  readonly now: () => number
+}
+
 /**
  * Starts the tasks that delete data on purpose. Every process of the workers may run them, and each task is done by the one
  * that is elected. `stop` resolves when none of them is in a step any more.
  */
 export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
-  const { logger, metrics, now = Date.now } = deps
+  const { directoryRedis, logger, metrics, objects: store } = deps
   const stopping = new AbortController()
-  const directory = createDirectory(deps.directoryRedis)
-  const claims = new LetterClaims(deps.queues, deps.retentionDays)
-  const objects = new ObjectDeleter({
-    objects: deps.objects,
-    onDeleted: metrics.observeObjects,
-    stopping: stopping.signal,
-  })
-  const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
-    clickhouse: deps.clickhouse,
-    erasures: directory,
-    objects,
-    store: deps.objects,
-    claims,
-    settledBeforeMs: workspaceId => settledBeforeMs(deps.queues, workspaceId),
-    redisTimeMs: () => latestTimeMs(deps.queues),
-    now,
-    assertElected,
-  })
+  const { signal } = stopping
+  const shared: TaskDeps = {
+    ...deps,
+    store,
+    objects: new ObjectDeleter({ objects: store, onDeleted: metrics.observeObjects, stopping: signal }),
+    directory: createDirectory(directoryRedis),
+    releases: createReleaseStore(directoryRedis),
+    stopping: signal,
+    now: deps.now ?? Date.now,
+  }
+  const electedDeps = { redis: directoryRedis, logger, stopping: signal, onDone: metrics.observeDone }
+  const tasks = [erasures(shared), retention(shared), oldReleases(shared), oldUploads(shared), unusedMaps(shared)]
+  const running = tasks.map(task => runElected(electedDeps, task))
+  return {
+    async stop() {
+      stopping.abort()
+      await Promise.all(running)
+    },
+  }
+}
 
-  async function runErasures(assertElected: () => Promise<void>): Promise<void> {
+function erasures(shared: TaskDeps): ElectedTask {
+  const { clickhouse, directory, objects, store, queues, logger, metrics, stopping, now } = shared
+  const claims = new LetterClaims(queues, shared.retentionDays)
+  const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
+    ...{ clickhouse, objects, store, claims, now, assertElected },
+    erasures: directory,
+    settledBeforeMs: workspaceId => settledBeforeMs(queues, workspaceId),
+    redisTimeMs: () => latestTimeMs(queues),
+  })
+  async function run(assertElected: () => Promise<void>): Promise<void> {
     const active = await directory.activeErasures(ERASURES_AT_ONCE)
     metrics.observeErasures(active.length)
     for (const erasure of active) {
@@ -71,86 +95,37 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
         // The identifier is never logged.
         if (after.state !== state) logger.info({ id, workspaceId, state: after.state, rows: after.rows }, 'erasure')
       } catch (error) {
-        stopping.signal.throwIfAborted()
+        stopping.throwIfAborted()
         logger.warn({ id, workspaceId, ...errorFields(error) }, 'an erasure was interrupted, will be continued')
       }
     }
   }
+  return { name: 'erasures', everyMs: 0, lookEveryMs: 2_000, run }
+}
 
-  const tasks: ElectedTask[] = [
-    { name: 'erasures', everyMs: 0, lookEveryMs: 2_000, run: runErasures },
-    {
-      name: 'retention',
-      everyMs: HOUR_MS,
-      lookEveryMs: 30_000,
-      run: assertElected =>
-        expireWorkspaces({
-          clickhouse: deps.clickhouse,
-          directory,
-          objects,
-          installationDays: deps.retentionDays,
-          logger,
-          now,
-          assertElected,
-          onExpired: (table, rows) => metrics.observeRows('expired', table, rows),
-        }),
-    },
-  ]
-  const releases = createReleaseStore(deps.directoryRedis)
-  tasks.push({
-    name: 'releases',
-    everyMs: 24 * HOUR_MS,
-    lookEveryMs: 60_000,
-    run: assertElected =>
-      expireReleases({
-        directory,
-        directoryRedis: deps.directoryRedis,
-        releases,
-        hasUploads: release => hasUploads(deps.queues.common, release),
-        removeUploads: release => removeUploads(deps.queues.common, release),
-        store: deps.objects,
-        objects,
-        logger,
-        now,
-        assertElected,
-      }),
-  })
-  tasks.push(
-    {
-      name: 'uploads',
-      everyMs: 24 * HOUR_MS,
-      lookEveryMs: 60_000,
-      run: assertElected => sweepUploads({ store: deps.objects, objects, now, assertElected }),
-    },
-    {
-      name: 'maps',
-      everyMs: 24 * HOUR_MS,
-      lookEveryMs: 60_000,
-      run: assertElected =>
-        sweepMaps({
-          redis: deps.queues.common,
-          directoryRedis: deps.directoryRedis,
-          clickhouse: deps.clickhouse,
-          directory,
-          releases,
-          store: deps.objects,
-          objects,
-          logger,
-          assertElected,
-        }),
-    },
-  )
-  const electedDeps = {
-    redis: deps.directoryRedis,
-    logger,
-    stopping: stopping.signal,
-    onDone: metrics.observeDone,
+function retention({ clickhouse, directory, objects, retentionDays, logger, metrics, now }: TaskDeps): ElectedTask {
+  const onExpired = (table: string, rows: number) => metrics.observeRows('expired', table, rows)
+  const deps = { clickhouse, directory, objects, installationDays: retentionDays, logger, now, onExpired }
+  const run = (assertElected: () => Promise<void>) => expireWorkspaces({ ...deps, assertElected })
+  return { name: 'retention', everyMs: HOUR_MS, lookEveryMs: 30_000, run }
+}
+
+function oldReleases({ queues, directory, directoryRedis, releases, ...shared }: TaskDeps): ElectedTask {
+  const { store, objects, logger, now } = shared
+  const deps: Omit<Parameters<typeof expireReleases>[0], 'assertElected'> = {
+    ...{ directory, directoryRedis, releases, store, objects, logger, now },
+    hasUploads: release => hasUploads(queues.common, release),
+    removeUploads: release => removeUploads(queues.common, release),
   }
-  const running = tasks.map(task => runElected(electedDeps, task))
-  return {
-    async stop() {
-      stopping.abort()
-      await Promise.all(running)
-    },
-  }
+  return { name: 'releases', ...DAILY, run: assertElected => expireReleases({ ...deps, assertElected }) }
+}
+
+function oldUploads({ store, objects, now }: TaskDeps): ElectedTask {
+  return { name: 'uploads', ...DAILY, run: assertElected => sweepUploads({ store, objects, now, assertElected }) }
+}
+
+function unusedMaps({ queues, directoryRedis, clickhouse, directory, releases, ...shared }: TaskDeps): ElectedTask {
+  const { store, objects, logger } = shared
+  const deps = { redis: queues.common, directoryRedis, clickhouse, directory, releases, store, objects, logger }
+  return { name: 'maps', ...DAILY, run: assertElected => sweepMaps({ ...deps, assertElected }) }
 }
