@@ -82,7 +82,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'workers/symbolication/',
       'workers/upkeep/',
     ],
-    ['workers/metrics.ts', 'workers/liveness.ts', 'workers/store-access.ts'],
+    ['workers/metrics.ts', 'workers/job-metrics.ts', 'workers/liveness.ts', 'workers/store-access.ts'],
     ['workers/deps.ts', 'workers/back-up-regularly.ts'],
     ['workers/pools/', 'workers/connect.ts'],
     ['workers/main.ts'],

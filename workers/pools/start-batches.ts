@@ -45,7 +45,7 @@ interface PartitionBatches {
 }
 
 /** The batches of a queue, by partition and lane. */
-export interface Batches {
+interface Batches {
   of(partition: number): PartitionBatches
   /** Inserts every batch at once from now on, because the pool takes no more jobs. */
   close(): void

@@ -38,7 +38,7 @@ const ERASURES_AT_ONCE = 100
 /** A task that runs once a day. */
 const DAILY = { everyMs: DAY_MS, lookEveryMs: 60_000 }
 
-/** What the tasks share. */
+/** Dependencies that the tasks share. */
 interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
   readonly store: ObjectStore
   readonly objects: ObjectDeleter
