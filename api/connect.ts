@@ -15,9 +15,8 @@ import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { readKeyUsage } from '../shared/queue/key-usage.ts'
-import { type ConnectTo, connectProducer } from '../shared/queue/redis.ts'
-import { QueueLinks } from '../shared/queue/registry/queue-links.ts'
-import { QueueServers } from '../shared/queue/registry/queue-servers.ts'
+import { Queues } from '../shared/queue/queues.ts'
+import { connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import { countAccepted } from '../shared/queue/request-counts.ts'
 import { readOldestWatermarks, readWatermarks } from '../shared/queue/watermark.ts'
@@ -92,12 +91,8 @@ export function connectApi(
 ): ConnectedApi {
   const redis = connectProducer(config.DIRECTORY_REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
-  const servers = new QueueServers(config.REDIS_URL)
-  const queuesRedis = servers.connectProducer(REDIS_TIMEOUT_MS, logger)
-  lifecycle.onStop('redis of the queues', () => queuesRedis.disconnect())
-  const connect = (to: ConnectTo) => connectProducer(to, REDIS_TIMEOUT_MS, logger)
-  const queues = new QueueLinks({ servers, common: queuesRedis, connect })
-  lifecycle.onStop('redis of the partitions', () => queues.close())
+  const queues = new Queues(config.REDIS_URL, to => connectProducer(to, REDIS_TIMEOUT_MS, logger))
+  lifecycle.onStop('redis of the queues', () => queues.close())
   const clickhouse = connectClickHouse(config, {
     requestTimeoutMs: config.API_QUERY_TIMEOUT_MS + 1_000,
     // The queries of the streams come on top of those of the requests.
@@ -137,7 +132,7 @@ export function connectApi(
       directory: { ...directory, ...credentials },
       directoryMemory,
       keyPepper: config.KEY_PEPPER,
-      keyUsage: (workspaceId, day) => readKeyUsage(queuesRedis, workspaceId, day),
+      keyUsage: (workspaceId, day) => readKeyUsage(queues.common, workspaceId, day),
       firstKeptDay: async (workspaceId, kind) =>
         firstKeptDay(keptDays(await retentionOf(workspaceId), kind, config.RETENTION_DAYS), now()),
       findingLists: new FairSlots(SHARES.findingLists),
@@ -155,7 +150,7 @@ export function connectApi(
       oldestWatermarks: () => readOldestWatermarks(queues),
       pipelineReads: new FairSlots(SHARES.pipelineReads),
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
-      removeUploads: release => removeUploads(queuesRedis, release),
+      removeUploads: release => removeUploads(queues.common, release),
       receiptSecret: () => readReceiptSecret(redis),
       releases: createReleaseStore(redis),
       replayJobs,

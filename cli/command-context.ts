@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { Backups } from '../shared/backup/backups.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
-import type { QueueConnections } from '../shared/queue/queues.ts'
+import type { Queues } from '../shared/queue/queues.ts'
 import type { ExitCode } from './exit-codes.ts'
 
 /** The directory and the Redis that stores it. */
@@ -11,7 +11,7 @@ export interface DirectoryConnection {
   readonly redis: Redis
   readonly store: Directory
   /** Connects the Redis of the queues, and closes the connection when the work has settled. */
-  readonly withQueues: <T>(work: (queues: QueueConnections) => Promise<T>) => Promise<T>
+  readonly withQueues: <T>(work: (queues: Queues) => Promise<T>) => Promise<T>
   /** How many days the installation keeps rows (RETENTION_DAYS). */
   readonly retentionDays: number
 }

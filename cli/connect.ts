@@ -1,8 +1,7 @@
 import type { Redis } from 'ioredis'
 import { createDirectory } from '../shared/directory/directory.ts'
+import { Queues } from '../shared/queue/queues.ts'
 import { type ConnectTo, connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
-import { QueueLinks } from '../shared/queue/registry/queue-links.ts'
-import { QueueServers } from '../shared/queue/registry/queue-servers.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -28,11 +27,8 @@ export async function withDirectory<T>(
   const connect = (to: ConnectTo) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
   return withRedis(connect(config.DIRECTORY_REDIS_URL), async redis => {
     const withQueues: DirectoryConnection['withQueues'] = work => {
-      const servers = new QueueServers(config.REDIS_URL)
-      return withRedis(servers.connectProducer(COMMAND_TIMEOUT_MS, logger), async common => {
-        const links = new QueueLinks({ servers, common, connect })
-        return work(links).finally(() => links.close())
-      })
+      const queues = new Queues(config.REDIS_URL, connect)
+      return withRedis(queues.common, () => work(queues)).finally(() => queues.close())
     }
     return run({ redis, store: createDirectory(redis), withQueues, retentionDays: config.RETENTION_DAYS })
   })

@@ -1,9 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { StoreWatches } from '../shared/queue/durability-watch.ts'
+import type { Queues } from '../shared/queue/queues.ts'
 import type { ConnectTo } from '../shared/queue/redis.ts'
-import { FollowedPartitions } from '../shared/queue/registry/queue-feed.ts'
-import { QueueLinks } from '../shared/queue/registry/queue-links.ts'
-import type { QueueServers } from '../shared/queue/registry/queue-servers.ts'
+import type { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { UsedPartitions } from '../shared/queue/registry/used-queues.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -11,44 +10,27 @@ import type { RedisClock } from './admission/redis-clock.ts'
 import { LaneTargets } from './commit/lane-targets.ts'
 import type { IngestConfig } from './config.ts'
 
-/** Collaborators of the wiring of partitions. */
-export interface PartitionsWiring {
+/** Collaborators of the wiring of the queues. */
+export interface QueuesWiring {
   readonly config: IngestConfig
   readonly logger: Logger
   readonly lifecycle: Lifecycle
-  readonly servers: QueueServers
+  readonly queues: Queues
   /** Opens a connection that is closed when the process stops. Each kind of write has its own, so that none waits for another. */
   readonly connect: (to: ConnectTo, server: string) => Redis
-  /** Opens one to the first server, or to all masters of a cluster. */
-  readonly connectCommon: () => Redis
 }
 
-/** The partitions of all edges, with connections for the reads of their counters. */
-export interface Followed {
-  readonly links: QueueLinks
-  readonly partitions: FollowedPartitions
-}
-
-/** Follows the partitions that any edge has registered. */
-export function followPartitions({ logger, lifecycle, servers, connect, connectCommon }: PartitionsWiring): Followed {
-  const links = new QueueLinks({ servers, common: connectCommon(), connect })
-  const partitions = new FollowedPartitions({ queues: links, logger })
-  lifecycle.onStop('partitions of others', () => partitions.stop())
-  return { links, partitions }
-}
-
-/** Collaborators of `usePartitions`. */
-interface UsedPartitionsParts {
-  readonly queues: QueueLinks
-  readonly followed: Followed
+/** Collaborators of `useQueues`. */
+interface UsedQueuesParts {
+  readonly followed: FollowedQueues
   readonly clockOf: (server: string) => RedisClock
   readonly durability: StoreWatches
 }
 
-/** Registers the partitions that this process writes to. Returns a function that opens a lane to them. */
-export function usePartitions(
-  { config, logger, lifecycle, servers, connect }: PartitionsWiring,
-  { queues, followed, clockOf, durability }: UsedPartitionsParts,
+/** Registers the queues that this process writes to. Returns a function that opens a lane to them. */
+export function useQueues(
+  { config, logger, lifecycle, queues, connect }: QueuesWiring,
+  { followed, clockOf, durability }: UsedQueuesParts,
 ): () => LaneTargets {
   const lanes: LaneTargets[] = []
   const used = new UsedPartitions({
@@ -56,21 +38,24 @@ export function usePartitions(
     logger,
     count: config.QUEUE_PARTITIONS,
     onChange: partitions => {
-      // Admission counts a partition before anything is in it.
-      followed.partitions.add(partitions.map(({ partition }) => partition))
+      // Admission counts a queue before anything is in it.
+      followed.add(partitions.map(({ partition }) => partition))
       for (const lane of lanes) lane.follow(partitions)
     },
   })
-  lifecycle.onStop('partitions', () => used.stop())
-  const isKept = (server: string) => durability.queues.of(server).refuse() === undefined
-  const mayUse = (partition: number) => used.mayUse(partition)
+  lifecycle.onStop('registered queues', () => used.stop())
   return () => {
-    const connectOne = (server: string) => {
-      const redis = connect(servers.addressOf(server), server)
-      durability.queues.of(server).follow(redis)
-      return redis
-    }
-    const lane = new LaneTargets({ servers, connect: connectOne, clockOf, isKept, mayUse })
+    const lane = new LaneTargets({
+      queues,
+      clockOf,
+      connect(queue) {
+        const redis = connect(queue.address, queue.server)
+        durability.queues.of(queue).follow(redis)
+        return redis
+      },
+      isKept: queue => durability.queues.of(queue).refuse() === undefined,
+      mayUse: partition => used.mayUse(partition),
+    })
     lanes.push(lane)
     return lane
   }

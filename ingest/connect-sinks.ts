@@ -17,11 +17,11 @@ import { GroupCommit } from './commit/group-commit.ts'
 import type { LaneTargets } from './commit/lane-targets.ts'
 import { LargeCommit } from './commit/large-commit.ts'
 import type { ReceiptIssuer } from './commit/receipt-issuer.ts'
-import type { PartitionsWiring } from './connect-queues.ts'
+import type { QueuesWiring } from './connect-queues.ts'
 import type { IngestMetrics } from './metrics.ts'
 
 /** Collaborators that every part of the wiring uses. */
-export interface Wiring extends PartitionsWiring {
+export interface Wiring extends QueuesWiring {
   readonly metrics: IngestMetrics
 }
 
@@ -30,7 +30,7 @@ export interface SinkParts {
   readonly admission: Admission
   /** Returns the clock of a server of the queues. */
   readonly clockOf: (server: string) => RedisClock
-  /** Returns the partitions that one more lane writes to. */
+  /** Returns the queues that one more lane writes to. */
   readonly openLane: () => LaneTargets
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
@@ -111,18 +111,18 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
 
 /** Connects the sink of a queue whose requests are accepted on a condition, with its own connection. */
 export function connectConditionalSink(
-  { config, logger, metrics, lifecycle, servers, connect }: Wiring,
+  { config, logger, metrics, lifecycle, queues, connect }: Wiring,
   parts: SinkParts,
   queue: 'source-maps' | 'completions',
 ): { readonly sink: ConditionalSink; readonly redis: Redis } {
   const { admission, clockOf, receipts, durability, failures, memory } = parts
-  const server = servers.serverOf(queue, 0)
-  const redis = connect(servers.addressOf(server), server)
-  const watch = durability.queues.of(server)
+  const only = queues.firstOf(queue)
+  const redis = connect(only.address, only.server)
+  const watch = durability.queues.of(only)
   watch.follow(redis)
   const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
-    { redis, queue, receipts, clock: clockOf(server), memory, logger, minReplicas: replicasToConfirm(config) },
+    { redis, queue, receipts, clock: clockOf(only.server), memory, logger, minReplicas: replicasToConfirm(config) },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
       priorityOf: backlog => shares.bulkPriority(backlog),

@@ -8,9 +8,9 @@ import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { watchStores } from '../shared/queue/durability-watch.ts'
+import { QUEUES_SERVER, Queues } from '../shared/queue/queues.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
-import { QueueLinks } from '../shared/queue/registry/queue-links.ts'
-import { QueueServers } from '../shared/queue/registry/queue-servers.ts'
+import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { createQueueLoads, type QueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
@@ -31,7 +31,7 @@ import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
 import { createReceiptIssuer, followReceiptSecret } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
-import { type Followed, followPartitions, usePartitions } from './connect-queues.ts'
+import { useQueues } from './connect-queues.ts'
 import {
   connectConditionalSink,
   connectSinks,
@@ -68,7 +68,6 @@ export function connectEdge(
   lifecycle: Lifecycle,
   now: () => number = Date.now,
 ): Edge {
-  const servers = new QueueServers(config.REDIS_URL)
   const opened: { readonly server: string; readonly redis: Redis }[] = []
   const keep = (redis: Redis, server: string): Redis => {
     opened.push({ server, redis })
@@ -76,14 +75,14 @@ export function connectEdge(
     return redis
   }
   const connect: Wiring['connect'] = (to, server) => keep(connectProducer(to, config.COMMIT_TIMEOUT_MS, logger), server)
-  const connectCommon = () => keep(servers.connectProducer(config.COMMIT_TIMEOUT_MS, logger), FIRST_SERVER)
+  const queues = new Queues(config.REDIS_URL, connect)
   const wiring: Wiring = {
-    ...{ config, logger, lifecycle, servers, connect, connectCommon },
+    ...{ config, logger, lifecycle, queues, connect },
     metrics: createIngestMetrics(metrics),
   }
   const directoryUrl = config.DIRECTORY_REDIS_URL
   const isShared = directoryUrl === config.REDIS_URL
-  const directoryRedis = connect(directoryUrl, isShared ? FIRST_SERVER : DIRECTORY)
+  const directoryRedis = connect(directoryUrl, isShared ? QUEUES_SERVER : DIRECTORY)
   if (isShared) logger.warn(SHARED_REDIS)
   const { effectiveSurfaceKey } = createDirectory(directoryRedis)
   const clocks = new Map<string, RedisClock>()
@@ -94,27 +93,28 @@ export function connectEdge(
   }
   const reconnect = (to: string) =>
     void opened.filter(({ server }) => server === to).map(({ redis }) => redis.disconnect(true))
-  const stores = { queues: connectCommon(), directory: directoryRedis }
-  const queues = new QueueLinks({ servers, common: stores.queues, connect })
   const durability = watchStores({ queues, directory: directoryRedis, reconnect, logger, metrics, lifecycle }, config)
   const countFailure = (queue: QueueName) => {
     wiring.metrics.countCommitFailure(queue)
     durability.queues.recheck()
   }
-  const followed = followPartitions(wiring)
+  // On connections of its own, so that polls wait for nothing.
+  const polled = new Queues(config.REDIS_URL, connect)
+  const followed = new FollowedQueues({ queues: polled, logger })
+  lifecycle.onStop('list of queues', () => followed.stop())
   const parts: SinkParts = {
     durability,
-    admission: connectAdmission(wiring, followed, clockOf),
+    admission: connectAdmission(wiring, polled.common, followed, clockOf),
     clockOf,
-    openLane: usePartitions(wiring, { queues, followed, clockOf, durability }),
+    openLane: useQueues(wiring, { followed, clockOf, durability }),
     failures: new CommitFailures({ logger, count: countFailure }),
-    receipts: createReceiptIssuer(followReceiptSecret({ ...stores, logger })),
+    receipts: createReceiptIssuer(followReceiptSecret({ queues: queues.common, directory: directoryRedis, logger })),
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),
   }
-  const tallies = new RequestTallies(stores.queues, logger, now)
+  const tallies = new RequestTallies(queues.common, logger, now)
   lifecycle.onStop('counts of requests', () => tallies.stop())
   const { sinks, lanes } = connectSinks(wiring, parts)
-  watchRedis(metrics, { ...stores, queues: queues.at('spans', servers.first) })
+  watchRedis(metrics, { directory: directoryRedis, queues: queues.firstOf('spans').redis })
   watchQueueAges(metrics, queues)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
@@ -126,18 +126,18 @@ export function connectEdge(
     onOverBudget: () => wiring.metrics.countKeyRefusal('unseenKeys'),
   }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
-  const counts = new KeyCounts(stores.queues, logger, now)
+  const counts = new KeyCounts(queues.common, logger, now)
   lifecycle.onStop('counts of keys', () => counts.stop())
   const publicKeys = createPublicKeyAuthenticator({ ...keys, counts })
   const caches = { public_keys: publicKeys.cache, secret_keys: builds.deps.secretKeys.cache }
   watchCaches(metrics, caches)
   followCredentialChanges(
-    { subscriber: connect(directoryUrl, isShared ? FIRST_SERVER : DIRECTORY), logger },
+    { subscriber: connect(directoryUrl, isShared ? QUEUES_SERVER : DIRECTORY), logger },
     Object.values(caches),
   )
 
-  // Where there are several servers, those that are connected take the commits of the others.
-  const required = [directoryRedis, ...(servers.isOne ? builds.connections : [])]
+  // In a cluster, the masters that are connected take the commits of the others.
+  const required = [directoryRedis, ...(queues.areOnOneServer ? builds.connections : [])]
   const areConnected = () => required.every(redis => redis.status === 'ready') && lanes.every(lane => lane.isConnected)
   return {
     deps: {
@@ -161,17 +161,17 @@ export function connectEdge(
   }
 }
 
-/** Names of servers in the list of connections. */
-const FIRST_SERVER = '0'
+/** Its name in the list of connections. */
 const DIRECTORY = 'directory'
 
 function connectAdmission(
   { config, logger, metrics, lifecycle }: Wiring,
-  { links, partitions }: Followed,
+  redis: Redis,
+  followed: FollowedQueues,
   clockOf: (server: string) => RedisClock,
 ): Admission {
   const admission = new Admission(
-    { links, partitions, queues: ADMITTED_QUEUES, logger, clockOf, onRefused: metrics.countRefusal },
+    { redis, followed, queues: ADMITTED_QUEUES, logger, clockOf, onRefused: metrics.countRefusal },
     {
       maxCost: config.QUEUE_MAX_COST,
       maxMemoryShare: config.REDIS_MAX_MEMORY_SHARE,
@@ -191,7 +191,7 @@ function connectBuilds(
   directoryRedis: Redis,
 ): { deps: BuildDeps; connections: readonly Redis[] } {
   const { config, metrics, lifecycle } = wiring
-  const uploads = wiring.connectCommon()
+  const uploads = wiring.connect(config.REDIS_URL, QUEUES_SERVER)
   const parted = connectConditionalSink(wiring, parts, 'source-maps')
   const completions = connectConditionalSink(wiring, parts, 'completions')
   const releases = createReleaseStore(directoryRedis)
@@ -223,10 +223,10 @@ function connectBuilds(
   }
 }
 
-function connectVerdicts({ config, logger, metrics, lifecycle, servers, connect }: Wiring, redis: Redis): VerdictWaits {
-  const server = servers.serverOf('completions', 0)
+function connectVerdicts({ config, logger, metrics, lifecycle, queues, connect }: Wiring, redis: Redis): VerdictWaits {
+  const { address, server } = queues.firstOf('completions')
   const verdicts = new VerdictWaits(
-    { redis, subscriber: connect(servers.addressOf(server), server), logger },
+    { redis, subscriber: connect(address, server), logger },
     {
       maxWaiting: config.VERDICT_MAX_WAITING,
       deadlineMs: config.VERDICT_TIMEOUT_MS,

@@ -2,10 +2,9 @@ import type { Letter, LetterKey } from '../clickhouse/queries/letters/letter.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { DAY_MS, MIB } from '../schemas/units.ts'
 import { PIECE_BYTES, writeInPieces } from '../shared/queue/large-values.ts'
-import { type QueueKeys, queueKeys } from '../shared/queue/queue.ts'
+import type { QueueKeys } from '../shared/queue/queue.ts'
 import { queueScript } from '../shared/queue/queue-script.ts'
-import type { QueueConnections } from '../shared/queue/queues.ts'
-import { isDivided } from '../shared/queue/registry/queue-tag.ts'
+import type { Queues } from '../shared/queue/queues.ts'
 import { settledBeforeMs } from '../shared/queue/watermark.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 
@@ -47,16 +46,16 @@ interface ReplayPayload {
 }
 
 /**
- * Claims of dead letters: a hash for each job that contained them, in the first partition of the queue, into which they are
- * replayed whatever partition they come from. So a claim is found again whatever the number of partitions is. A letter is
+ * Claims of dead letters: a hash for each job that contained them, in the first queue of its name, into which they are replayed
+ * whichever queue they come from. So a claim is found again whatever the number of queues is. A letter is
  * claimed in the step that accepts its payload, so of any number of replays one is stored. A claim lasts as long as the letter
  * may, also when the row with the outcome of its replay is late.
  */
 export class LetterClaims {
-  readonly #queues: QueueConnections
+  readonly #queues: Queues
   readonly #retentionMs: number
 
-  constructor(queues: QueueConnections, retentionDays: number) {
+  constructor(queues: Queues, retentionDays: number) {
     this.#queues = queues
     this.#retentionMs = retentionDays * DAY_MS
   }
@@ -132,7 +131,7 @@ export class LetterClaims {
   }
 
   #keysOf(queue: QueueName): QueueKeys {
-    return queueKeys(queue, isDivided(queue) ? this.#queues.first : 0)
+    return this.#queues.firstOf(queue).keys
   }
 
   #expiryOf({ receivedAtMs }: LetterKey, nowMs: number): number {

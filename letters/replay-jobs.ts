@@ -2,17 +2,17 @@ import type { Queue } from 'bullmq'
 import type { CommitJob } from '../schemas/queues/jobs.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { JOB_OPTIONS, lanesOf, openQueue } from '../shared/queue/queue.ts'
-import type { QueueConnections } from '../shared/queue/queues.ts'
+import type { Queues } from '../shared/queue/queues.ts'
 
 /** BullMQ's priorities begin with 1, and the greatest is 2^21. */
 const PRIORITIES = 2_097_150
 
-/** Adds the jobs of replayed payloads, which are in the first partition of their queue. */
+/** Adds the jobs of replayed payloads, which are in the first queue of their name. */
 export class ReplayJobs {
-  readonly #connections: QueueConnections
+  readonly #connections: Queues
   readonly #queues = new Map<QueueName, Queue<CommitJob>>()
 
-  constructor(connections: QueueConnections) {
+  constructor(connections: Queues) {
     this.#connections = connections
   }
 
@@ -23,8 +23,8 @@ export class ReplayJobs {
   async add(name: QueueName, jobId: string, data: CommitJob, nowMs: number): Promise<void> {
     let queue = this.#queues.get(name)
     if (queue === undefined) {
-      const { first } = this.#connections
-      queue = openQueue(this.#connections.at(name, first), name, lanesOf(name).at(-1) ?? 'express', first)
+      const { redis, keys } = this.#connections.firstOf(name)
+      queue = openQueue(redis, keys, lanesOf(name).at(-1) ?? 'express')
       // The connection logs its own errors. Without a listener, BullMQ prints each of them to stderr.
       queue.on('error', () => {})
       this.#queues.set(name, queue)

@@ -7,11 +7,9 @@ import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/connect.ts'
 import { watchStores } from '../shared/queue/durability-watch.ts'
-import type { QueueConnections } from '../shared/queue/queues.ts'
+import { Queues, type RedisQueue } from '../shared/queue/queues.ts'
 import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
-import { FollowedPartitions } from '../shared/queue/registry/queue-feed.ts'
-import { QueueLinks } from '../shared/queue/registry/queue-links.ts'
-import { QueueServers } from '../shared/queue/registry/queue-servers.ts'
+import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { watchWatermarks } from '../shared/queue/watch/watch-watermarks.ts'
 import { replicasToConfirm } from '../shared/runtime/config.ts'
@@ -20,13 +18,12 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
-import type { PartitionAccess, PoolsDeps } from './deps.ts'
+import type { PoolsDeps, QueueAccess } from './deps.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
 import { RedisLetterQuota } from './queue/letter-quota.ts'
 import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import { openPayloadReader } from './queue/payloads/payload-reader.ts'
-import type { AddJobs } from './queue/process-frames.ts'
 import { createJobAdder } from './queue/sweep.ts'
 import { ColumnMemory } from './sink/column-memory.ts'
 import { ExpressFirst } from './sink/pace/express-first.ts'
@@ -47,7 +44,7 @@ interface WorkersWiring {
 /** The dependencies of the pools and of the backups, connected. */
 interface ConnectedWorkers {
   readonly deps: PoolsDeps
-  readonly queues: QueueConnections
+  readonly queues: Queues
   /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
   readonly upkeep: UpkeepDeps
@@ -58,39 +55,35 @@ interface ConnectedWorkers {
 /** Connects what the pools of a process and its backups need. `lifecycle` closes the connections after the pools that use them. */
 export function connectWorkers(
   config: WorkersConfig,
-  { queues, logger, lifecycle, metrics, processMetrics }: WorkersWiring,
+  { queues: names, logger, lifecycle, metrics, processMetrics }: WorkersWiring,
   stopping: AbortSignal,
 ): ConnectedWorkers {
-  const servers = new QueueServers(config.REDIS_URL)
-  const redis = servers.connectConsumer(logger)
-  lifecycle.onStop('redis', () => redis.disconnect())
-  const links = new QueueLinks({ servers, common: redis, connect: to => connectConsumer(to, logger) })
-  lifecycle.onStop('redis of the partitions', () => links.close())
-  metrics.watchBacklogs(() => readInternalBacklogs(links))
-  watchQueueAges(processMetrics, links)
-  watchWatermarks(processMetrics, links)
-  const partitions = new FollowedPartitions({ queues: links, logger })
-  lifecycle.onStop('partitions', () => partitions.stop())
+  const queues = new Queues(config.REDIS_URL, to => connectConsumer(to, logger))
+  const redis = queues.common
+  lifecycle.onStop('redis', () => queues.close())
+  metrics.watchBacklogs(() => readInternalBacklogs(queues))
+  watchQueueAges(processMetrics, queues)
+  watchWatermarks(processMetrics, queues)
+  const followed = new FollowedQueues({ queues, logger })
+  lifecycle.onStop('list of queues', () => followed.stop())
   const directoryRedis = connectConsumer(config.DIRECTORY_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
-  const reconnect = (server: string) => (server === 'directory' ? directoryRedis : links.to(server)).disconnect(true)
-  const stores = { queues: links, directory: directoryRedis, reconnect }
+  const reconnect = (server: string) =>
+    (server === 'directory' ? directoryRedis : queues.connectionTo(server)).disconnect(true)
+  const stores = { queues, directory: directoryRedis, reconnect }
   const durability = watchStores({ ...stores, logger, metrics: processMetrics, lifecycle }, config)
-  const watchServers = () => {
-    for (const partition of partitions.current) durability.queues.of(servers.serverOf('spans', partition))
-  }
-  partitions.onChange(watchServers)
+  followed.onChange(() => {
+    for (const queue of followed.all) durability.queues.of(queue)
+  })
   const clickhouse = connectClickHouse(config)
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
-  const at = accessTo(links, config, logger, lifecycle)
   const deps: PoolsDeps = {
     config,
     redis,
-    at,
-    servers,
-    partitions,
+    queues: followed,
+    accessTo: createAccess(config, logger, lifecycle),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
     clickhouse,
@@ -101,14 +94,14 @@ export function connectWorkers(
     metrics,
     stopping,
   }
-  const access = new StoreAccess({ clickhouse, objects: usesObjects(queues) ? objects : undefined })
+  const access = new StoreAccess({ clickhouse, objects: usesObjects(names) ? objects : undefined })
   lifecycle.onStop('access to the stores', () => access.stop())
   const isReady = () =>
     redis.status === 'ready' ? (durability.fault ?? access.fault ?? true) : 'redis is not connected'
   const store = createDirectory(directoryRedis)
   const backups = new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now })
   const upkeep: UpkeepDeps = {
-    queues: links,
+    queues,
     directoryRedis,
     clickhouse: connectClickHouse(config, { requestTimeoutMs: UPKEEP_TIMEOUT_MS }),
     objects,
@@ -119,7 +112,7 @@ export function connectWorkers(
   lifecycle.onStop('clickhouse of the upkeep', () => upkeep.clickhouse.close())
   return {
     deps,
-    queues: links,
+    queues,
     upkeep,
     directory: { redis: directoryRedis, store, backups, metrics, logger },
     isReady,
@@ -129,41 +122,37 @@ export function connectWorkers(
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */
 const CONFIRMED_SCRIPT_MS = 5_000
 
-/** Returns what pools use of each partition. A server has one reader of payloads, and a partition one adder of jobs. */
-export function accessTo(
-  links: QueueLinks,
+/** Returns how pools use each queue. The queues of a server have one reader of payloads. */
+export function createAccess(
   config: WorkersConfig,
   logger: Logger,
   lifecycle: Pick<Lifecycle, 'onStop'>,
-): PoolsDeps['at'] {
+): PoolsDeps['accessTo'] {
   const memory = new BufferPool(config.POOL_FETCHED_BYTES)
   const replicas = replicasToConfirm(config)
-  const ofServers = new Map<string, Pick<PartitionAccess, 'payloads' | 'confirmed'>>()
-  const adders = new Map<number, AddJobs>()
+  const ofServers = new Map<string, Pick<QueueAccess, 'payloads' | 'confirmed'>>()
+  const known = new Map<RedisQueue, QueueAccess>()
   const closing: (() => void)[] = []
   // Registered before the pools, which are closed first and need these connections until then, also those that they open.
   lifecycle.onStop('payload readers', () => {
     for (const close of closing) close()
   })
 
-  function openServer(server: string): Pick<PartitionAccess, 'payloads' | 'confirmed'> {
-    const payloads = openPayloadReader(links.to(server), logger, { maxIdleBytes: config.POOL_FETCHED_BYTES, memory })
+  function openServer({ redis, address }: RedisQueue): Pick<QueueAccess, 'payloads' | 'confirmed'> {
+    const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES, memory })
     closing.push(() => payloads.close())
     if (replicas === 0) return { payloads }
-    const redis = connectProducer(links.servers.addressOf(server), CONFIRMED_SCRIPT_MS, logger)
-    closing.push(() => redis.disconnect())
-    return { payloads, confirmed: new ConfirmedScripts(redis, replicas) }
+    const producer = connectProducer(address, CONFIRMED_SCRIPT_MS, logger)
+    closing.push(() => producer.disconnect())
+    return { payloads, confirmed: new ConfirmedScripts(producer, replicas) }
   }
 
-  return (queue, partition) => {
-    const server = links.servers.serverOf(queue, partition)
-    const ofServer = ofServers.get(server) ?? openServer(server)
-    ofServers.set(server, ofServer)
-    const redis = links.to(server)
-    const movesTo = links.movesTo(queue, partition)
-    const addJobs = adders.get(movesTo) ?? createJobAdder(redis, movesTo).add
-    adders.set(movesTo, addJobs)
-    return { ...ofServer, redis, addJobs, place: { partition, movesTo } }
+  return queue => {
+    const ofServer = ofServers.get(queue.server) ?? openServer(queue)
+    ofServers.set(queue.server, ofServer)
+    const access = known.get(queue) ?? { ...ofServer, addJobs: createJobAdder(queue).add }
+    known.set(queue, access)
+    return access
   }
 }
 

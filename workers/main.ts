@@ -52,7 +52,7 @@ for (const pool of pools) {
 lifecycle.onStop('retries', () => void setTimeout(() => stopping.abort(), config.SHUTDOWN_DEADLINE_MS / 4).unref())
 
 const sweeper = new Sweeper(
-  { queues: connections, jobsAt: (queue, partition) => deps.at(queue, partition).addJobs, logger },
+  { queues: connections, addJobsOf: queue => deps.accessTo(queue).addJobs, logger },
   config.SWEEP_INTERVAL_MS,
 )
 lifecycle.onStop('sweeper', () => sweeper.stop())
@@ -75,7 +75,7 @@ lifecycle.onStop('counts of requests', () => clearInterval(saving))
 
 const liveness = new Liveness(pools)
 const observing = setInterval(() => {
-  void readWaitingJobs(connections, queues, deps.partitions.current).then(waiting => liveness.observe(waiting))
+  void readWaitingJobs(connections, queues).then(waiting => liveness.observe(waiting))
 }, OBSERVE_EVERY_MS)
 lifecycle.onStop('liveness', () => clearInterval(observing))
 

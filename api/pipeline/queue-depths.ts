@@ -14,7 +14,7 @@ import { QUEUES_OF_SIGNAL, type SurfaceWatermarks } from '../../shared/queue/wat
 const LOGGED_BEFORE: readonly QueueName[] = ['dead-letters', 'dead-letter-index']
 /** A request arrives before it is accepted: by the time that its body takes, and by the difference of two clocks. */
 const ARRIVES_BEFORE_MS = 30_000
-/** Most counts that are read from a partition of Redis: of the surfaces with something unfinished, for each hour. */
+/** Most counts that are read from a queue: of the surfaces with something unfinished, for each hour. */
 const COUNTS_MAX = 10_000
 
 /** A surface with its watermarks. */

@@ -12,7 +12,7 @@ import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/a
 import type { ReceiptKind } from '../../schemas/queues/names.ts'
 import { DAY_S, HOUR_S } from '../../schemas/units.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import type { QueueConnections } from '../../shared/queue/queues.ts'
+import type { Queues } from '../../shared/queue/queues.ts'
 import { OTHER_SURFACES } from '../../shared/queue/request-counts.ts'
 import { readWatermarks } from '../../shared/queue/watermark.ts'
 import { findMissingObjects } from './find-missing-objects.ts'
@@ -29,7 +29,7 @@ import {
 
 /** The stores that are compared. */
 interface AuditDeps {
-  readonly queues: QueueConnections
+  readonly queues: Queues
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list'>
   readonly now: () => number

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { QueueServers } from '../../shared/queue/registry/queue-servers.ts'
+import { connectConsumer } from '../../shared/queue/redis.ts'
 import { runningWorkers } from '../../shared/queue/watch/worker-heartbeats.ts'
 import { parseConfig, tableSettingsOf } from '../../shared/runtime/config.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
@@ -25,7 +25,7 @@ const connect = (url: string) => createClickHouse({ url, ...access, requestTimeo
 const REDIS_DEADLINE_MS = 10_000
 
 async function findWorkers(): Promise<string[]> {
-  const redis = new QueueServers(config.REDIS_URL).connectConsumer(logger)
+  const redis = connectConsumer(config.REDIS_URL, logger)
   try {
     return await withDeadline(runningWorkers(redis), REDIS_DEADLINE_MS, 'Redis does not answer')
   } catch (error) {

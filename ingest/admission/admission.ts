@@ -3,9 +3,7 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { AdmittedQueue, QueueName } from '../../schemas/queues/names.ts'
 import { MIB } from '../../schemas/units.ts'
 import { queueKeys } from '../../shared/queue/queue.ts'
-import type { PartitionFeed } from '../../shared/queue/registry/queue-feed.ts'
-import type { QueueLinks } from '../../shared/queue/registry/queue-links.ts'
-import { partitionsOf } from '../../shared/queue/registry/queue-tag.ts'
+import type { QueueList, RedisQueue } from '../../shared/queue/queues.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { RedisMemory } from '../../shared/runtime/redis-memory.ts'
@@ -15,9 +13,10 @@ import { decodedLimit } from './request-cost.ts'
 
 /** The collaborators of `Admission`. */
 interface AdmissionDeps {
-  readonly links: QueueLinks
-  /** The partitions that edges write to or have written to. */
-  readonly partitions: Pick<PartitionFeed, 'current'>
+  /** Reaches what belongs to all queues of a name. */
+  readonly redis: Redis
+  /** The queues that edges write to or have written to. */
+  readonly followed: QueueList
   readonly queues: readonly AdmittedQueue[]
   readonly logger: Logger
   /** Returns the clock of a server, which every poll corrects. */
@@ -49,15 +48,15 @@ const LISTED_PRICES = 1_000
 const MEMORY_RETRY_S = 10
 
 /**
- * Follows the shares of the surfaces in all queues, each of which is the sum of its partitions. Polls their counters in Redis,
+ * Follows the shares of the surfaces in the queues of each name, which are sums over equal queues. Polls their counters in Redis,
  * so that deciding on a request costs no round trip.
  */
 export class Admission {
-  readonly #links: QueueLinks
-  readonly #partitions: Pick<PartitionFeed, 'current'>
+  readonly #redis: Redis
+  readonly #followed: QueueList
   readonly #logger: Logger
   readonly #clockOf: (server: string) => RedisClock
-  /** The servers of partitions, with what the last poll that succeeded has found. */
+  /** The servers of queues, with what the last poll that succeeded has found. */
   readonly #servers = new Map<string, FollowedServer>()
   readonly #options: AdmissionOptions
   readonly #random: () => number
@@ -71,8 +70,8 @@ export class Admission {
 
   constructor(deps: AdmissionDeps, options: AdmissionOptions) {
     const { queues, now = Date.now, random = Math.random, onRefused = () => {} } = deps
-    this.#links = deps.links
-    this.#partitions = deps.partitions
+    this.#redis = deps.redis
+    this.#followed = deps.followed
     this.#logger = deps.logger
     this.#clockOf = deps.clockOf
     this.#options = options
@@ -101,7 +100,7 @@ export class Admission {
       { queue: 'dead-letters', shares: deadLetters },
     ]
     this.#timer = setInterval(() => void this.#poll(), options.pollMs)
-    this.#links.common.on('ready', () => void this.#poll())
+    this.#redis.on('ready', () => void this.#poll())
     void this.#poll()
   }
 
@@ -129,7 +128,7 @@ export class Admission {
   }
 
   async #poll(): Promise<void> {
-    if (this.#polling || this.#links.common.status !== 'ready') return
+    if (this.#polling || this.#redis.status !== 'ready') return
     this.#polling = true
     try {
       await this.#read(this.#polls++ % POLLS_PER_PRICES === 0)
@@ -143,10 +142,13 @@ export class Admission {
   /** Reads all servers. The counters of one that does not answer stay as they were read before. */
   async #read(withPrices: boolean): Promise<void> {
     for (const { shares } of this.#polled) shares.beginPoll()
-    const places = this.#placesByServer()
+    const polled = this.#polled.flatMap(({ queue: name, shares }) =>
+      this.#followed.of(name).map(queue => ({ queue, shares })),
+    )
+    const places = Map.groupBy(polled, ({ queue }) => queue.server)
     const [prices, ...reads] = await Promise.all([
       withPrices ? this.#readPrices() : undefined,
-      ...[...places].map(([server, own]) => this.#readServer(server, own).then(() => undefined, asError)),
+      ...[...places.values()].map(own => this.#readServer(own).then(() => undefined, asError)),
     ])
     if (reads.every(failure => failure !== undefined)) throw reads[0]
     const servers = [...places.keys()].map(server => this.#servers.get(server))
@@ -158,36 +160,30 @@ export class Admission {
     }
   }
 
-  #placesByServer(): ReadonlyMap<string, readonly Place[]> {
-    const places = this.#polled.flatMap(({ queue, shares }) =>
-      partitionsOf(queue, this.#partitions.current).map(partition => ({ queue, partition, shares })),
-    )
-    return Map.groupBy(places, ({ queue, partition }) => this.#links.servers.serverOf(queue, partition))
-  }
-
-  async #readServer(server: string, places: readonly Place[]): Promise<void> {
-    const followed = this.#serverOf(server)
-    const { redis } = followed
+  /** Reads the queues of one server. */
+  async #readServer(places: readonly Place[]): Promise<void> {
+    const { redis, server } = (places[0] as Place).queue
+    const followed = this.#follow(server, redis)
     const [time, memory, ...counters] = await inOneWrite(redis, () =>
       Promise.all([
         redis.time(),
         redis.info('memory'),
-        ...places.map(({ queue, partition, shares }) => readCounters(redis, queue, partition, shares.listedSurfaces)),
+        ...places.map(({ queue, shares }) => readCounters(queue, shares.listedSurfaces)),
       ]),
     )
     this.#clockOf(server).observe(Number(time[0]) * 1_000 + Number(time[1]) / 1_000)
     followed.memoryShare = followed.memory.usedShare(memory)
     followed.counters = new Map()
     for (const [i, { queue }] of places.entries()) {
-      followed.counters.set(queue, [...(followed.counters.get(queue) ?? []), counters[i] as PartitionCounters])
+      const others = followed.counters.get(queue.name) ?? []
+      followed.counters.set(queue.name, [...others, counters[i] as Counters])
     }
   }
 
-  #serverOf(server: string): FollowedServer {
+  #follow(server: string, redis: Redis): FollowedServer {
     let followed = this.#servers.get(server)
     if (followed === undefined) {
-      const redis = this.#links.to(server)
-      followed = { redis, memory: new RedisMemory(this.#logger, 'queues'), memoryShare: 0, counters: new Map() }
+      followed = { memory: new RedisMemory(this.#logger, 'queues'), memoryShare: 0, counters: new Map() }
       this.#servers.set(server, followed)
       redis.on('close', () => this.#clockOf(server).reset())
     }
@@ -197,7 +193,7 @@ export class Admission {
   async #readPrices(): Promise<ReadonlyMap<QueueName, readonly string[]>> {
     const read = this.#polled.map(async ({ queue }) => {
       const { prices } = queueKeys(queue)
-      return [queue, await this.#links.common.zrevrange(prices, 0, LISTED_PRICES - 1, 'WITHSCORES')] as const
+      return [queue, await this.#redis.zrevrange(prices, 0, LISTED_PRICES - 1, 'WITHSCORES')] as const
     })
     return new Map(await Promise.all(read))
   }
@@ -205,21 +201,19 @@ export class Admission {
 
 const asError = (error: unknown) => error as Error
 
-type PartitionCounters = Omit<QueueCounters, 'prices'>
+type Counters = Omit<QueueCounters, 'prices'>
 
-/** A partition that is polled. */
+/** A queue that is polled. */
 interface Place {
-  readonly queue: QueueName
-  readonly partition: number
+  readonly queue: RedisQueue
   readonly shares: QueueShares
 }
 
-/** A server, and what its last poll has found. */
+/** State of a server as its last poll has found it. */
 interface FollowedServer {
-  readonly redis: Redis
   readonly memory: RedisMemory
   memoryShare: number
-  counters: Map<QueueName, readonly PartitionCounters[]>
+  counters: Map<QueueName, readonly Counters[]>
 }
 
 /** Sends the commands of a function in one write to the socket. Each would be one otherwise, and a read of Redis. */
@@ -232,13 +226,7 @@ function inOneWrite<T>({ stream }: Redis, send: () => Promise<T>): Promise<T> {
   }
 }
 
-async function readCounters(
-  redis: Redis,
-  queue: QueueName,
-  partition: number,
-  listedSurfaces: number,
-): Promise<PartitionCounters> {
-  const keys = queueKeys(queue, partition)
+async function readCounters({ redis, keys }: RedisQueue, listedSurfaces: number): Promise<Counters> {
   const [flow, shares] = await Promise.all([
     redis.hgetall(keys.flow),
     redis.zrevrange(keys.shares, 0, listedSurfaces - 1, 'WITHSCORES'),
@@ -246,9 +234,9 @@ async function readCounters(
   return { flow, shares }
 }
 
-/** Returns the sum of the counters of all partitions of a queue. */
-function sumOf(counters: readonly PartitionCounters[]): PartitionCounters {
-  if (counters.length === 1) return counters[0] as PartitionCounters
+/** Returns the sum of the counters of equal queues. */
+function sumOf(counters: readonly Counters[]): Counters {
+  if (counters.length === 1) return counters[0] as Counters
   const flow: Record<string, string> = {}
   const costs = new Map<string, number>()
   for (const counter of counters) {

@@ -3,6 +3,7 @@ import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
 import { type Lane, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
+import { queueTag } from '../../shared/queue/registry/queue-tag.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -95,7 +96,7 @@ export class FencedCommit {
 
   constructor(deps: FencedCommitDeps) {
     this.#redis = deps.redis
-    this.#keys = queueKeys(deps.queue, deps.partition)
+    this.#keys = queueKeys(deps.queue, queueTag(deps.queue, deps.partition ?? 0))
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
     this.#minReplicas = deps.minReplicas ?? 0

@@ -2,7 +2,8 @@ import { createIORedisClient, Job, type Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { JOB_OPTIONS, type Lane, openQueue } from '../../shared/queue/queue.ts'
+import { JOB_OPTIONS, type Lane, openQueue, queueKeys } from '../../shared/queue/queue.ts'
+import { queueTag } from '../../shared/queue/registry/queue-tag.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -72,7 +73,7 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
       markUsable()
       return
     }
-    const opened = openQueue(redis, deps.queue, deps.lane, deps.partition)
+    const opened = openQueue(redis, queueKeys(deps.queue, queueTag(deps.queue, deps.partition ?? 0)), deps.lane)
     opened.on('error', error => logger.debug(errorFields(error), 'queue error'))
     opened.waitUntilReady().then(
       () => {

@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis'
-import type { QueueServers } from '../../shared/queue/registry/queue-servers.ts'
+import type { Queues, RedisQueue } from '../../shared/queue/queues.ts'
 import type { RegisteredPartition } from '../../shared/queue/registry/registry.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import type { PartitionTarget, PartitionTargets } from './lane-writers.ts'
 
 /** The collaborators of `LaneTargets`. */
 interface LaneTargetsDeps {
-  readonly servers: QueueServers
-  /** Opens the connection of the lane to a server. */
-  readonly connect: (server: string) => Redis
+  readonly queues: Queues
+  /** Opens the connection of the lane to the server of a queue. */
+  readonly connect: (queue: RedisQueue) => Redis
   readonly clockOf: (server: string) => RedisClock
-  /** Whether a server keeps what it confirms. */
-  readonly isKept: (server: string) => boolean
+  /** Whether the server of a queue keeps what it confirms. */
+  readonly isKept: (queue: RedisQueue) => boolean
   /** Whether a partition is registered. */
   readonly mayUse: (partition: number) => boolean
 }
@@ -25,7 +25,7 @@ export class LaneTargets implements PartitionTargets {
 
   constructor(deps: LaneTargetsDeps) {
     this.#deps = deps
-    this.#current = [this.#targetOf(deps.servers.first, 0)]
+    this.#current = [this.#targetOf(deps.queues.first, 0)]
   }
 
   get current(): readonly PartitionTarget[] {
@@ -47,29 +47,29 @@ export class LaneTargets implements PartitionTargets {
   #targetOf(partition: number, sinceMs: number): PartitionTarget {
     const known = this.#known.get(partition)
     if (known !== undefined) return known
-    const { servers, clockOf, isKept, mayUse } = this.#deps
-    const server = servers.serverOf('spans', partition)
-    const redis = this.#connectionTo(server)
-    const clock = clockOf(server)
+    const { queues, clockOf, isKept, mayUse } = this.#deps
+    const queue = queues.at('spans', partition)
+    const redis = this.#connectionTo(queue)
+    const clock = clockOf(queue.server)
     const target: PartitionTarget = {
       partition,
       redis,
       clock,
-      node: servers.isOne ? () => '' : () => addressOf(redis),
+      node: queues.areOnOneServer ? () => '' : () => addressOf(redis),
       // The sinks look at a server that is alone.
-      mayUse: servers.isOne
+      mayUse: queues.areOnOneServer
         ? () => mayUse(partition)
-        : () => mayUse(partition) && isKept(server) && clock.isKnown && clock.now() >= sinceMs,
+        : () => mayUse(partition) && isKept(queue) && clock.isKnown && clock.now() >= sinceMs,
     }
     this.#known.set(partition, target)
     return target
   }
 
-  #connectionTo(server: string): Redis {
-    let redis = this.#connections.get(server)
+  #connectionTo(queue: RedisQueue): Redis {
+    let redis = this.#connections.get(queue.server)
     if (redis === undefined) {
-      redis = this.#deps.connect(server)
-      this.#connections.set(server, redis)
+      redis = this.#deps.connect(queue)
+      this.#connections.set(queue.server, redis)
     }
     return redis
   }

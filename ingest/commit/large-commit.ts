@@ -11,6 +11,7 @@ import {
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
 import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
+import { queueTag } from '../../shared/queue/registry/queue-tag.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -124,7 +125,11 @@ export class LargeCommit {
   async #sendPieces(jobId: string, payload: Buffer, { target }: PartitionWriter): Promise<void> {
     const { queue } = this.#deps
     const withinMs = this.#options.timeoutMs + (payload.length / PIECE_BYTES) * PIECE_MS
-    const pieces = writeInPieces(target.redis, queueKeys(queue, target.partition).arriving(jobId), payload)
+    const pieces = writeInPieces(
+      target.redis,
+      queueKeys(queue, queueTag(queue, target.partition)).arriving(jobId),
+      payload,
+    )
     try {
       await withDeadline(pieces, withinMs, 'redis did not take the pieces in time')
     } catch (cause) {

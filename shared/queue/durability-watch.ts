@@ -6,7 +6,7 @@ import { type Lifecycle, withDeadline } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import { type AofSettings, durabilityFault, isReplica } from './durability.ts'
-import type { QueueLinks } from './registry/queue-links.ts'
+import type { Queues, RedisQueue } from './queues.ts'
 
 /** The collaborators of a watch. */
 interface DurabilityWatchDeps {
@@ -208,12 +208,12 @@ async function readAofSettings(redis: Redis): Promise<AofSettings> {
 
 /** The collaborators of {@link QueueWatches}. */
 interface QueueWatchesDeps {
-  readonly links: QueueLinks
+  readonly queues: Queues
   readonly logger: Logger
   readonly reconnect: (server: string) => void
 }
 
-/** Watches every server of the queues. Where there are several, one that breaks the promise stops its own partitions only. */
+/** Watches every server of the queues. In a cluster, one that breaks the promise stops its own queues only. */
 class QueueWatches {
   readonly #deps: QueueWatchesDeps
   readonly #promise: DurabilitySettings
@@ -222,15 +222,15 @@ class QueueWatches {
   constructor(deps: QueueWatchesDeps, promise: DurabilitySettings) {
     this.#deps = deps
     this.#promise = promise
-    this.of(deps.links.servers.serverOf('spans', deps.links.first))
+    this.of(deps.queues.firstOf('spans'))
   }
 
-  /** Returns the watch of a server, which begins with the first call. */
-  of(server: string): DurabilityWatch {
+  /** Returns the watch of the server of a queue, which begins with the first call. */
+  of({ server, redis }: RedisQueue): DurabilityWatch {
     let watch = this.#watches.get(server)
     if (watch === undefined) {
-      const { links, logger, reconnect } = this.#deps
-      const deps = { redis: links.to(server), store: 'queues', logger, reconnect: () => reconnect(server) } as const
+      const { logger, reconnect } = this.#deps
+      const deps = { redis, store: 'queues', logger, reconnect: () => reconnect(server) } as const
       watch = new DurabilityWatch(deps, this.#promise)
       this.#watches.set(server, watch)
     }
@@ -280,7 +280,7 @@ export interface StoreWatches {
 /** The collaborators of `watchStores`. */
 interface StoreWatchesDeps {
   /** Connections to the servers of the queues, for this alone. */
-  readonly queues: QueueLinks
+  readonly queues: Queues
   readonly directory: Redis
   /** Replaces the connections of the process to a server of the queues, or to the directory. */
   readonly reconnect: (server: string | 'directory') => void
@@ -294,14 +294,14 @@ export function watchStores(
   { queues, directory, reconnect, logger, metrics, lifecycle }: StoreWatchesDeps,
   config: DurabilitySettings & { readonly REDIS_URL: string; readonly DIRECTORY_REDIS_URL: string },
 ): StoreWatches {
-  const ofQueues = new QueueWatches({ links: queues, logger, reconnect }, config)
+  const ofQueues = new QueueWatches({ queues, logger, reconnect }, config)
   lifecycle.onStop('durability of the queues', () => ofQueues.stop())
   const isShared = config.DIRECTORY_REDIS_URL === config.REDIS_URL
   // No write to the directory waits for replicas.
   const isAlone = config.REDIS_DURABILITY === 'replicated'
   const promise: DurabilitySettings = isAlone ? { ...config, REDIS_DURABILITY: 'fsync' } : config
   const deps = { redis: directory, store: 'directory', logger, reconnect: () => reconnect('directory') } as const
-  const ofDirectory = isShared ? ofQueues.of('0') : new DurabilityWatch(deps, promise)
+  const ofDirectory = isShared ? ofQueues.of(queues.firstOf('spans')) : new DurabilityWatch(deps, promise)
   lifecycle.onStop('durability of the directory', () => ofDirectory.stop())
   metrics.gauge({
     name: 'penstock_redis_durable',

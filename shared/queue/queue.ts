@@ -4,7 +4,6 @@ import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { MIB } from '../../schemas/units.ts'
-import { queueTag } from './registry/queue-tag.ts'
 
 /**
  * The lanes of a queue, each of which is a BullMQ queue. Requests of a surface with little unfinished work take the
@@ -21,9 +20,9 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
 }
 
 /**
- * Returns the Redis keys of one partition of a queue. All have its hash tag, so that Redis Cluster keeps them on one node
- * and a script can use all of them. A payload key exists exactly until its bytes are stored. Prices, pace, quota and the
- * counters of edges belong to the whole queue and are in partition 0.
+ * Returns the Redis keys of a queue. All have its hash tag, so that Redis Cluster keeps them on one node and a script can use
+ * all of them. A payload key exists exactly until its bytes are stored. Equal queues of one name have different tags. Prices,
+ * pace, quota and the counters of edges belong to all of them and have the default tag.
  *
  * - payload: the framed requests of one job (string)
  * - joined: frames that later commits have added to the payload (list)
@@ -44,8 +43,8 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
  * - bull: prefix of the keys of BullMQ, whose queues are the lanes. They could be in another Redis, because jobs can be
  *   created again from the payloads.
  */
-export function queueKeys(queue: QueueName, partition = 0) {
-  const root = `penstock:{${queueTag(queue, partition)}}`
+export function queueKeys(name: QueueName, tag = `${name}.0`) {
+  const root = `penstock:{${tag}}`
   const bull = `${root}:bull`
   const payloadPrefix = `${root}:payload:`
   return {
@@ -77,7 +76,7 @@ export function queueKeys(queue: QueueName, partition = 0) {
  * Keys of the sweeper of the installation, with a hash tag of their own.
  *
  * - lease: token of the process that sweeps, with an expiry (string)
- * - cursors: queue and partition → score and job id of the payload that its walk has reached (hash)
+ * - cursors: tag of a queue → score and job id of the payload that its walk has reached (hash)
  */
 export const SWEEPER_KEYS = {
   lease: 'penstock:{sweeper}:lease',
@@ -90,7 +89,7 @@ export const SWEEPER_KEYS = {
  */
 export const HAS_DIRECTORY_KEY = 'penstock:{installation}:has-directory'
 
-/** The Redis keys of one partition of a queue. */
+/** The Redis keys of a queue. */
 export type QueueKeys = ReturnType<typeof queueKeys>
 
 /** Returns the member of a surface in the sorted sets of a queue. */
@@ -112,10 +111,10 @@ export const JOB_OPTIONS: JobsOptions = {
 }
 
 /** Opens the producer side of a lane of a queue on a ready connection. */
-export function openQueue(redis: Redis, name: QueueName, lane: Lane, partition = 0): Queue<CommitJob> {
+export function openQueue(redis: Redis, { bull }: Pick<QueueKeys, 'bull'>, lane: Lane): Queue<CommitJob> {
   return new Queue<CommitJob>(lane, {
     connection: redis,
-    prefix: queueKeys(name, partition).bull,
+    prefix: bull,
     defaultJobOptions: JOB_OPTIONS,
     streams: { events: { maxLen: 100 } },
   })

@@ -1,17 +1,22 @@
 import { connect as connectPlain } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { AbstractConnector, type RedisOptions as AllOptions, type Cluster, Redis } from 'ioredis'
+import { AbstractConnector, type RedisOptions as AllOptions, Cluster, type ClusterOptions, Redis } from 'ioredis'
 import { errorFields } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { readRedisAddress } from '../runtime/redis/redis-address.ts'
-import { parseRedisTarget, type RedisTarget } from '../runtime/redis/redis-group.ts'
+import { type ClusterAddress, parseRedisTarget, type RedisTarget } from '../runtime/redis/redis-group.ts'
 import { accessOf, type ClusterMap } from './registry/cluster-map.ts'
 
 /** Options without the one that changes the types of replies. */
 type RedisOptions = Omit<AllOptions, 'replyMapping'>
 
-/** A place to connect to: an address, or the master of one slot of a cluster. */
-export type ConnectTo = string | Exclude<RedisTarget, { kind: 'cluster' }> | SlotAddress
+/** Options of connections to all masters of a cluster. */
+type OptionsOfCluster = Omit<ClusterOptions, 'redisOptions'> & {
+  readonly redisOptions?: Pick<RedisOptions, 'commandTimeout' | 'maxRetriesPerRequest'>
+}
+
+/** A place to connect to: an address, where that of a cluster means all its masters, or the master of one slot. */
+export type ConnectTo = string | RedisTarget | SlotAddress
 
 /** One slot of a Redis Cluster, whose connections lead to its current master. */
 interface SlotAddress {
@@ -39,11 +44,20 @@ export const SILENCE_MS = 15_000
  */
 export function connectProducer(to: ConnectTo, commandTimeoutMs: number, logger: Logger): Redis {
   return withErrorLog(
-    open(to, {
-      ...failingAtOnce(commandTimeoutMs),
-      reconnectOnError: error => FROM_ANOTHER.test(error.message),
-      retryStrategy: attempt => Math.min(50 * attempt, 1_000),
-    }),
+    open(
+      to,
+      {
+        ...failingAtOnce(commandTimeoutMs),
+        reconnectOnError: error => FROM_ANOTHER.test(error.message),
+        retryStrategy: attempt => Math.min(50 * attempt, 1_000),
+      },
+      {
+        enableOfflineQueue: false,
+        // Commands that were sent are not sent again.
+        ...{ retryDelayOnFailover: 0, retryDelayOnClusterDown: 0, retryDelayOnTryAgain: 100 },
+        redisOptions: { commandTimeout: commandTimeoutMs },
+      },
+    ),
     logger,
   )
 }
@@ -69,26 +83,42 @@ export function connectForTransaction(to: ConnectTo, commandTimeoutMs: number, l
  */
 export function connectConsumer(to: ConnectTo, logger: Logger): Redis {
   return withErrorLog(
-    open(to, {
-      maxRetriesPerRequest: null,
-      reconnectOnError: error => (FROM_ANOTHER.test(error.message) ? 2 : false),
-      connectTimeout: 5_000,
-      retryStrategy: attempt => Math.min(100 * attempt, 2_000),
-    }),
+    open(
+      to,
+      {
+        maxRetriesPerRequest: null,
+        reconnectOnError: error => (FROM_ANOTHER.test(error.message) ? 2 : false),
+        connectTimeout: 5_000,
+        retryStrategy: attempt => Math.min(100 * attempt, 2_000),
+      },
+      { maxRedirections: 100, redisOptions: { maxRetriesPerRequest: null } },
+    ),
     logger,
   )
 }
 
-function open(to: ConnectTo, options: RedisOptions): Redis {
-  const redis = create(to, { ...options, socketTimeout: SILENCE_MS })
+function open(to: ConnectTo, options: RedisOptions, ofCluster: OptionsOfCluster = {}): Redis {
+  const address = typeof to === 'string' ? parseRedisTarget(to) : to
+  if (address === undefined) throw new RangeError('the address is not that of a Redis')
+  if (address.kind === 'cluster') return openCluster(address, ofCluster)
+  const redis = create(address, { ...options, socketTimeout: SILENCE_MS })
   // Each of the commands in flight that a former master refuses listens to the end of the connection.
   redis.on('connect', () => redis.stream.setMaxListeners(Infinity))
   return redis
 }
 
-function create(to: ConnectTo, options: RedisOptions): Redis {
-  const address = typeof to === 'string' ? parseRedisTarget(to) : to
-  if (address === undefined || address.kind === 'cluster') throw new RangeError('the address is not that of one Redis')
+/** Its callers use commands with keys of one slot, and events and states that a cluster has as well. */
+function openCluster({ nodes, ...access }: ClusterAddress, { redisOptions, ...options }: OptionsOfCluster): Redis {
+  const cluster: unknown = new Cluster([...nodes], {
+    ...options,
+    redisOptions: { ...redisOptions, ...accessOf(access), connectTimeout: 2_000, socketTimeout: SILENCE_MS },
+    clusterRetryStrategy: attempt => Math.min(100 * attempt, 1_000),
+    slotsRefreshTimeout: 2_000,
+  })
+  return cluster as Redis
+}
+
+function create(address: Exclude<RedisTarget, ClusterAddress> | SlotAddress, options: RedisOptions): Redis {
   if (address.kind === 'server') {
     const { url, tls } = readRedisAddress(address.url)
     return new Redis(url, { ...options, ...(tls && { tls }) })
@@ -143,8 +173,8 @@ function failingAtOnce(commandTimeout: number) {
 }
 
 /** Logs one line when the connection fails and one when it is back, instead of one for each attempt. */
-export function withErrorLog<T extends Redis | Cluster>(redis: T, logger: Logger): T {
-  // Each lane of each partition that a connection serves listens to it. Not 0, which means the same to Node.js: BullMQ adds
+function withErrorLog(redis: Redis, logger: Logger): Redis {
+  // Each lane of each queue that a connection serves listens to it. Not 0, which means the same to Node.js: BullMQ adds
   // 3 for each queue to what stands here, and 3 is a limit.
   redis.setMaxListeners(Infinity)
   let broken = false

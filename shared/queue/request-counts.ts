@@ -5,8 +5,7 @@ import {
   type ReceiptKind,
 } from '../../schemas/queues/names.ts'
 import { queueKeys } from './queue.ts'
-import type { QueueConnections } from './queues.ts'
-import { partitionsOf } from './registry/queue-tag.ts'
+import type { QueueList, Queues } from './queues.ts'
 
 /**
  * Counts of requests.
@@ -69,23 +68,23 @@ export interface CountedQueue {
 
 /**
  * Returns how many requests were accepted in each of these hours of arrival, in hours since 1970, over the surfaces of each
- * queue, as far as Redis still has their counts. Reads a field for each surface, hour and partition, at once.
+ * queue, as far as Redis still has their counts. Reads a field for each surface, hour and equal queue, at once.
  */
 export async function countAccepted(
-  queues: QueueConnections,
+  queues: Queues,
   asked: readonly CountedQueue[],
   hours: readonly number[],
 ): Promise<number[][]> {
   if (hours.length === 0 || asked.every(({ members }) => members.length === 0))
     return asked.map(() => hours.map(() => 0))
-  const { numbers } = await queues.partitions()
+  const list = await queues.read()
   return Promise.all(
     asked.map(async ({ queue, members }) => {
       const sums = hours.map(() => 0)
       if (members.length === 0) return sums
       const fields = members.flatMap(member => hours.map(hour => countField(hour, member, 'accepted')))
       const counts = await Promise.all(
-        placesOf(queues, queue, numbers).map(({ redis, key }) => redis.hmget(key, ...fields)),
+        placesOf(queues, list, queue).map(({ redis, key }) => redis.hmget(key, ...fields)),
       )
       for (const ofPlace of counts) {
         for (const [i, count] of ofPlace.entries())
@@ -96,26 +95,25 @@ export async function countAccepted(
   )
 }
 
-/** Returns where the counts of a queue are. Those of edges are in partition 0. */
-function placesOf(queues: QueueConnections, queue: AdmittedQueue, numbers: readonly number[]) {
-  return [...new Set([0, ...partitionsOf(queue, numbers)])].map(partition => ({
-    redis: partition === 0 ? queues.common : queues.at(queue, partition),
-    key: queueKeys(queue, partition).arrivals,
-  }))
+/** Returns where the counts of the queues of a name are. Those of edges belong to all of them. */
+function placesOf({ common }: Queues, list: QueueList, name: AdmittedQueue) {
+  const places = new Map([[queueKeys(name).arrivals, common]])
+  for (const { keys, redis } of list.of(name)) places.set(keys.arrivals, redis)
+  return [...places].map(([key, redis]) => ({ key, redis }))
 }
 
 /**
  * Yields the counts of all queues that are in Redis, in pages, and removes those of each page that arrived before
- * `keepFromHour` when the next one is requested. Until then, the caller has stored them. A count is the sum of all partitions. It
+ * `keepFromHour` when the next one is requested. Until then, the caller has stored them. A count is the sum of all equal queues. It
  * may be yielded several times, and the largest number is right: numbers grow until the first of them is removed.
  */
 export async function* takeRequestCounts(
-  queues: QueueConnections,
+  queues: Queues,
   keepFromHour: number,
 ): AsyncGenerator<readonly RequestCount[]> {
-  const { numbers } = await queues.partitions()
+  const list = await queues.read()
   for (const queue of ADMITTED_QUEUES) {
-    const places = placesOf(queues, queue, numbers)
+    const places = placesOf(queues, list, queue)
     for (const { redis, key } of places) {
       for await (const page of redis.hscanStream(key, { count: 1_000 })) {
         const counts = countsOf(RECEIPT_KIND_OF_QUEUE[queue], page as string[])
@@ -167,7 +165,7 @@ export interface Refusals {
  * since 1970, as far as Redis still has their counts. An edge adds its counts once a second.
  */
 export async function countRefused(
-  queues: QueueConnections,
+  queues: Queues,
   queue: AdmittedQueue,
   members: readonly string[],
   hours: readonly number[],

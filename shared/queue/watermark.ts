@@ -1,8 +1,7 @@
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, QUEUES, type QueueName, RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
-import { queueKeys, shareMember } from './queue.ts'
-import type { QueueConnections } from './queues.ts'
-import { partitionsOf } from './registry/queue-tag.ts'
+import { shareMember } from './queue.ts'
+import type { Queues, RedisQueue } from './queues.ts'
 
 /**
  * Queues in the order in which a request passes through them. A request is in one of them from its acceptance until it is
@@ -57,10 +56,9 @@ export interface Watermarks {
   readonly surfaces: readonly SurfaceWatermarks[]
 }
 
-/** Bounds of one partition of a queue: the acceptance of its oldest request, and those of each surface with its work. */
+/** Bounds of a queue: the acceptance of its oldest request, and those of each surface with its work. */
 interface QueueBounds {
-  readonly queue: QueueName
-  readonly partition: number
+  readonly queue: RedisQueue
   readonly oldestMs: number
   readonly surfaces: readonly number[]
   readonly work: readonly number[]
@@ -68,26 +66,25 @@ interface QueueBounds {
 
 /**
  * Reads what is settled of each surface (docs/api/receipts.md#watermarks, docs/decisions/022-watermarks.md for the proof). Costs
- * O(log n) for each queue, partition and surface.
+ * O(log n) for each queue and surface.
  *
  * The time is read first. A surface without unfinished cost in a queue has nothing there that was accepted before. Any other
  * has nothing there that was accepted before the oldest payload of the queue, nor before the surface had nothing last.
  */
-export async function readWatermarks(
-  queues: QueueConnections,
-  surfaces: readonly WatermarkSurface[],
-): Promise<Watermarks> {
+export async function readWatermarks(queues: Queues, surfaces: readonly WatermarkSurface[]): Promise<Watermarks> {
   const members = surfaces.map(shareMember)
   const { readAtMs, reads } = await readAllBounds(queues, members)
   const boundsOf = (index: number) => {
     const since = Object.fromEntries(QUEUES.map(queue => [queue, readAtMs])) as Record<QueueName, number>
-    for (const { queue, surfaces: bounds } of reads) since[queue] = Math.min(since[queue], bounds[index] ?? readAtMs)
+    for (const { queue, surfaces: bounds } of reads) {
+      since[queue.name] = Math.min(since[queue.name], bounds[index] ?? readAtMs)
+    }
     return since
   }
-  const lastReads = [...new Map(reads.map(read => [`${read.queue} ${read.partition}`, read])).values()]
+  const lastReads = [...new Map(reads.map(read => [read.queue, read])).values()]
   const workOf = (index: number) => {
     const sums = Object.fromEntries(QUEUES.map(queue => [queue, 0])) as Record<QueueName, number>
-    for (const { queue, work } of lastReads) sums[queue] += work[index] ?? 0
+    for (const { queue, work } of lastReads) sums[queue.name] += work[index] ?? 0
     return sums
   }
   return {
@@ -113,7 +110,7 @@ export async function readWatermarks(
  * its surface, also one that is deleted. Work of other workspaces may hold it back, but not for ever. Compare it with
  * `latestTimeMs`, never with the clock of a process.
  */
-export async function settledBeforeMs(queues: QueueConnections, _workspaceId: string): Promise<number> {
+export async function settledBeforeMs(queues: Queues, _workspaceId: string): Promise<number> {
   const { readAtMs, reads } = await readAllBounds(queues, [])
   return Math.min(readAtMs, ...reads.map(({ oldestMs }) => oldestMs))
 }
@@ -125,19 +122,19 @@ export interface OldestWatermarks {
 }
 
 /** Returns the time before which everything that any surface had accepted is settled, by kind of request. */
-export async function readOldestWatermarks(queues: QueueConnections): Promise<OldestWatermarks> {
+export async function readOldestWatermarks(queues: Queues): Promise<OldestWatermarks> {
   const { readAtMs, reads } = await readAllBounds(queues, [])
   const settled = RECEIPT_KINDS.map(kind => {
-    const own = reads.filter(({ queue }) => QUEUES_OF_SIGNAL[kind].includes(queue))
+    const own = reads.filter(({ queue }) => QUEUES_OF_SIGNAL[kind].includes(queue.name))
     return [kind, Math.min(readAtMs, ...own.map(({ oldestMs }) => oldestMs))]
   })
   return { readAtMs, settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number> }
 }
 
 /** Returns the latest time of the servers of the queues in Unix ms. They have accepted nothing after it until then. */
-export async function latestTimeMs(queues: QueueConnections): Promise<number> {
-  const { readAtMs, numbers } = await queues.partitions()
-  const servers = new Set(QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(p => queues.at(queue, p))))
+export async function latestTimeMs(queues: Queues): Promise<number> {
+  const { readAtMs, all } = await queues.read()
+  const servers = new Set(all.map(({ redis }) => redis))
   return Math.max(readAtMs, ...(await Promise.all([...servers].map(redisTimeMs))))
 }
 
@@ -148,34 +145,28 @@ export async function redisTimeMs(redis: Redis): Promise<number> {
 }
 
 /**
- * Reads the bounds of all queues and partitions, and a time before that: the earliest of the servers. A payload that moves on
+ * Reads the bounds of all queues, and a time before that: the earliest of the servers. A payload that moves on
  * stays on its server, whose connection keeps the order of the commands.
  */
 async function readAllBounds(
-  queues: QueueConnections,
+  queues: Queues,
   members: readonly string[],
 ): Promise<{ readonly readAtMs: number; readonly reads: readonly QueueBounds[] }> {
-  const { readAtMs, numbers } = await queues.partitions()
-  const places = IN_ORDER_OF_PASSAGE.flatMap(queue =>
-    partitionsOf(queue, numbers).map(partition => ({ queue, partition, redis: queues.at(queue, partition) })),
-  )
-  const others = new Set(places.map(({ redis }) => redis))
+  const { readAtMs, of } = await queues.read()
+  const passed = IN_ORDER_OF_PASSAGE.flatMap(of)
+  const others = new Set(passed.map(({ redis }) => redis))
   others.delete(queues.common)
   const [times, reads] = await Promise.all([
     Promise.all([...others].map(redisTimeMs)),
-    Promise.all(places.map(({ queue, partition, redis }) => readBounds(redis, queue, partition, members))),
+    Promise.all(passed.map(queue => readBounds(queue, members))),
   ])
   return { readAtMs: Math.min(readAtMs, ...times), reads }
 }
 
-/** Reads the bounds of a partition. The commands are sent before it returns, so those of several queues keep their order. */
-async function readBounds(
-  redis: Redis,
-  queue: QueueName,
-  partition: number,
-  members: readonly string[],
-): Promise<QueueBounds> {
-  const { pending, shares, busy } = queueKeys(queue, partition)
+/** Reads the bounds of a queue. The commands are sent before it returns, so those of several queues keep their order. */
+async function readBounds(queue: RedisQueue, members: readonly string[]): Promise<QueueBounds> {
+  const { redis, keys } = queue
+  const { pending, shares, busy } = keys
   const some = members.length > 0
   const [oldest, costs, busySince] = await Promise.all([
     redis.zrange(pending, 0, '0', 'WITHSCORES'),
@@ -185,7 +176,6 @@ async function readBounds(
   const oldestMs = Number(oldest[1] ?? Number.POSITIVE_INFINITY)
   return {
     queue,
-    partition,
     oldestMs,
     work: costs.map(cost => Math.max(0, Number(cost ?? 0))),
     surfaces: members.map((_, i) => {

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MINUTE_MS } from '../../schemas/units.ts'
-import { queueKeys } from '../../shared/queue/queue.ts'
 import { partitionSlot } from '../../shared/queue/registry/queue-tag.ts'
 import { startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
@@ -75,10 +74,9 @@ async function keepsLedger(change: (partition: number) => Promise<string>): Prom
     }
     await untilSettled(installation, SETTLE_DEADLINE_MS)
     console.log(`ledger: ${JSON.stringify(ledger.summary())}, answers: ${JSON.stringify(ledger.answers())}`)
-    expect((await queues.partitions()).numbers).toEqual(PARTITIONS)
-    const accepted = PARTITIONS.map(partition =>
-      queues.at('spans', partition).hget(queueKeys('spans', partition).flow, 'acceptedPayloads'),
-    )
+    const read = await queues.read()
+    expect(read.numbers).toEqual(PARTITIONS)
+    const accepted = read.of('spans').map(({ redis, keys }) => redis.hget(keys.flow, 'acceptedPayloads'))
     expect((await Promise.all(accepted)).map(Number).every(count => count > 0)).toBe(true)
     expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
     expect(installation.unexpectedEnds()).toEqual([])

@@ -17,6 +17,7 @@ import { frameMoves } from '../../workers/queue/moves.ts'
 import { type Move, RedisPayloadStore } from '../../workers/queue/payloads/payload-store.ts'
 import { addMovedJobs } from '../../workers/queue/process-frames.ts'
 import { createJobAdder } from '../../workers/queue/sweep.ts'
+import { queueOn } from './queue-on.ts'
 import type { sharedServices } from './services/shared-services.ts'
 import { until } from './until.ts'
 
@@ -33,7 +34,7 @@ export function connectLetters(
   clickhouse: ClickHouseClient,
 ) {
   const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
-  const adder = createJobAdder(redis)
+  const adder = createJobAdder(queueOn(redis))
   const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
   const jobs = new ReplayJobs(onOneServer(redis))
   const deps = {
@@ -52,7 +53,11 @@ export function connectLetters(
 
   async function move(moves: readonly Move[]): Promise<void> {
     await redis.set(queueKeys('spans').payload('finished'), 'x')
-    await new RedisPayloadStore(redis, 'spans').finishJob('finished', { frames: 0, bytes: 0, shares: new Map() }, moves)
+    await new RedisPayloadStore(queueOn(redis, 'spans')).finishJob(
+      'finished',
+      { frames: 0, bytes: 0, shares: new Map() },
+      moves,
+    )
     await addMovedJobs(adder.add, moves)
   }
 

@@ -1,4 +1,5 @@
 import type { Lane } from '../../shared/queue/queue.ts'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { SurfacePrices } from '../queue/payloads/surface-prices.ts'
@@ -10,7 +11,6 @@ import { LaneResources } from '../sink/lane-resources.ts'
 import type { InsertPace } from '../sink/pace/insert-pace.ts'
 import type { RowBatch } from '../sink/row-batch.ts'
 import { BatchStorer, type BatchStorerDeps } from '../sink/store-batch.ts'
-import { perPartition } from './per-partition.ts'
 
 /** What a pool of rows consumes, what it makes of it, and where the rows go. */
 export interface RowsPlan
@@ -34,19 +34,19 @@ interface Progress {
 
 type BatchesDeps = Pick<
   PoolsDeps,
-  'at' | 'columnMemory' | 'expressFirst' | 'letterQuota' | 'logger' | 'metrics' | 'redis' | 'stopping'
+  'accessTo' | 'columnMemory' | 'expressFirst' | 'letterQuota' | 'logger' | 'metrics' | 'redis' | 'stopping'
 >
 
-/** Batches of one partition. */
-interface PartitionBatches {
+/** Batches of one queue. */
+interface QueueBatches {
   readonly store: RedisPayloadStore
   readonly storer: BatchStorer
   readonly lanes: ReadonlyMap<Lane, BatchPool>
 }
 
-/** The batches of a queue, by partition and lane. */
+/** The batches of the queues of a name. */
 interface Batches {
-  of(partition: number): PartitionBatches
+  of(queue: RedisQueue): QueueBatches
   /** Inserts every batch at once from now on, because the pool takes no more jobs. */
   close(): void
 }
@@ -71,22 +71,27 @@ export function createBatches(plan: RowsPlan, deps: BatchesDeps, progress: Progr
   // Each lane has its own batches and insert slots, so that an express job waits for no insert of the bulk lane.
   const lanes = plan.lanes.map(lane => {
     const memory = { name: `${queue} ${lane}`, memory: columnMemory, createRows }
-    // The lanes of all partitions have one pace, because ClickHouse recognizes repeated inserts by their number.
+    // The lanes of equal queues have one pace, because ClickHouse recognizes repeated inserts by their number.
     return { lane, resources: new LaneResources(memory, options), pace: plan.paceOf(lane) }
   })
   const opened: BatchPool[] = []
-  // A batch has jobs of one partition, because the script that names it uses keys of one.
-  const batchesOf = perPartition((partition): PartitionBatches => {
-    const { redis, payloads, confirmed, addJobs, place } = deps.at(queue, partition)
-    const store = new RedisPayloadStore(redis, queue, payloads, confirmed, place)
+  // A batch has jobs of one queue, because the script that names it uses keys of one.
+  const known = new Map<RedisQueue, QueueBatches>()
+  const open = (from: RedisQueue): QueueBatches => {
+    const { payloads, confirmed, addJobs } = deps.accessTo(from)
+    const store = new RedisPayloadStore(from, payloads, confirmed)
     const storer = new BatchStorer({ ...inserts, store, addJobs })
     const shared = { ...source, store, storer, createRows, logger, memory: columnMemory, expressFirst }
     const pools = lanes.map(own => new BatchPool({ ...shared, ...own, onJobDecoded: plan.onJobDecoded }, options))
     opened.push(...pools)
     return { store, storer, lanes: new Map(lanes.map(({ lane }, i) => [lane, pools[i] as BatchPool])) }
-  })
+  }
   return {
-    of: batchesOf,
+    of(from) {
+      const batches = known.get(from) ?? open(from)
+      known.set(from, batches)
+      return batches
+    },
     close() {
       prices.stop()
       for (const batch of opened) batch.close()
@@ -97,7 +102,7 @@ export function createBatches(plan: RowsPlan, deps: BatchesDeps, progress: Progr
 /** Starts the pool that collects the jobs of a queue into batches. */
 export function startBatches(
   plan: RowsPlan,
-  deps: BatchesDeps & Pick<PoolsDeps, 'servers' | 'partitions'>,
+  deps: BatchesDeps & Pick<PoolsDeps, 'queues'>,
   options: PoolOptions,
 ): { readonly pool: Pool; readonly batches: Batches } {
   const batches: Batches = createBatches(plan, deps, {
@@ -107,10 +112,12 @@ export function startBatches(
   const pool = startPool(
     plan.queue,
     {
-      servers: deps.servers,
+      queues: deps.queues,
       logger: deps.logger,
-      partitions: deps.partitions,
-      process: (job, partition) => (batches.of(partition).lanes.get(job.lane) as BatchPool).process(job),
+      open: queue => {
+        const { lanes } = batches.of(queue)
+        return job => (lanes.get(job.lane) as BatchPool).process(job)
+      },
       onClosing: () => batches.close(),
     },
     options,

@@ -13,18 +13,13 @@ import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/stor
 /** Starts the pool that builds the manifests of releases. */
 export function startCompletionsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
-  const { redis, addJobs, place } = deps.at('completions', 0)
-  const store = new RedisPayloadStore(redis, 'completions', undefined, undefined, place)
-  const completions: StoreCompletionsDeps = {
+  const shared: Omit<StoreCompletionsDeps, 'store' | 'addJobs' | 'suspects'> = {
     redis: deps.redis,
     objects: deps.objects,
     releases: deps.releases,
     refusedReads: new TokenBuckets(REFUSED_READS),
-    store,
-    suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('completions', new RepeatedFailures()),
     memory: new Budget(config.COMPLETIONS_HELD_BYTES),
-    addJobs,
     logger,
     stopping: deps.stopping,
     now: Date.now,
@@ -33,16 +28,18 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     onCompletion: deps.metrics.observeCompletion,
   }
   let isClosing = false
-  const inTurn = createWorkspaceTurns(
-    { queue: 'completions', redisOf: () => redis, isClosing: () => isClosing },
-    config.COMPLETIONS_CONCURRENCY,
-  )
+  const inTurn = createWorkspaceTurns(() => isClosing, config.COMPLETIONS_CONCURRENCY)
   const pool = startPool(
     'completions',
     {
-      servers: deps.servers,
+      queues: deps.queues,
       logger,
-      process: (job, partition) => inTurn(job.jobId, partition, () => storeCompletions(completions, job)),
+      open: queue => {
+        const store = new RedisPayloadStore(queue)
+        const { addJobs } = deps.accessTo(queue)
+        const completions: StoreCompletionsDeps = { ...shared, store, addJobs, suspects: new Suspects(store, logger) }
+        return job => inTurn(queue, job.jobId, () => storeCompletions(completions, job))
+      },
       onClosing: () => {
         isClosing = true
       },

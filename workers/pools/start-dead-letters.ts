@@ -5,7 +5,6 @@ import { type StoreDeadLettersDeps, storeDeadLetters } from '../dead-letters/sto
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
-import { perPartition } from './per-partition.ts'
 
 /** Jobs in progress, each of which writes 16 objects at the same time. */
 const CONCURRENT_JOBS = 4
@@ -13,7 +12,7 @@ const CONCURRENT_JOBS = 4
 const HELD_BYTES = 24 * MIB
 
 /** Starts the pool that writes dead letters to the object store. */
-export function startDeadLettersPool({ config, logger, objects, at, servers, partitions, stopping }: PoolsDeps): Pool {
+export function startDeadLettersPool({ config, logger, objects, accessTo, queues, stopping }: PoolsDeps): Pool {
   const shared = {
     objects,
     memory: new Budget(HELD_BYTES),
@@ -22,17 +21,16 @@ export function startDeadLettersPool({ config, logger, objects, at, servers, par
     onAttempt: (attempt: number) => pool.attempted(attempt),
     onSuccess: () => pool.progress(),
   }
-  const lettersOf = perPartition((partition): StoreDeadLettersDeps => {
-    const { redis, addJobs, place } = at('dead-letters', partition)
-    return { ...shared, addJobs, store: new RedisPayloadStore(redis, 'dead-letters', undefined, undefined, place) }
-  })
   const pool = startPool(
     'dead-letters',
     {
-      servers,
+      queues,
       logger,
-      partitions,
-      process: (job, partition) => storeDeadLetters(lettersOf(partition), job),
+      open: queue => {
+        const { addJobs } = accessTo(queue)
+        const letters: StoreDeadLettersDeps = { ...shared, addJobs, store: new RedisPayloadStore(queue) }
+        return job => storeDeadLetters(letters, job)
+      },
     },
     poolOptions(config, CONCURRENT_JOBS),
   )

@@ -10,7 +10,6 @@ import { RepeatedFailures } from '../queue/repeated-failures.ts'
 import { Suspects } from '../queue/suspects.ts'
 import { type StoreReplayDeps, storeReplay } from '../replay/store-replay.ts'
 import { startInspection } from '../replay/threads/inspection-threads.ts'
-import { perPartition } from './per-partition.ts'
 
 /** Memory that is kept for packed payloads. */
 const IDLE_BYTES = 4 * MIB
@@ -39,18 +38,17 @@ export function startReplayPool(deps: PoolsDeps): Pool {
     onSuccess: () => pool.progress(),
     onStored: deps.metrics.observeReplayJob,
   }
-  const replayOf = perPartition((partition): StoreReplayDeps => {
-    const { redis, confirmed, addJobs, place } = deps.at('replay', partition)
-    const store = new RedisPayloadStore(redis, 'replay', readerOf(redis), confirmed, place)
-    return { ...shared, store, addJobs, suspects: new Suspects(store, logger) }
-  })
   const pool = startPool(
     'replay',
     {
-      servers: deps.servers,
+      queues: deps.queues,
       logger,
-      partitions: deps.partitions,
-      process: (job, partition) => storeReplay(replayOf(partition), job),
+      open: queue => {
+        const { confirmed, addJobs } = deps.accessTo(queue)
+        const store = new RedisPayloadStore(queue, readerOf(queue.redis), confirmed)
+        const replay: StoreReplayDeps = { ...shared, store, addJobs, suspects: new Suspects(store, logger) }
+        return job => storeReplay(replay, job)
+      },
       onClosed: async () => {
         for (const reader of readers.values()) reader.close()
         await inspection.close()

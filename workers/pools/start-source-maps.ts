@@ -2,7 +2,7 @@ import { MIB } from '../../schemas/units.ts'
 import { Budget } from '../../shared/concurrency/budget.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
-import { openPayloadReader } from '../queue/payloads/payload-reader.ts'
+import { openPayloadReader, type PayloadReader } from '../queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../queue/pool.ts'
 import { RepeatedFailures } from '../queue/repeated-failures.ts'
@@ -18,17 +18,12 @@ const LARGE_BYTES = 8 * MIB
 /** Starts the pool that writes parts and whole source maps to the object store. */
 export function startSourceMapsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
-  const { redis, addJobs, place } = deps.at('source-maps', 0)
-  // On a connection of its own: a payload of 40 MiB would hold up the payloads of the other pools.
-  const reader = openPayloadReader(redis, logger, { maxIdleBytes: IDLE_BYTES })
-  const store = new RedisPayloadStore(redis, 'source-maps', reader, undefined, place)
   const memory = new Budget(config.SOURCE_MAPS_HELD_BYTES)
-  const uploads: StoreSourceMapsDeps = {
+  const readers: PayloadReader[] = []
+  const shared: Omit<StoreSourceMapsDeps, 'store' | 'addJobs' | 'suspects'> = {
     redis: deps.redis,
     objects: deps.objects,
     releases: deps.releases,
-    store,
-    suspects: new Suspects(store, logger),
     failures: deps.metrics.watchFailures('source-maps', new RepeatedFailures()),
     memory: {
       run(bytes, work, options) {
@@ -39,7 +34,6 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
         return memory.run(bytes, store, options)
       },
     },
-    addJobs,
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
@@ -50,10 +44,20 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
   const pool = startPool(
     'source-maps',
     {
-      servers: deps.servers,
+      queues: deps.queues,
       logger,
-      process: job => storeSourceMaps(uploads, job),
-      onClosed: async () => reader.close(),
+      open: queue => {
+        // On a connection of its own: a payload of 40 MiB would hold up the payloads of the other pools.
+        const reader = openPayloadReader(queue.redis, logger, { maxIdleBytes: IDLE_BYTES })
+        readers.push(reader)
+        const store = new RedisPayloadStore(queue, reader)
+        const { addJobs } = deps.accessTo(queue)
+        const uploads: StoreSourceMapsDeps = { ...shared, store, addJobs, suspects: new Suspects(store, logger) }
+        return job => storeSourceMaps(uploads, job)
+      },
+      onClosed: async () => {
+        for (const reader of readers) reader.close()
+      },
     },
     poolOptions(config, config.SOURCE_MAPS_CONCURRENCY),
   )

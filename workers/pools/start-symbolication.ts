@@ -11,7 +11,7 @@ import { PermanentError } from '../../shared/runtime/errors.ts'
 import { poolOptions, symbolicationHeapBytes } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { RedisPayloadStore } from '../queue/payloads/payload-store.ts'
-import { type Pool, startPool, type TakenJob } from '../queue/pool.ts'
+import { type Pool, startPool } from '../queue/pool.ts'
 import { refuseJob } from '../queue/process-frames.ts'
 import { Suspects } from '../queue/suspects.ts'
 import { createWorkspaceTurns, HELD_JOBS } from '../queue/workspace-turns.ts'
@@ -21,7 +21,6 @@ import { createManifestReader } from '../symbolication/manifest-reader.ts'
 import { type SymbolicateJobDeps, symbolicateJob } from '../symbolication/symbolicate-job.ts'
 import { createMapGuards } from '../symbolication/tracing/map-guards.ts'
 import { createMapTracer, type MapTracer, TRACE_DEADLINE_MS } from '../symbolication/tracing/map-tracer.ts'
-import { perPartition } from './per-partition.ts'
 
 const QUERY_TIMEOUT_MS = 60_000
 /**
@@ -46,33 +45,25 @@ export function startSymbolicationPool(deps: PoolsDeps): Pool {
     onSuccess: () => pool.progress(),
     onDone: deps.metrics.observeSymbolicationJob,
   }
-  const processIn = perPartition(partition => {
-    const { redis, addJobs, place } = deps.at('symbolication', partition)
-    const store = new RedisPayloadStore(redis, 'symbolication', undefined, undefined, place)
-    const suspects = new Suspects(store, logger)
-    const symbolication: SymbolicateJobDeps = { ...shared, store, addJobs }
-    return (job: TakenJob) =>
-      suspects.run(job, {
-        process: () => symbolicateJob(symbolication, job),
-        setAside: reason => refuseJob(symbolication, 'symbolication', job, reason),
-      })
-  })
   let isClosing = false
-  const inTurn = createWorkspaceTurns(
-    {
-      queue: 'symbolication',
-      redisOf: partition => deps.at('symbolication', partition).redis,
-      isClosing: () => isClosing,
-    },
-    CONCURRENT_JOBS,
-  )
+  const inTurn = createWorkspaceTurns(() => isClosing, CONCURRENT_JOBS)
   const pool = startPool(
     'symbolication',
     {
-      servers: deps.servers,
+      queues: deps.queues,
       logger,
-      partitions: deps.partitions,
-      process: (job, partition) => inTurn(job.jobId, partition, () => processIn(partition)(job)),
+      open: queue => {
+        const store = new RedisPayloadStore(queue)
+        const suspects = new Suspects(store, logger)
+        const symbolication: SymbolicateJobDeps = { ...shared, store, addJobs: deps.accessTo(queue).addJobs }
+        return job =>
+          inTurn(queue, job.jobId, () =>
+            suspects.run(job, {
+              process: () => symbolicateJob(symbolication, job),
+              setAside: reason => refuseJob(symbolication, 'symbolication', job, reason),
+            }),
+          )
+      },
       onClosing: () => {
         isClosing = true
       },

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ADMITTED_QUEUES, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import { lanesOf, queueKeys } from '../../shared/queue/queue.ts'
-import type { QueueConnections } from '../../shared/queue/queues.ts'
-import { partitionsOf } from '../../shared/queue/registry/queue-tag.ts'
+import { lanesOf } from '../../shared/queue/queue.ts'
+import type { Queues, RedisQueue } from '../../shared/queue/queues.ts'
 
 /** Requests and bytes of a queue that are not finished. */
 export interface QueueBacklog {
@@ -18,22 +17,18 @@ const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedBytes', 'doneByte
 const READ_TIMEOUT_MS = 1_000
 
 /** Returns the backlogs of the queues that only workers write to, or nothing if Redis does not respond. */
-export async function readInternalBacklogs(queues: QueueConnections): Promise<readonly QueueBacklog[]> {
+export async function readInternalBacklogs(queues: Queues): Promise<readonly QueueBacklog[]> {
   if (queues.common.status !== 'ready') return []
   const readAll = async () => {
-    const { numbers } = await queues.partitions()
-    return Promise.all(INTERNAL_QUEUES.map(queue => readBacklog(queues, queue, numbers)))
+    const { of } = await queues.read()
+    return Promise.all(INTERNAL_QUEUES.map(async name => ({ queue: name, ...(await readBacklog(of(name))) })))
   }
   return Promise.race([readAll().catch(() => []), delay(READ_TIMEOUT_MS, [], { ref: false })])
 }
 
-async function readBacklog(
-  queues: QueueConnections,
-  queue: QueueName,
-  partitions: readonly number[],
-): Promise<QueueBacklog> {
-  const read = partitionsOf(queue, partitions).map(async partition => {
-    const counters = await queues.at(queue, partition).hmget(queueKeys(queue, partition).flow, ...COUNTERS)
+async function readBacklog(queues: readonly RedisQueue[]): Promise<Omit<QueueBacklog, 'queue'>> {
+  const read = queues.map(async ({ redis, keys }) => {
+    const counters = await redis.hmget(keys.flow, ...COUNTERS)
     const [acceptedPayloads = 0, donePayloads = 0, acceptedBytes = 0, doneBytes = 0] = counters.map(Number)
     return { payloads: acceptedPayloads - donePayloads, bytes: acceptedBytes - doneBytes }
   })
@@ -42,27 +37,22 @@ async function readBacklog(
     sum.payloads += payloads
     sum.bytes += bytes
   }
-  return { queue, ...sum }
+  return sum
 }
 
-/** Returns how many jobs of each queue wait to be taken in these partitions, or undefined if Redis does not respond. */
+/** Returns how many jobs of the queues of each name wait to be taken, or undefined if Redis does not respond. */
 export async function readWaitingJobs(
-  queues: QueueConnections,
+  queues: Queues,
   names: readonly QueueName[],
-  partitions: readonly number[],
 ): Promise<ReadonlyMap<QueueName, number> | undefined> {
   if (queues.common.status !== 'ready') return undefined
-  const readOne = async (queue: QueueName): Promise<[QueueName, number]> => {
-    const lengths = await Promise.all(
-      partitionsOf(queue, partitions).flatMap(partition =>
-        lanesOf(queue).map(lane => queues.at(queue, partition).llen(queueKeys(queue, partition).waiting(lane))),
-      ),
-    )
-    return [queue, lengths.reduce((sum, length) => sum + length, 0)]
+  const readAll = async () => {
+    const { of } = await queues.read()
+    const waiting = async (name: QueueName): Promise<[QueueName, number]> => {
+      const lengths = of(name).flatMap(({ redis, keys }) => lanesOf(name).map(lane => redis.llen(keys.waiting(lane))))
+      return [name, (await Promise.all(lengths)).reduce((sum, length) => sum + length, 0)]
+    }
+    return new Map(await Promise.all(names.map(waiting)))
   }
-  const read = Promise.all(names.map(readOne)).then(
-    entries => new Map(entries),
-    () => undefined,
-  )
-  return Promise.race([read, delay(READ_TIMEOUT_MS, undefined, { ref: false })])
+  return Promise.race([readAll().catch(() => undefined), delay(READ_TIMEOUT_MS, undefined, { ref: false })])
 }

@@ -4,11 +4,10 @@ import type { Redis } from 'ioredis'
 import { COMMIT_JOB_VERSION, type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
-import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES, queueKeys } from '../../shared/queue/queue.ts'
+import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES } from '../../shared/queue/queue.ts'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
 import { type ConnectTo, connectConsumer } from '../../shared/queue/redis.ts'
-import { fixedPartitions, type PartitionFeed } from '../../shared/queue/registry/queue-feed.ts'
-import type { QueueServers } from '../../shared/queue/registry/queue-servers.ts'
-import { isDivided } from '../../shared/queue/registry/queue-tag.ts'
+import type { QueueFeed } from '../../shared/queue/registry/queue-feed.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LockedJob } from './payloads/payload-store.ts'
@@ -21,7 +20,7 @@ export interface TakenJob extends LockedJob {
   readonly losses: number
 }
 
-/** The consumer of one queue. */
+/** The consumer of the queues of one name. */
 export interface Pool {
   readonly queue: QueueName
   /** Jobs in progress in this process. */
@@ -38,14 +37,17 @@ export interface Pool {
   close(): Promise<void>
 }
 
+type ProcessJob = (job: TakenJob) => Promise<void>
+
 /** Dependencies of a pool. */
 interface PoolDeps {
-  readonly servers: QueueServers
+  readonly queues: QueueFeed
   readonly logger: Logger
-  /** The partitions that are consumed, by default 0. */
-  readonly partitions?: PartitionFeed | undefined
-  /** Settles when the payload is stored or dead-lettered. The job is retried later if it throws. */
-  readonly process: (job: TakenJob, partition: number) => Promise<void>
+  /**
+   * Returns what processes the jobs of a queue. It settles when the payload is stored or dead-lettered. The job is retried later
+   * if it throws. Called once for each queue, when it has its first job.
+   */
+  readonly open: (queue: RedisQueue) => ProcessJob
   /** Runs when the pool takes no more jobs and waits for those in progress. */
   readonly onClosing?: () => void
   /** Runs when no job is in progress any more. */
@@ -55,7 +57,7 @@ interface PoolDeps {
 
 /** BullMQ options of a pool. */
 export interface PoolOptions {
-  /** Jobs of each lane in progress at the same time, which the partitions share: each has at least one. */
+  /** Jobs of each lane in progress at the same time, which the equal queues share: each has at least one. */
   readonly concurrency: number
   readonly lockMs: number
   readonly stalledCheckMs: number
@@ -127,8 +129,8 @@ interface StartedPool extends Pool {
 }
 
 /**
- * Consumes both lanes of one queue with BullMQ, in all partitions that this process looks at: one BullMQ worker for each lane of
- * a partition, with a connection of its own on which it waits for jobs. Jobs are retried without limit. Another worker takes up
+ * Consumes both lanes of all queues of one name with BullMQ: one BullMQ worker for each lane of a queue, with a connection of its
+ * own on which it waits for jobs. Jobs are retried without limit. Another worker takes up
  * the job of a worker that died.
  */
 class QueueConsumer implements StartedPool {
@@ -136,10 +138,10 @@ class QueueConsumer implements StartedPool {
   readonly #deps: PoolDeps
   readonly #options: PoolOptions
   readonly #now: () => number
-  readonly #feed: PartitionFeed
   /** Connections of this pool by the name of the server. */
   readonly #connections = new Map<string, Redis>()
-  readonly #consumed = new Map<number, readonly PatientWorker[]>()
+  readonly #consumed = new Map<RedisQueue, readonly PatientWorker[]>()
+  readonly #processing = new Map<RedisQueue, ProcessJob>()
   readonly #ending = new Set<Promise<unknown>>()
   readonly #unfollow: () => void
   activeJobs = 0
@@ -155,8 +157,7 @@ class QueueConsumer implements StartedPool {
     this.#now = deps.now ?? Date.now
     this.lastProgressAt = this.#now()
     this.lastAttemptAt = this.#now()
-    this.#feed = (isDivided(queue) && deps.partitions) || fixedPartitions([0])
-    this.#unfollow = this.#feed.onChange(() => this.#follow())
+    this.#unfollow = deps.queues.onChange(() => this.#follow())
     this.#follow()
   }
 
@@ -171,43 +172,40 @@ class QueueConsumer implements StartedPool {
 
   async close(): Promise<void> {
     this.#unfollow()
-    for (const partition of [...this.#consumed.keys()]) this.#end(partition)
+    for (const queue of [...this.#consumed.keys()]) this.#end(queue)
     this.#deps.onClosing?.()
     await Promise.all(this.#ending)
     for (const connection of this.#connections.values()) connection.disconnect()
     await this.#deps.onClosed?.()
   }
 
-  /** Starts and ends consumers, so that there is one for each partition. */
+  /** Starts and ends consumers, so that there is one for each queue. */
   #follow(): void {
-    const { current } = this.#feed
-    for (const partition of this.#consumed.keys()) if (!current.includes(partition)) this.#end(partition)
+    const current = this.#deps.queues.of(this.queue)
+    for (const queue of this.#consumed.keys()) if (!current.includes(queue)) this.#end(queue)
     const concurrency = Math.max(1, Math.ceil(this.#options.concurrency / Math.max(1, current.length)))
     for (const worker of [...this.#consumed.values()].flat()) worker.concurrency = concurrency
-    for (const partition of current) {
-      if (this.#consumed.has(partition)) continue
-      this.#consumed.set(
-        partition,
-        lanesOf(this.queue).map(lane => this.#consume(lane, partition, concurrency)),
-      )
+    for (const queue of current) {
+      if (this.#consumed.has(queue)) continue
+      const workers = lanesOf(this.queue).map(lane => this.#consume(lane, queue, concurrency))
+      this.#consumed.set(queue, workers)
     }
   }
 
-  #end(partition: number): void {
-    const consumed = this.#consumed.get(partition)
+  #end(queue: RedisQueue): void {
+    const consumed = this.#consumed.get(queue)
     if (consumed === undefined) return
-    this.#consumed.delete(partition)
+    this.#consumed.delete(queue)
     const ended = Promise.all(consumed.map(worker => worker.close())).finally(() => this.#ending.delete(ended))
     this.#ending.add(ended)
   }
 
-  #consume(lane: Lane, partition: number, concurrency: number): PatientWorker {
-    const { queue } = this
+  #consume(lane: Lane, queue: RedisQueue, concurrency: number): PatientWorker {
     const { logger } = this.#deps
     const { lockMs, stalledCheckMs, restMs = 0 } = this.#options
     const options: WorkerOptions = {
-      connection: this.#connectionOf(partition),
-      prefix: queueKeys(queue, partition).bull,
+      connection: this.#connectionTo(queue),
+      prefix: queue.keys.bull,
       concurrency,
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
@@ -216,30 +214,28 @@ class QueueConsumer implements StartedPool {
       settings: { backoffStrategy: retryDelayMs },
       runRetryDelay: 1_000,
     }
-    const process = (job: Job<CommitJob>, token?: string) => this.#process(lane, partition, job, token)
+    const process = (job: Job<CommitJob>, token?: string) => this.#process(lane, queue, job, token)
     const worker = new PatientWorker(lane, process, options, restMs)
-    worker.on('error', error => logger.warn({ queue, lane, partition, ...errorFields(error) }, 'worker error'))
+    worker.on('error', error => logger.warn({ queue: queue.tag, lane, ...errorFields(error) }, 'worker error'))
     worker.on('failed', (job, error) => {
       const attempt = job?.attemptsMade
       this.jobRetries++
-      const fields = { queue, lane, partition, jobId: job?.id, attempt, ...errorFields(error) }
+      const fields = { queue: queue.tag, lane, jobId: job?.id, attempt, ...errorFields(error) }
       logger.warn(fields, 'job will be retried')
     })
     return worker
   }
 
-  #connectionOf(partition: number): Redis {
-    const { servers, logger } = this.#deps
-    const server = servers.serverOf(this.queue, partition)
+  #connectionTo({ server, address }: RedisQueue): Redis {
     let connection = this.#connections.get(server)
     if (connection === undefined) {
-      connection = connectWorker(servers.addressOf(server), logger)
+      connection = connectWorker(address, this.#deps.logger)
       this.#connections.set(server, connection)
     }
     return connection
   }
 
-  async #process(lane: Lane, partition: number, job: Job<CommitJob>, token: string | undefined): Promise<void> {
+  async #process(lane: Lane, queue: RedisQueue, job: Job<CommitJob>, token: string | undefined): Promise<void> {
     if (job.id === undefined || token === undefined)
       throw new TransientError('BullMQ delivered a job without an id or a lock')
     this.activeJobs++
@@ -250,7 +246,9 @@ class QueueConsumer implements StartedPool {
         throw new TransientError(`job version ${version} is newer than ${COMMIT_JOB_VERSION}`)
       const payloadBytes = Math.max(bytes, OPEN_PAYLOAD_BYTES)
       const taken = { jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter }
-      await this.#deps.process(taken, partition)
+      const process = this.#processing.get(queue) ?? this.#deps.open(queue)
+      this.#processing.set(queue, process)
+      await process(taken)
       this.lastProgressAt = this.#now()
     } finally {
       this.activeJobs--
@@ -259,7 +257,7 @@ class QueueConsumer implements StartedPool {
   }
 }
 
-/** Starts the consumer of a queue. */
+/** Starts the consumer of the queues of a name. */
 export function startPool(queue: QueueName, deps: PoolDeps, options: PoolOptions): StartedPool {
   return new QueueConsumer(queue, deps, options)
 }

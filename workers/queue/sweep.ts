@@ -1,33 +1,28 @@
+import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { wholePayload } from '../../shared/queue/packed-payload.ts'
 import { decodePayload } from '../../shared/queue/payload-frame.ts'
-import {
-  JOB_OPTIONS,
-  type Lane,
-  lanesOf,
-  openQueue,
-  type QueueKeys,
-  queueKeys,
-  SWEEPER_KEYS,
-} from '../../shared/queue/queue.ts'
+import { JOB_OPTIONS, lanesOf, openQueue, SWEEPER_KEYS } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { NewPayload } from './payloads/payload-store.ts'
 import type { AddJobs } from './process-frames.ts'
 
-/** Creates an adder of jobs for payloads that are already in a partition of Redis. Jobs that exist are left alone. */
-export function createJobAdder(redis: Redis, partition = 0) {
-  const queues = new Map<QueueName, ReturnType<typeof openQueue>>()
+/** Creates an adder of jobs for payloads that are in a queue, or were moved from it. Jobs that exist are left alone. */
+export function createJobAdder(source: RedisQueue) {
+  const queues = new Map<QueueName, Queue<CommitJob>>()
   return {
     /** Adds the jobs to the last lane of their queue: the payloads are late, or were too large to be decoded at once. */
     async add(name: QueueName, payloads: readonly NewPayload[]): Promise<void> {
       let queue = queues.get(name)
       if (queue === undefined) {
-        queue = openQueue(redis, name, lanesOf(name).at(-1) ?? 'express', partition)
+        const { redis, keys } = source.beside(name)
+        queue = openQueue(redis, keys, lanesOf(name).at(-1) ?? 'express')
         // The connection logs its own errors. Without a listener, BullMQ prints each of them to stderr.
         queue.on('error', () => {})
         queues.set(name, queue)
@@ -48,14 +43,11 @@ export function createJobAdder(redis: Redis, partition = 0) {
 
 /** Dependencies of a sweep. */
 interface SweepDeps {
-  /** Reaches the partition that is swept. */
-  readonly redis: Redis
+  readonly queue: RedisQueue
   /** Reaches the cursors of the sweeper. */
   readonly common: Redis
   readonly logger: Logger
   readonly addJobs: AddJobs
-  /** The partition that is swept. */
-  readonly partition: number
   readonly now?: () => number
 }
 
@@ -75,22 +67,20 @@ const HEAD_PAGES = 4
 const WALK_PAGES = 40
 
 /**
- * Adds the jobs of payloads of a partition that have no live job, because an edge or a worker died between writing the payload
+ * Adds the jobs of payloads of a queue that have no live job, because an edge or a worker died between writing the payload
  * and adding its job, or because someone emptied the queue. Never deletes a payload. Returns the number of jobs it added. Looks
  * at all payloads of a short queue and at a bounded part of a long one, where the next sweep continues.
  */
-export async function sweep(deps: SweepDeps, queue: QueueName, isStopped = () => false): Promise<number> {
-  const { redis, common, partition } = deps
-  const head = await walk(deps, queue, { start: 0, pages: HEAD_PAGES, isStopped })
+export async function sweep(deps: SweepDeps, isStopped = () => false): Promise<number> {
+  const { queue, common } = deps
+  const head = await walk(deps, { start: 0, pages: HEAD_PAGES, isStopped })
   if (head.last === undefined) return head.found
-  // The name that the cursor of partition 0 has had before there were others.
-  const field = partition === 0 ? queue : `${queue}.${partition}`
-  const cursor = await common.hget(SWEEPER_KEYS.cursors, field)
-  const reached = cursor === null ? 0 : await rankAfter(redis, queueKeys(queue, partition).pending, cursor)
-  const rest = await walk(deps, queue, { start: Math.max(head.end, reached), pages: WALK_PAGES, isStopped })
+  const cursor = await common.hget(SWEEPER_KEYS.cursors, queue.tag)
+  const reached = cursor === null ? 0 : await rankAfter(queue, cursor)
+  const rest = await walk(deps, { start: Math.max(head.end, reached), pages: WALK_PAGES, isStopped })
   const next = rest.last && `${rest.last.arrivedAtMs} ${rest.last.jobId}`
-  if (next === undefined) await common.hdel(SWEEPER_KEYS.cursors, field)
-  else await common.hset(SWEEPER_KEYS.cursors, field, next)
+  if (next === undefined) await common.hdel(SWEEPER_KEYS.cursors, queue.tag)
+  else await common.hset(SWEEPER_KEYS.cursors, queue.tag, next)
   return head.found + rest.found
 }
 
@@ -107,15 +97,14 @@ interface Walk {
 /** Looks at pages of payloads. A page with payloads to rescue does not count, so that one sweep fills an emptied queue again. */
 async function walk(
   deps: SweepDeps,
-  queue: QueueName,
   { start, pages, isStopped }: { readonly start: number; readonly pages: number; readonly isStopped: () => boolean },
 ): Promise<Walk> {
   let found = 0
   let end = start
   let last: Pending | undefined
   for (let left = pages; left > 0 && !isStopped(); ) {
-    const page = await readPage(deps, queueKeys(queue, deps.partition).pending, end)
-    const rescued = await rescue(deps, queue, page)
+    const page = await readPage(deps, end)
+    const rescued = await rescue(deps, page)
     found += rescued
     end += page.length
     if (page.length < PAGE) return { found, end, last: undefined }
@@ -132,12 +121,8 @@ interface Pending {
 }
 
 /** Returns the payloads from a rank on, in the order of their arrival, without those that are young. */
-async function readPage(
-  { redis, now = Date.now }: SweepDeps,
-  pending: string,
-  start: number,
-): Promise<readonly Pending[]> {
-  const words = await redis.zrange(pending, String(start), String(start + PAGE - 1), 'WITHSCORES')
+async function readPage({ queue, now = Date.now }: SweepDeps, start: number): Promise<readonly Pending[]> {
+  const words = await queue.redis.zrange(queue.keys.pending, String(start), String(start + PAGE - 1), 'WITHSCORES')
   const page: Pending[] = []
   for (let i = 0; i < words.length; i += 2) {
     const [jobId, arrivedAtMs] = [words[i] as string, words[i + 1] as string]
@@ -147,44 +132,36 @@ async function readPage(
 }
 
 /** Returns the rank of the first payload after a cursor, whose own payload may be stored by now. */
-async function rankAfter(redis: Redis, pending: string, cursor: string): Promise<number> {
+async function rankAfter({ redis, keys: { pending } }: RedisQueue, cursor: string): Promise<number> {
   const [arrivedAtMs = '', jobId = ''] = cursor.split(' ')
   const rank = await redis.zrank(pending, jobId)
   return rank === null ? redis.zcount(pending, '-inf', `(${arrivedAtMs}`) : rank + 1
 }
 
 /** Adds the jobs of those payloads of a page that have none. Returns their number. */
-async function rescue(
-  { redis, logger, addJobs, partition }: SweepDeps,
-  queue: QueueName,
-  page: readonly Pending[],
-): Promise<number> {
+async function rescue({ queue, logger, addJobs }: SweepDeps, page: readonly Pending[]): Promise<number> {
   if (page.length === 0) return 0
-  const keys = queueKeys(queue, partition)
+  const { name, redis, keys } = queue
   let rescued = 0
-  const orphans = await withoutJob(redis, keys, lanesOf(queue), page)
+  const orphans = await withoutJob(queue, page)
   await forEachConcurrently(orphans, { concurrency: CONCURRENT_RESCUES }, async jobId => {
     const stored = await redis.getBuffer(keys.payload(jobId))
     if (stored === null) return
     try {
       const payload = await wholePayload([stored])
-      await addJobs(queue, [{ jobId, payload, frames: decodePayload(payload).length }])
+      await addJobs(name, [{ jobId, payload, frames: decodePayload(payload).length }])
       rescued++
     } catch (error) {
       // A payload that this version cannot read must not block the others.
-      logger.warn({ queue, jobId, ...errorFields(error) }, 'could not add the job of a payload')
+      logger.warn({ queue: name, jobId, ...errorFields(error) }, 'could not add the job of a payload')
     }
   })
   return rescued
 }
 
 /** Returns the ids without a live job. One command for a page, because a sweep looks at thousands of payloads. */
-async function withoutJob(
-  redis: Redis,
-  keys: QueueKeys,
-  lanes: readonly Lane[],
-  page: readonly Pending[],
-): Promise<string[]> {
+async function withoutJob({ name, redis, keys }: RedisQueue, page: readonly Pending[]): Promise<string[]> {
+  const lanes = lanesOf(name)
   const names = [
     ...lanes.map(lane => keys.failed(lane)),
     ...page.flatMap(({ jobId }) => lanes.map(lane => keys.job(lane, jobId))),

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Redis } from 'ioredis'
-import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { SWEEPER_KEYS } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
-import type { QueueConnections } from '../../shared/queue/queues.ts'
-import { partitionsOf } from '../../shared/queue/registry/queue-tag.ts'
-import { retirePartitions } from '../../shared/queue/registry/retire-queues.ts'
+import type { Queues, RedisQueue } from '../../shared/queue/queues.ts'
+import { retireQueues } from '../../shared/queue/registry/retire-queues.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { AddJobs } from './process-frames.ts'
@@ -13,9 +10,9 @@ import { sweep } from './sweep.ts'
 
 /** Dependencies of the sweeper. */
 interface SweeperDeps {
-  readonly queues: QueueConnections
-  /** Returns an adder of jobs to a partition. */
-  readonly jobsAt: (queue: QueueName, partition: number) => AddJobs
+  readonly queues: Queues
+  /** Returns the adder of the jobs of a queue. */
+  readonly addJobsOf: (queue: RedisQueue) => AddJobs
   readonly logger: Logger
   readonly now?: () => number
 }
@@ -79,45 +76,31 @@ export class Sweeper {
     if (this.#isSweeping) return
     this.#isSweeping = true
     try {
-      const { numbers } = await this.#deps.queues.partitions()
-      const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
-      const { queues } = this.#deps
-      const byServer = Map.groupBy(places, ({ queue, partition }) => queues.at(queue, partition))
-      await Promise.all([...byServer].map(([server, own]) => this.#sweepServer(server, own)))
-      const retired = await retirePartitions(this.#deps.queues)
-      if (retired.length > 0)
-        this.#deps.logger.info({ partitions: retired }, 'partitions are empty and not used any more')
+      const { queues, logger } = this.#deps
+      const byServer = Map.groupBy((await queues.read()).all, ({ server }) => server)
+      await Promise.all([...byServer.values()].map(own => this.#sweepServer(own)))
+      const retired = await retireQueues(queues)
+      if (retired.length > 0) logger.info({ numbers: retired }, 'queues are empty and not used any more')
     } catch (error) {
-      this.#warn('the partitions of the queues could not be read', error)
+      this.#warn('the list of queues could not be read', error)
     }
     this.#sweptAtMs = performance.now()
     this.#isSweeping = false
   }
 
-  /** A server that is not connected holds up no other. Its partitions are swept when it is back. */
-  async #sweepServer(
-    server: Redis,
-    places: readonly { readonly queue: QueueName; readonly partition: number }[],
-  ): Promise<void> {
-    if (server.status !== 'ready') return
-    for (const { queue, partition } of places) await this.#sweepOne(queue, partition)
+  /** A server that is not connected holds up no other. Its queues are swept when it is back. */
+  async #sweepServer(queues: readonly RedisQueue[]): Promise<void> {
+    for (const queue of queues) if (queue.redis.status === 'ready') await this.#sweepOne(queue)
   }
 
-  async #sweepOne(queue: QueueName, partition: number): Promise<void> {
-    const { queues, jobsAt, logger, now } = this.#deps
-    const deps = {
-      redis: queues.at(queue, partition),
-      common: queues.common,
-      addJobs: jobsAt(queue, partition),
-      partition,
-      logger,
-      ...(now && { now }),
-    }
+  async #sweepOne(queue: RedisQueue): Promise<void> {
+    const { queues, addJobsOf, logger, now } = this.#deps
+    const deps = { queue, common: queues.common, addJobs: addJobsOf(queue), logger, ...(now && { now }) }
     try {
-      const found = await sweep(deps, queue, () => this.#isStopped || !this.#isElected)
-      if (found > 0) logger.warn({ queue, partition, found }, 'added the jobs of payloads without one')
+      const found = await sweep(deps, () => this.#isStopped || !this.#isElected)
+      if (found > 0) logger.warn({ queue: queue.tag, found }, 'added the jobs of payloads without one')
     } catch (error) {
-      this.#warn(`sweep of ${queue} failed`, error)
+      this.#warn(`sweep of ${queue.tag} failed`, error)
     }
   }
 

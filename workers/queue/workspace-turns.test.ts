@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { encodePayload } from '../../shared/queue/payload-frame.ts'
-import { queueKeys } from '../../shared/queue/queue.ts'
+import { onOneServer } from '../../shared/queue/queues.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { createWorkspaceTurns } from './workspace-turns.ts'
 
@@ -12,7 +12,7 @@ function setUp() {
   const open = new Map<string, () => void>()
   const redis = {
     async getrangeBuffer(key: string, start: number, end: number) {
-      const jobId = key.slice(queueKeys('completions').payloadPrefix.length)
+      const jobId = key.slice(queue.keys.payloadPrefix.length)
       const frame = {
         receivedAtMs: 0,
         contentType: 'application/json',
@@ -23,12 +23,12 @@ function setUp() {
       return encodePayload([{ ...frame, ...owner, body: Buffer.alloc(1_000) }]).subarray(start, end + 1)
     },
   }
-  const deps = { queue: 'completions', redisOf: () => redis as never, isClosing: () => closing } as const
-  const inTurn = createWorkspaceTurns(deps, 2)
+  const queue = onOneServer(redis as never).firstOf('completions')
+  const inTurn = createWorkspaceTurns(() => closing, 2)
   return {
     started,
     run: (jobId: string) =>
-      inTurn(jobId, 0, () => {
+      inTurn(queue, jobId, () => {
         started.push(jobId)
         return new Promise<void>(resolve => open.set(jobId, resolve))
       }),

@@ -22,8 +22,8 @@ interface LaneResourcesOptions {
 const MAX_OPEN_BATCHES = 4
 
 /**
- * Resources that the partitions of a lane share, so that memory and inserts of a process do not grow with their number. A
- * partition that waits for rows holds none, and one that has rows waits for nothing but its insert.
+ * Resources that the equal queues of a lane share, so that memory and inserts of a process do not grow with their number. A
+ * queue that waits for rows holds none, and one that has rows waits for nothing but its insert.
  */
 export class LaneResources {
   readonly fetched: Budget
@@ -43,7 +43,7 @@ export class LaneResources {
     this.rowsPool = new RowsPool(name, memory, Array.from({ length: options.maxConcurrentInserts }, createRows))
   }
 
-  /** Adds a partition. `onIdle` is called each time that no insert of the lane runs any more. */
+  /** Adds a queue. `onIdle` is called each time that no insert of the lane runs any more. */
   join(onIdle: () => void): void {
     this.#onIdle.push(onIdle)
     if (this.#onIdle.length <= MAX_OPEN_BATCHES) this.rowsPool.add(this.#createRows())

@@ -5,7 +5,7 @@ import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
-import type { QueueConnections } from '../../shared/queue/queues.ts'
+import type { Queues } from '../../shared/queue/queues.ts'
 import { hasUploads, removeUploads } from '../../shared/queue/remove-uploads.ts'
 import { latestTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
@@ -21,7 +21,7 @@ import type { UpkeepMetrics } from './upkeep-metrics.ts'
 
 /** Dependencies of the upkeep. */
 export interface UpkeepDeps {
-  readonly queues: QueueConnections
+  readonly queues: Queues
   readonly directoryRedis: Redis
   /** A client whose statements may take minutes. */
   readonly clickhouse: ClickHouseClient

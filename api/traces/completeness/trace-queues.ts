@@ -1,5 +1,5 @@
 import { shareMember } from '../../../shared/queue/queue.ts'
-import type { QueueConnections } from '../../../shared/queue/queues.ts'
+import type { Queues } from '../../../shared/queue/queues.ts'
 import { countRefused, type Refusals } from '../../../shared/queue/request-counts.ts'
 import { readOldestWatermarks, type WatermarkSurface } from '../../../shared/queue/watermark.ts'
 
@@ -12,7 +12,7 @@ export interface TraceQueues {
 }
 
 /** Reads the queues. What is settled is that of all surfaces, because any of them can have sent spans of a trace. */
-export function connectTraceQueues(queues: QueueConnections): TraceQueues {
+export function connectTraceQueues(queues: Queues): TraceQueues {
   return {
     async settledSpans() {
       const { readAtMs, settledBeforeMs } = await readOldestWatermarks(queues)

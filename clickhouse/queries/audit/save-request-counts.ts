@@ -1,5 +1,5 @@
 import { HOUR_S } from '../../../schemas/units.ts'
-import type { QueueConnections } from '../../../shared/queue/queues.ts'
+import type { Queues } from '../../../shared/queue/queues.ts'
 import { takeRequestCounts } from '../../../shared/queue/request-counts.ts'
 import { type ClickHouseClient, classifyClickHouseError, onFirstShard } from '../../client.ts'
 
@@ -10,11 +10,7 @@ const KEPT_HOURS = 6
  * Copies the counts of requests from Redis to `request_counts`, and removes old ones from Redis when they are copied. Safe to
  * repeat, and to run in several processes at once: the largest number counts, and numbers only grow.
  */
-export async function saveRequestCounts(
-  queues: QueueConnections,
-  clickhouse: ClickHouseClient,
-  nowMs: number,
-): Promise<void> {
+export async function saveRequestCounts(queues: Queues, clickhouse: ClickHouseClient, nowMs: number): Promise<void> {
   const keepFromHour = Math.floor(nowMs / 1_000 / HOUR_S) - KEPT_HOURS
   for await (const counts of takeRequestCounts(queues, keepFromHour)) {
     if (counts.length === 0) continue

@@ -1,15 +1,17 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { FollowedPartitions } from './queue-feed.ts'
+import { onOneServer, type QueuesRead } from '../queues.ts'
+import { FollowedQueues } from './queue-feed.ts'
 
-it('has partitions of its own process at once, also after a read that began before their registration', async () => {
-  const began = Promise.withResolvers<{ readAtMs: number; numbers: readonly number[] }>()
-  const common = { status: 'ready' } as Redis
-  const feed = new FollowedPartitions({
-    queues: { common, first: 0, partitions: () => began.promise },
+it('has queues of its own process at once, also after a read that began before their registration', async () => {
+  const began = Promise.withResolvers<QueuesRead>()
+  const queues = onOneServer({ status: 'ready' } as Redis)
+  const feed = new FollowedQueues({
+    queues: Object.assign(queues, { read: () => began.promise }),
     logger: pino({ level: 'silent' }),
   })
+  const followed = () => feed.of('spans')
   try {
     let changes = 0
     const read = Promise.withResolvers<void>()
@@ -17,10 +19,10 @@ it('has partitions of its own process at once, also after a read that began befo
       if (++changes === 2) read.resolve()
     })
     feed.add([0, 1])
-    expect(feed.current).toEqual([0, 1])
-    began.resolve({ readAtMs: 0, numbers: [0, 2] })
+    expect(followed()).toEqual([queues.at('spans', 0), queues.at('spans', 1)])
+    began.resolve({ ...queues.ofNumbers([0, 2]), readAtMs: 0, numbers: [0, 2] })
     await read.promise
-    expect(feed.current).toEqual([0, 1, 2])
+    expect(followed()).toEqual([queues.at('spans', 0), queues.at('spans', 1), queues.at('spans', 2)])
   } finally {
     feed.stop()
   }

@@ -1,42 +1,48 @@
+import type { QueueName } from '../../../schemas/queues/names.ts'
 import { errorFields } from '../../runtime/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { QueueConnections } from '../queues.ts'
+import type { QueueList, Queues, RedisQueue } from '../queues.ts'
 
-/** Time between two reads of the registry. Payloads in a new partition wait for a worker this much longer at most. */
+/** Time between two reads of the registry. Payloads in a new queue wait for a worker this much longer at most. */
 const READ_EVERY_MS = 1_000
 
-/** The partitions that a process follows. */
-export interface PartitionFeed {
-  readonly current: readonly number[]
-  /** Calls the listener whenever the partitions have changed. Returns a function that ends this. */
+/** The queues that a process follows. */
+export interface QueueFeed extends QueueList {
+  /** Calls the listener whenever the queues have changed. Returns a function that ends this. */
   onChange(listener: () => void): () => void
 }
 
-/** Collaborators of {@link FollowedPartitions}. */
-interface FollowedPartitionsDeps {
-  readonly queues: Pick<QueueConnections, 'partitions' | 'first' | 'common'>
+/** Collaborators of {@link FollowedQueues}. */
+interface FollowedQueuesDeps {
+  readonly queues: Pick<Queues, 'read' | 'ofNumbers' | 'first' | 'common'>
   readonly logger: Logger
 }
 
-/** Follows the partitions that edges have registered, until it is stopped. */
-export class FollowedPartitions implements PartitionFeed {
-  readonly #deps: FollowedPartitionsDeps
+/** Follows the queues that edges have registered, until it is stopped. */
+export class FollowedQueues implements QueueFeed {
+  readonly #deps: FollowedQueuesDeps
   readonly #listeners = new Set<() => void>()
   readonly #timer: NodeJS.Timeout
-  #current: readonly number[]
-  /** Partitions that this process registers again and again. */
+  #numbers: readonly number[]
+  #list: QueueList
+  /** Numbers that this process registers again and again. */
   #registered: readonly number[] = []
   #isReading = false
 
-  constructor(deps: FollowedPartitionsDeps) {
+  constructor(deps: FollowedQueuesDeps) {
     this.#deps = deps
-    this.#current = [deps.queues.first]
+    this.#numbers = [deps.queues.first]
+    this.#list = deps.queues.ofNumbers(this.#numbers)
     this.#timer = setInterval(() => void this.read(), READ_EVERY_MS).unref()
     void this.read()
   }
 
-  get current(): readonly number[] {
-    return this.#current
+  get all(): readonly RedisQueue[] {
+    return this.#list.all
+  }
+
+  of(name: QueueName): readonly RedisQueue[] {
+    return this.#list.of(name)
   }
 
   onChange(listener: () => void): () => void {
@@ -49,18 +55,18 @@ export class FollowedPartitions implements PartitionFeed {
     if (this.#isReading || this.#deps.queues.common.status !== 'ready') return
     this.#isReading = true
     try {
-      this.#take((await this.#deps.queues.partitions()).numbers)
+      this.#take((await this.#deps.queues.read()).numbers)
     } catch (error) {
-      this.#deps.logger.debug(errorFields(error), 'the partitions of the queues could not be read')
+      this.#deps.logger.debug(errorFields(error), 'the list of queues could not be read')
     } finally {
       this.#isReading = false
     }
   }
 
-  /** Takes partitions that this process has just registered, which the next read would find too late. */
+  /** Takes numbers that this process has just registered, which the next read would find too late. */
   add(registered: readonly number[]): void {
     this.#registered = registered
-    this.#take(this.#current)
+    this.#take(this.#numbers)
   }
 
   /** Ends the reads. */
@@ -71,14 +77,10 @@ export class FollowedPartitions implements PartitionFeed {
   #take(numbers: readonly number[]): void {
     // A read may have begun before the registration.
     const found = [...new Set([...numbers, ...this.#registered])].sort((a, b) => a - b)
-    if (found.join() === this.#current.join()) return
-    this.#current = found
-    this.#deps.logger.info({ partitions: found }, 'partitions of the queues')
+    if (found.join() === this.#numbers.join()) return
+    this.#numbers = found
+    this.#list = this.#deps.queues.ofNumbers(found)
+    this.#deps.logger.info({ numbers: found }, 'numbers of the queues')
     for (const listener of this.#listeners) listener()
   }
-}
-
-/** A feed of partitions that never change. */
-export function fixedPartitions(partitions: readonly number[]): PartitionFeed {
-  return { current: partitions, onChange: () => () => {} }
 }

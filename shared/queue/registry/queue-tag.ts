@@ -12,11 +12,6 @@ export function isDivided(queue: QueueName): boolean {
   return !UNDIVIDED.includes(queue)
 }
 
-/** Returns which of these partitions of an installation the queue has. */
-export function partitionsOf(queue: QueueName, partitions: readonly number[]): readonly number[] {
-  return isDivided(queue) ? partitions : [0]
-}
-
 /** The most partitions of an installation, whose numbers are below it or equal. */
 export const MAX_PARTITIONS = 64
 

@@ -23,7 +23,7 @@ export interface RegisteredPartition {
 }
 
 /** The registry at one time, which is in Unix ms of its Redis. */
-export interface Registry {
+interface Registry {
   readonly readAtMs: number
   readonly partitions: readonly RegisteredPartition[]
 }

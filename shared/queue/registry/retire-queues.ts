@@ -1,6 +1,4 @@
-import { QUEUES } from '../../../schemas/queues/names.ts'
-import { queueKeys } from '../queue.ts'
-import type { QueueConnections } from '../queues.ts'
+import type { Queues } from '../queues.ts'
 import { isDivided } from './queue-tag.ts'
 import { forgetPartition, readRegistry } from './registry.ts'
 
@@ -9,7 +7,7 @@ import { forgetPartition, readRegistry } from './registry.ts'
  * in them any more, and what moves stays in its partition. So a partition is empty if it is once no payload is in any of its
  * queues, nor a count of requests that is not copied. It may be registered again at any time.
  */
-export async function retirePartitions(queues: QueueConnections): Promise<readonly number[]> {
+export async function retireQueues(queues: Queues): Promise<readonly number[]> {
   const { partitions } = await readRegistry(queues.common)
   const retired: number[] = []
   for (const registered of partitions) {
@@ -21,12 +19,10 @@ export async function retirePartitions(queues: QueueConnections): Promise<readon
 }
 
 /** Looks twice, because letters that are stored move on and back among their two queues. */
-async function isEmpty(queues: QueueConnections, partition: number): Promise<boolean> {
+async function isEmpty(queues: Queues, partition: number): Promise<boolean> {
+  const divided = queues.ofNumbers([partition]).all.filter(({ name }) => isDivided(name))
   for (let look = 0; look < 2; look++) {
-    for (const queue of QUEUES.filter(isDivided)) {
-      const { pending, arrivals } = queueKeys(queue, partition)
-      if ((await queues.at(queue, partition).exists(pending, arrivals)) > 0) return false
-    }
+    for (const { redis, keys } of divided) if ((await redis.exists(keys.pending, keys.arrivals)) > 0) return false
   }
   return true
 }

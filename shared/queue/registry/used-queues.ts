@@ -1,6 +1,6 @@
 import { errorFields } from '../../runtime/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { QueueConnections } from '../queues.ts'
+import type { Queues } from '../queues.ts'
 import { REGISTERED_FOR_MS, type RegisteredPartition, registerPartitions } from './registry.ts'
 
 /** Time between two registrations. */
@@ -15,7 +15,7 @@ const USED_FOR_MS = REGISTERED_FOR_MS / 2
 
 /** Collaborators of {@link UsedPartitions}. */
 interface UsedPartitionsDeps {
-  readonly queues: Pick<QueueConnections, 'common' | 'first'>
+  readonly queues: Pick<Queues, 'common' | 'first'>
   readonly logger: Logger
   /** The number of partitions that this process writes to. */
   readonly count: number

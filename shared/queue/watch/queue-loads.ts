@@ -1,8 +1,6 @@
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
-import { queueKeys } from '../queue.ts'
-import type { QueueConnections } from '../queues.ts'
-import { partitionsOf } from '../registry/queue-tag.ts'
-import { oldestBy, readQueueAges } from './queue-ages.ts'
+import type { Queues, RedisQueue } from '../queues.ts'
+import { readQueueAges } from './queue-ages.ts'
 import { runningLoads, type WorkerLoad } from './worker-heartbeats.ts'
 
 /** What an autoscaler of the pools of one queue looks at. */
@@ -27,7 +25,7 @@ const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedCost', 'doneCost'
 const REMEMBERED_MS = 500
 
 /** Reads the loads of all queues from the Redis of the queues. Calls within half a second share one read. */
-export function createQueueLoads(queues: QueueConnections, now: () => number = Date.now): () => Promise<QueueLoads> {
+export function createQueueLoads(queues: Queues, now: () => number = Date.now): () => Promise<QueueLoads> {
   let read: { readonly atMs: number; readonly loads: Promise<QueueLoads> } | undefined
   return () => {
     if (read === undefined || now() - read.atMs > REMEMBERED_MS) {
@@ -41,30 +39,25 @@ export function createQueueLoads(queues: QueueConnections, now: () => number = D
   }
 }
 
-async function readQueueLoads(queues: QueueConnections): Promise<QueueLoads> {
+async function readQueueLoads(queues: Queues): Promise<QueueLoads> {
   if (queues.common.status !== 'ready') throw new Error('redis is not connected')
-  const { numbers } = await queues.partitions()
+  const { of } = await queues.read()
   const [ages, workers, ...flows] = await Promise.all([
     readQueueAges(queues),
     runningLoads(queues.common),
-    ...QUEUES.map(queue => readFlow(queues, queue, numbers)),
+    ...QUEUES.map(name => readFlow(of(name))),
   ])
-  const oldest = oldestBy(ages, ({ queue }) => queue)
   const loads = QUEUES.map((queue, i) => {
     const [accepted = 0, done = 0, acceptedCost = 0, doneCost = 0] = flows[i] ?? []
     const backlog = { requests: Math.max(0, accepted - done), costBytes: Math.max(0, acceptedCost - doneCost) }
-    return [queue, { ageSeconds: oldest.get(queue) ?? 0, ...backlog, ...busyOf(queue, workers) }] as const
+    return [queue, { ageSeconds: ages.get(queue) ?? 0, ...backlog, ...busyOf(queue, workers) }] as const
   })
   return Object.fromEntries(loads) as Record<QueueName, QueueLoad>
 }
 
-/** Returns the sums of the counters of all partitions of a queue. */
-async function readFlow(queues: QueueConnections, queue: QueueName, partitions: readonly number[]): Promise<number[]> {
-  const flows = await Promise.all(
-    partitionsOf(queue, partitions).map(partition =>
-      queues.at(queue, partition).hmget(queueKeys(queue, partition).flow, ...COUNTERS),
-    ),
-  )
+/** Returns the sums of the counters of queues. */
+async function readFlow(queues: readonly RedisQueue[]): Promise<number[]> {
+  const flows = await Promise.all(queues.map(({ redis, keys }) => redis.hmget(keys.flow, ...COUNTERS)))
   return COUNTERS.map((_, i) => flows.reduce((sum, flow) => sum + Number(flow[i] ?? 0), 0))
 }
 

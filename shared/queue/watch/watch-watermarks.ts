@@ -1,9 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ADMITTED_QUEUES, RECEIPT_KINDS } from '../../../schemas/queues/names.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
-import { queueKeys } from '../queue.ts'
-import type { QueueConnections } from '../queues.ts'
-import { partitionsOf } from '../registry/queue-tag.ts'
+import type { Queues } from '../queues.ts'
 import { readOldestWatermarks, readWatermarks, type WatermarkSurface } from '../watermark.ts'
 
 /** A report of metrics must not wait for Redis. */
@@ -15,7 +13,7 @@ const SHOWN_SURFACES = 20
  * Shows how far the watermarks are behind, by kind of request: for all surfaces together, and for those with the most
  * unfinished cost. A surface without a series has a lag between 0 and that of all. Nothing is shown while Redis does not answer.
  */
-export function watchWatermarks(metrics: Metrics, queues: QueueConnections): void {
+export function watchWatermarks(metrics: Metrics, queues: Queues): void {
   metrics.gauge({
     name: 'penstock_watermark_lag_seconds',
     help: 'Everything accepted longer ago than this is settled, by kind of request. An empty surface means all of them.',
@@ -40,7 +38,7 @@ interface Lag {
   readonly seconds: number
 }
 
-async function readLags(queues: QueueConnections): Promise<Lag[]> {
+async function readLags(queues: Queues): Promise<Lag[]> {
   const all = await readOldestWatermarks(queues)
   const surfaces = await busiestSurfaces(queues)
   const { readAtMs, surfaces: marks } = await readWatermarks(queues, surfaces)
@@ -53,15 +51,12 @@ async function readLags(queues: QueueConnections): Promise<Lag[]> {
   ])
 }
 
-async function busiestSurfaces(queues: QueueConnections): Promise<WatermarkSurface[]> {
-  const { numbers } = await queues.partitions()
-  const names = [...ADMITTED_QUEUES, 'dead-letters'] as const
+async function busiestSurfaces(queues: Queues): Promise<WatermarkSurface[]> {
+  const { of } = await queues.read()
   const lists = await Promise.all(
-    names.flatMap(queue =>
-      partitionsOf(queue, numbers).map(partition =>
-        queues.at(queue, partition).zrevrange(queueKeys(queue, partition).shares, 0, SHOWN_SURFACES - 1),
-      ),
-    ),
+    [...ADMITTED_QUEUES, 'dead-letters' as const]
+      .flatMap(of)
+      .map(({ redis, keys }) => redis.zrevrange(keys.shares, 0, SHOWN_SURFACES - 1)),
   )
   return [...new Set(lists.flat())].map(member => {
     const [workspaceId = '', surfaceId = ''] = member.split('/')

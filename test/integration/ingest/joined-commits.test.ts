@@ -13,6 +13,7 @@ import { openPayloadReader, type PayloadReader } from '../../../workers/queue/pa
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { sweep } from '../../../workers/queue/sweep.ts'
 import { commitBody, openExpressCommits } from '../../support/express-commits.ts'
+import { queueOn } from '../../support/queue-on.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -37,7 +38,7 @@ beforeEach(async () => {
   now = () => 0
   commits = openExpressCommits(producer, LIMITS, 'spans', new BufferPool(8 * MIB), () => now())
   reader = openPayloadReader(redis, logger, { maxIdleBytes: MIB })
-  store = new RedisPayloadStore(redis, 'spans', reader)
+  store = new RedisPayloadStore(queueOn(redis, 'spans'), reader)
   await until('the queue is open', async () => {
     await send('first').catch(() => {})
     return (await redis.scard(keys.open)) === 1
@@ -189,7 +190,7 @@ it('deletes the requests that have joined with their payload', async () => {
 })
 
 it('adds one job for the requests of ten milliseconds, and the sweeper adds the job that is missing', async () => {
-  const queue = openQueue(redis.duplicate(), 'spans', 'express')
+  const queue = openQueue(redis.duplicate(), queueKeys('spans'), 'express')
   try {
     await commits.drain()
     for (let i = 0; i < 20; i++) await send(`r${i}`)
@@ -202,9 +203,9 @@ it('adds one job for the requests of ten milliseconds, and the sweeper adds the 
     const addJobs = async (_: string, payloads: readonly { jobId: string }[]) => {
       added.push(...payloads.map(payload => payload.jobId))
     }
-    expect(
-      await sweep({ redis, common: redis, partition: 0, logger, addJobs, now: () => Date.now() + 60_000 }, 'spans'),
-    ).toBe(jobs.length)
+    expect(await sweep({ queue: queueOn(redis), common: redis, logger, addJobs, now: () => Date.now() + 60_000 })).toBe(
+      jobs.length,
+    )
     expect(added.sort()).toEqual([...jobs].sort())
   } finally {
     await queue.close()

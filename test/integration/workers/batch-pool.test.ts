@@ -9,7 +9,6 @@ import { decodePayload, encodePayload, type PayloadFrame } from '../../../shared
 import { LANES, openQueue, queueKeys } from '../../../shared/queue/queue.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
-import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { readWaitingJobs } from '../../../workers/queue/backlog.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
@@ -21,6 +20,7 @@ import type { InsertPace } from '../../../workers/sink/pace/insert-pace.ts'
 import { commitFrame, openExpressCommits } from '../../support/express-commits.ts'
 import { listDeadLetters } from '../../support/oracles/list-dead-letters.ts'
 import { TextBatch, TokenStore } from '../../support/oracles/text-batch.ts'
+import { queueOn, queuesAt } from '../../support/queue-on.ts'
 import { startPools, startTestPool } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
@@ -102,7 +102,7 @@ async function expectAllDone(): Promise<void> {
   const flow = await redis.hgetall(keys.flow)
   expect(flow.doneBytes).toBe(flow.acceptedBytes)
   for (const lane of LANES) {
-    const queue = openQueue(redis, 'spans', lane)
+    const queue = openQueue(redis, queueKeys('spans'), lane)
     await until('every job is gone', async () => {
       const counts = await queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed', 'completed')
       return Object.values(counts).every(count => count === 0)
@@ -167,7 +167,7 @@ describe('a pool of named batches', () => {
         if (++decoded === jobIds.length) all.resolve()
       },
     })
-    const queue = openQueue(redis, 'spans', 'express')
+    const queue = openQueue(redis, queueKeys('spans'), 'express')
     const jobIds = (await queue.getWaiting()).map(job => job.id as string)
     for (const jobId of jobIds) {
       await redis.set(keys.lock('express', jobId), 'the dead worker', 'PX', 10_000)
@@ -260,7 +260,7 @@ describe('a pool of named batches', () => {
   })
 
   it('names a batch for all its jobs or for none', async () => {
-    const store = new RedisPayloadStore(redis, 'spans')
+    const store = new RedisPayloadStore(queueOn(redis, 'spans'))
     for (const jobId of ['a', 'b', 'c']) {
       await redis.set(keys.payload(jobId), 'x')
       await redis.set(keys.lock('express', jobId), `lock of ${jobId}`)
@@ -590,7 +590,7 @@ describe('a batch that ClickHouse refuses again and again with a code that is no
 })
 
 it('counts the jobs that wait to be taken, and no others', async () => {
-  const waiting = async () => (await readWaitingJobs(onOneServer(redis), ['spans', 'receipts'], [0]))?.get('spans')
+  const waiting = async () => (await readWaitingJobs(onOneServer(redis), ['spans', 'receipts']))?.get('spans')
   const commit = await edge()
   await commit.enqueue(frame('a'))
   await commit.drain()
@@ -604,14 +604,14 @@ it('the sweeper adds the missing job of a payload', async () => {
   const commit = await edge()
   await commit.enqueue(frame('orphan'))
   await commit.drain()
-  const queue = openQueue(redis, 'spans', 'express')
+  const queue = openQueue(redis, queueKeys('spans'), 'express')
   await queue.obliterate({ force: true })
   await queue.close()
   const store = new TokenStore()
   worker(store)
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, common: redis, partition: 0, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
+  expect(await sweep({ queue: queueOn(redis), common: redis, addJobs: jobs.add, logger, now: later })).toBe(1)
   await expectAllDone()
   expect(store.lines('first').sort()).toEqual(['opening', 'orphan'])
 })
@@ -626,10 +626,10 @@ it('the sweeper looks only at what waits in its queue, however many other keys R
       [...stats.matchAll(/^cmdstat_(\w+):calls=(\d+)/gm)].map(([, name, n]) => [name, Number(n)]),
     )
   }
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   opened.push(() => jobs.close())
   await redis.config('RESETSTAT')
-  await sweep({ redis, common: redis, partition: 0, addJobs: jobs.add, logger, now: later }, 'spans')
+  await sweep({ queue: queueOn(redis), common: redis, addJobs: jobs.add, logger, now: later })
   const { zrange = 0, scan = 0, keys: keysCalls = 0 } = await calls()
   expect({ zrange, scan, keysCalls }).toEqual({ zrange: 1, scan: 0, keysCalls: 0 })
 })
@@ -638,9 +638,9 @@ it('the sweeper skips a payload that it cannot read', async () => {
   for (const jobId of ['a', 'b', 'c']) await redis.set(keys.payload(jobId), 'of another version')
   await redis.set(keys.payload('orphan'), encodePayload([frame('orphan')]))
   await redis.zadd(keys.pending, 0, 'a', 0, 'b', 0, 'c', 0, 'orphan')
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   opened.push(() => jobs.close())
-  expect(await sweep({ redis, common: redis, partition: 0, addJobs: jobs.add, logger, now: later }, 'spans')).toBe(1)
+  expect(await sweep({ queue: queueOn(redis), common: redis, addJobs: jobs.add, logger, now: later })).toBe(1)
   expect(await redis.exists(keys.job('bulk', 'orphan'))).toBe(1)
 })
 
@@ -680,7 +680,7 @@ it('a named batch and a job of a newer version wait until a worker can read them
   await commit.enqueue(frame('in a newer batch'))
   await commit.enqueue(frame('of a newer job'))
   await commit.drain()
-  const queue = openQueue(redis, 'spans', 'express')
+  const queue = openQueue(redis, queueKeys('spans'), 'express')
   const [named, announced] = (await queue.getWaiting()).map(job => job.id as string) as [string, string]
   await queue.close()
   const record = { version: 2, jobIds: [named], storedTables: [] }
@@ -707,9 +707,9 @@ it('a job that fails again and again does not grow', async () => {
   const pool = startPool(
     'spans',
     {
-      servers: new QueueServers(url),
+      queues: queuesAt(url, redis),
       logger,
-      process: () => {
+      open: () => () => {
         attempts++
         return Promise.reject(new Error('not yet'))
       },
@@ -717,7 +717,7 @@ it('a job that fails again and again does not grow', async () => {
     { concurrency: 1, lockMs: 5_000, stalledCheckMs: 500 },
   )
   opened.push(() => pool.close())
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   opened.push(() => jobs.close())
   await jobs.add('spans', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
   await until('the job has failed three times', () => attempts === 3)

@@ -20,6 +20,7 @@ import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store
 import { addMovedJobs } from '../../../workers/queue/process-frames.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import { collect } from '../../support/oracles/collect.ts'
+import { queueOn } from '../../support/queue-on.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase } from '../../support/services/test-database.ts'
@@ -28,7 +29,7 @@ import { until } from '../../support/until.ts'
 const services = sharedServices()
 const redisUrl = `${services.redisUrl}/3`
 const redis = connectConsumer(redisUrl, pino({ level: 'silent' }))
-const jobs = createJobAdder(redis)
+const jobs = createJobAdder(queueOn(redis))
 const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
 const database = await createTestDatabase(services.clickhouseUrl, `dead_letters_${process.pid}`)
 const clickhouse = createClickHouse({
@@ -85,7 +86,7 @@ function frame(body: Buffer, index = 0, changes: Partial<PayloadFrame> = {}): Pa
 
 /** Puts a job with these frames into a queue, as a worker moves it there. */
 async function enqueue(queue: QueueName, jobId: string, frames: readonly PayloadFrame[]): Promise<void> {
-  const store = new RedisPayloadStore(redis, queue)
+  const store = new RedisPayloadStore(queueOn(redis, queue))
   const moves = frameMoves(queue, jobId, frames)
   await redis.set(queueKeys(queue).payload('finished'), 'x')
   await store.finishJob('finished', { frames: 0, bytes: 0, shares: new Map() }, moves)
@@ -117,7 +118,7 @@ const rows = () =>
   )
 
 function payloadsOf(queue: QueueName): StoreDeadLettersDeps['store'] {
-  const store = new RedisPayloadStore(redis, queue)
+  const store = new RedisPayloadStore(queueOn(redis, queue))
   return {
     look: jobId => store.look(jobId),
     holdsLocks: async () => true,

@@ -3,12 +3,12 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer, SILENCE_MS } from '../../../shared/queue/redis.ts'
-import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
 import { FaultProxy } from '../../support/chaos/fault-proxy.ts'
+import { queueOn, queuesAt } from '../../support/queue-on.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -52,8 +52,8 @@ const readingBehindProxy = (run: (proxy: FaultProxy, reader: PayloadReader) => P
 describe.concurrent('connections that the network forgets without closing them', { timeout: TIMEOUT_MS }, () => {
   it('a pool takes jobs again', () =>
     behindProxy(async (proxy, proxied) => {
-      const store = new RedisPayloadStore(redis, 'spans')
-      const jobs = createJobAdder(redis)
+      const store = new RedisPayloadStore(queueOn(redis, 'spans'))
+      const jobs = createJobAdder(queueOn(redis))
       const taken = new Set<string>()
       const add = async (jobId: string) => {
         await redis.set(queueKeys('spans').payload(jobId), 'x')
@@ -62,12 +62,14 @@ describe.concurrent('connections that the network forgets without closing them',
       const pool = startPool(
         'spans',
         {
-          servers: new QueueServers(proxied),
+          queues: queuesAt(proxied, redis),
           logger,
-          async process({ jobId }) {
-            taken.add(jobId)
-            await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })
-          },
+          open:
+            () =>
+            async ({ jobId }) => {
+              taken.add(jobId)
+              await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })
+            },
         },
         { concurrency: 2, lockMs: 5_000, stalledCheckMs: 60_000 },
       )

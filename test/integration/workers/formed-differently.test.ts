@@ -20,6 +20,7 @@ import { JOB_LIMITS, type JobLimits } from '../../../workers/sink/job-limits.ts'
 import type { RowBatch } from '../../../workers/sink/row-batch.ts'
 import { connectDatabase, isCluster } from '../../support/cluster/connect.ts'
 import { commitFrame, openExpressCommits } from '../../support/express-commits.ts'
+import { queueOn } from '../../support/queue-on.ts'
 import { startTestPool } from '../../support/services/pools.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/services/test-database.ts'
@@ -429,7 +430,7 @@ it('a worker cannot finish a batch that a job has left', async () => {
   await send([request('steady 2')])
   const jobIds = await redis.zrange(keys.pending, '0', '-1')
   const [first = '', second = ''] = jobIds
-  const store = new RedisPayloadStore(redis, 'logs')
+  const store = new RedisPayloadStore(queueOn(redis, 'logs'))
   const jobs = jobIds.map(jobId => ({ jobId, lane: 'express' as const, token: 'token' }))
   for (const { jobId, lane, token } of jobs) {
     await redis.set(keys.lock(lane, jobId), token)

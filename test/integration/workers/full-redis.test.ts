@@ -8,10 +8,10 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
-import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { queueOn, queuesAt } from '../../support/queue-on.ts'
 import { until } from '../../support/until.ts'
 
 let dir: string
@@ -34,17 +34,19 @@ afterAll(async () => {
 function startFinishingPool() {
   const warnings: string[] = []
   const logger = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
-  const store = new RedisPayloadStore(redis, 'spans')
+  const store = new RedisPayloadStore(queueOn(redis, 'spans'))
   const done: string[] = []
   const pool = startPool(
     'spans',
     {
-      servers: new QueueServers(server.url),
+      queues: queuesAt(server.url, redis),
       logger,
-      async process({ jobId }) {
-        await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })
-        done.push(jobId)
-      },
+      open:
+        () =>
+        async ({ jobId }) => {
+          await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })
+          done.push(jobId)
+        },
     },
     { concurrency: 8, lockMs: 5_000, stalledCheckMs: 60_000 },
   )
@@ -52,7 +54,7 @@ function startFinishingPool() {
 }
 
 it('workers take and finish jobs while Redis is full', async () => {
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   await redis.set(queueKeys('spans').payload('waiting'), 'x'.repeat(1_000_000))
   await jobs.add('spans', [{ jobId: 'waiting', payload: Buffer.from('x'), frames: 1 }])
   await redis.config('SET', 'maxmemory', '1000000')
@@ -70,7 +72,7 @@ it('workers take and finish jobs while Redis is full', async () => {
 })
 
 it('a worker waits while Redis refuses writes, and continues when it accepts them again', async () => {
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   await jobs.add('spans', [{ jobId: 'later', payload: Buffer.from('x'), frames: 1 }])
   await redis.config('SET', 'min-replicas-to-write', '1')
   const { pool, done, warnings } = startFinishingPool()

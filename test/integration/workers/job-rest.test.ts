@@ -2,10 +2,10 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { queueKeys } from '../../../shared/queue/queue.ts'
-import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { type Pool, startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { queueOn, queuesAt } from '../../support/queue-on.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -20,7 +20,7 @@ let taken: Map<string, number>
 beforeEach(async () => {
   redis = new Redis(url)
   await redis.flushdb()
-  jobs = createJobAdder(redis)
+  jobs = createJobAdder(queueOn(redis))
   taken = new Map()
 })
 afterEach(async () => {
@@ -30,16 +30,18 @@ afterEach(async () => {
 })
 
 function start(restMs: number): void {
-  const store = new RedisPayloadStore(redis, 'spans')
+  const store = new RedisPayloadStore(queueOn(redis, 'spans'))
   pool = startPool(
     'spans',
     {
-      servers: new QueueServers(url),
+      queues: queuesAt(url, redis),
       logger: pino({ level: 'silent' }),
-      async process({ jobId }) {
-        taken.set(jobId, performance.now())
-        await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })
-      },
+      open:
+        () =>
+        async ({ jobId }) => {
+          taken.set(jobId, performance.now())
+          await store.finishJob(jobId, { frames: 1, bytes: 1, shares: new Map() })
+        },
     },
     { concurrency: 8, lockMs: 5_000, stalledCheckMs: 60_000, restMs },
   )

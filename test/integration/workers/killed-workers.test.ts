@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { decodePayload, encodePayload } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { queueOn } from '../../support/queue-on.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -36,7 +37,7 @@ async function enqueue(body: string): Promise<void> {
   } as const
   const payload = encodePayload([frame])
   await redis.set(keys.payload(body), payload)
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   await jobs.add('spans', [{ jobId: body, payload, frames: 1 }])
   await jobs.close()
 }

@@ -4,13 +4,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../../clickhouse/client.ts'
 import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-request-counts.ts'
 import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
-import { QUEUES } from '../../../schemas/queues/names.ts'
+import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
 import { DAY_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
-import { queueKeys } from '../../../shared/queue/queue.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
 import { PARTITIONS_KEY, readRegistry } from '../../../shared/queue/registry/registry.ts'
-import { retirePartitions } from '../../../shared/queue/registry/retire-queues.ts'
+import { retireQueues } from '../../../shared/queue/registry/retire-queues.ts'
 import { readWatermarks } from '../../../shared/queue/watermark.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
@@ -51,6 +50,8 @@ afterAll(async () => {
   await database?.drop()
 })
 
+const queueAt = (name: QueueName, partition: number) => onOneServer(redis).at(name, partition)
+
 /** Starts an edge that writes to this number of partitions, and waits until it has registered them and counts all of them. */
 async function openEdge(partitions: number, settings: Record<string, string> = {}): Promise<TestEdge> {
   const logged: string[] = []
@@ -60,7 +61,7 @@ async function openEdge(partitions: number, settings: Record<string, string> = {
   edges.push(edge)
   await until('the partitions are registered', async () => (await redis.hlen(PARTITIONS_KEY)) >= partitions)
   // Admission follows the registry, and knows the first partition from the beginning.
-  const counted = `"partitions":[0,${Array.from({ length: partitions - 1 }, (_, i) => i + 1).join()}`
+  const counted = `"numbers":[0,${Array.from({ length: partitions - 1 }, (_, i) => i + 1).join()}`
   await until('admission counts them', () => partitions === 1 || logged.some(line => line.includes(counted)))
   return edge
 }
@@ -91,7 +92,9 @@ async function postToAll(edge: TestEdge, partitions: readonly number[], prefix: 
   await until('each partition has accepted a request', async () => {
     names.push(`${prefix}${names.length}`)
     await post(edge, names.at(-1))
-    const accepted = await Promise.all(partitions.map(p => redis.hget(queueKeys('spans', p).flow, 'acceptedPayloads')))
+    const accepted = await Promise.all(
+      partitions.map(p => redis.hget(queueAt('spans', p).keys.flow, 'acceptedPayloads')),
+    )
     return accepted.every(count => Number(count) > 0)
   })
   return names
@@ -134,19 +137,19 @@ it('forgets a partition once no edge has registered it for an hour and nothing i
   await postToAll(edge, [0, 1, 2], 'a')
   await edge.stop()
   edges.length = 0
-  expect(await retirePartitions(queues)).toEqual([])
+  expect(await retireQueues(queues)).toEqual([])
   const hourAgo = async (partition: number) => redis.hset(PARTITIONS_KEY, partition, `1 ${Date.now() - 1_000}`)
   for (const partition of [0, 1, 2]) await hourAgo(partition)
-  expect(await retirePartitions(queues)).toEqual([])
+  expect(await retireQueues(queues)).toEqual([])
   startWorkers()
   await until(
     'all is stored',
-    async () => (await redis.exists(...[0, 1, 2].map(p => queueKeys('spans', p).pending))) === 0,
+    async () => (await redis.exists(...[0, 1, 2].map(p => queueAt('spans', p).keys.pending))) === 0,
   )
   // Counts of requests leave Redis hours after their hour.
   await saveRequestCounts(queues, clickhouse, Date.now() + DAY_MS)
   await until('nothing is left', async () => {
-    await retirePartitions(queues)
+    await retireQueues(queues)
     return (await readRegistry(redis)).partitions.length === 1
   })
   expect((await readRegistry(redis)).partitions.map(({ partition }) => partition)).toEqual([0])
@@ -177,7 +180,7 @@ it('refuses a surface by the sum of what it has in all partitions', async () => 
     )
   await until('the surface is refused', async () => !(await send()))
   const accepted = await Promise.all(
-    [0, 1, 2, 3].map(async p => Number((await redis.hget(queueKeys('spans', p).flow, 'acceptedPayloads')) ?? 0)),
+    [0, 1, 2, 3].map(async p => Number((await redis.hget(queueAt('spans', p).keys.flow, 'acceptedPayloads')) ?? 0)),
   )
   expect(accepted.filter(count => count > 0).length).toBeGreaterThan(1)
   expect(accepted.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(30)
@@ -191,7 +194,7 @@ it('counts the requests of an hour over all partitions, and moves letters within
   const edge = await openEdge(3)
   const names = await postToAll(edge, [0, 1, 2], 'a')
   const letters = async (partition: number) =>
-    Number(await redis.hget(queueKeys('dead-letters', partition).flow, 'acceptedPayloads'))
+    Number(await redis.hget(queueAt('dead-letters', partition).keys.flow, 'acceptedPayloads'))
   startWorkers()
   let broken = 0
   await until('another partition than the first has had a letter', async () => {

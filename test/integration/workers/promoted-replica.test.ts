@@ -14,6 +14,7 @@ import { Suspects } from '../../../workers/queue/suspects.ts'
 import { inspectChunk } from '../../../workers/replay/inspect-chunk.ts'
 import { type StoreReplayDeps, storeReplay } from '../../../workers/replay/store-replay.ts'
 import { exampleFrame } from '../../support/payloads/example-frame.ts'
+import { queueOn } from '../../support/queue-on.ts'
 import { type RedisPair, startRedisPair } from '../../support/redis-pair.ts'
 
 const keys = queueKeys('replay')
@@ -34,7 +35,8 @@ async function acceptPayload(): Promise<void> {
   expect(await pair.primary.wait(1, 5_000)).toBe(1)
 }
 
-const storeOn = (redis: Redis) => new RedisPayloadStore(redis, 'replay', undefined, new ConfirmedScripts(confirming, 1))
+const storeOn = (redis: Redis) =>
+  new RedisPayloadStore(queueOn(redis, 'replay'), undefined, new ConfirmedScripts(confirming, 1))
 
 async function read(store: RedisPayloadStore): Promise<string[]> {
   const payload = await store.payload('job')

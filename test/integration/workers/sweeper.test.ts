@@ -7,6 +7,7 @@ import { onOneServer } from '../../../shared/queue/queues.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { createJobAdder, sweep } from '../../../workers/queue/sweep.ts'
 import { Sweeper } from '../../../workers/queue/sweeper.ts'
+import { queueOn } from '../../support/queue-on.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
@@ -15,8 +16,8 @@ const SWEPT_PAYLOADS = 22_000
 
 const logger = pino({ level: 'silent' })
 const redis = connectConsumer(`${sharedServices().redisUrl}/12`, logger)
-const jobs = createJobAdder(redis)
-const deps = { redis, common: redis, partition: 0, logger, addJobs: jobs.add }
+const jobs = createJobAdder(queueOn(redis))
+const deps = { queue: queueOn(redis), common: redis, logger, addJobs: jobs.add }
 const keys = queueKeys('spans')
 let sweepers: Sweeper[] = []
 
@@ -35,7 +36,7 @@ afterAll(async () => {
 })
 
 function startSweeper(): Sweeper {
-  const sweeper = new Sweeper({ queues: onOneServer(redis), jobsAt: () => deps.addJobs, logger: deps.logger }, 200)
+  const sweeper = new Sweeper({ queues: onOneServer(redis), addJobsOf: () => deps.addJobs, logger: deps.logger }, 200)
   sweepers.push(sweeper)
   return sweeper
 }
@@ -69,25 +70,25 @@ it('a sweep costs the same however long a queue is, and the next ones find what 
   await storeOrphan('spans', 'in the middle', 30_000.5)
   await storeOrphan('spans', 'newest', 50_000.5)
   await redis.config('RESETSTAT')
-  expect(await sweep(deps, 'spans')).toBe(1)
+  expect(await sweep(deps)).toBe(1)
   expect(await isAdded('spans', 'oldest')).toBe(true)
   const stats = await redis.info('commandstats')
   const calls = (name: string) => Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0)
   // The page with the oldest payload does not count.
   expect(calls('zrange')).toBe(SWEPT_PAYLOADS / 500 + 1)
   expect([calls('scan'), calls('keys'), calls('zscan')]).toEqual([0, 0, 0])
-  expect(await sweep(deps, 'spans')).toBe(1)
+  expect(await sweep(deps)).toBe(1)
   expect(await isAdded('spans', 'in the middle')).toBe(true)
-  expect(await sweep(deps, 'spans')).toBe(1)
+  expect(await sweep(deps)).toBe(1)
   expect(await isAdded('spans', 'newest')).toBe(true)
-  expect(await redis.hget(SWEEPER_KEYS.cursors, 'spans')).toBe(null)
+  expect(await redis.hget(SWEEPER_KEYS.cursors, 'spans.0')).toBe(null)
 })
 
 it('one sweep adds many missing jobs of a long queue, as after someone has emptied it', async () => {
   const count = SWEPT_PAYLOADS + 8_000
   await storeBacklog(count)
   for (let i = 0; i < count; i += 400) await storeOrphan('spans', `orphan ${i}`, i + 0.5)
-  expect(await sweep(deps, 'spans')).toBe(count / 400)
+  expect(await sweep(deps)).toBe(count / 400)
 })
 
 it('one process of several sweeps all queues, and another one takes over when it stops (elect-sweeper.lua, resign-sweeper.lua)', async () => {

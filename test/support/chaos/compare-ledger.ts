@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
-import { QUEUES } from '../../../schemas/queues/names.ts'
 import { manifestSchema } from '../../../schemas/records/manifest.ts'
 import { MIB } from '../../../schemas/units.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
-import { queueKeys } from '../../../shared/queue/queue.ts'
-import { partitionsOf } from '../../../shared/queue/registry/queue-tag.ts'
 import { namedReceipts, receiptName } from '../clients/named-receipts.ts'
 import { lettersOf } from '../oracles/list-dead-letters.ts'
 import { until } from '../until.ts'
@@ -33,19 +30,15 @@ const ID_COLUMNS: Readonly<Record<string, string>> = {
 const OBJECT_BYTES = MIB
 const MOST_FAULTS = 20
 
-/** Waits until no partition of any queue has anything left. */
+/** Waits until no queue has anything left. */
 export async function untilSettled({ queues }: Pick<Installation, 'queues'>, deadlineMs: number): Promise<void> {
   let left: Record<string, number> = {}
   await until(
     'every queue is empty',
     async () => {
-      const { numbers } = await queues.partitions()
-      const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
+      const { all } = await queues.read()
       const counts = await Promise.all(
-        places.map(async ({ queue, partition }) => {
-          const count = await queues.at(queue, partition).zcard(queueKeys(queue, partition).pending)
-          return [`${queue}.${partition}`, count] as const
-        }),
+        all.map(async ({ tag, redis, keys }) => [tag, await redis.zcard(keys.pending)] as const),
       )
       left = Object.fromEntries(counts.filter(([, count]) => count !== 0))
       return Object.keys(left).length === 0

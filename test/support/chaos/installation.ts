@@ -12,10 +12,8 @@ import { startS3 } from '../../../deploy/local/stores/s3.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
-import { onOneServer, type QueueConnections } from '../../../shared/queue/queues.ts'
+import { onOneServer, Queues } from '../../../shared/queue/queues.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
-import { QueueLinks } from '../../../shared/queue/registry/queue-links.ts'
-import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
 import { migrateDatabase } from '../cluster/connect.ts'
 import { keepRestartable, type S3Access, SERVER_PASSWORD, type TestService } from '../services/services.ts'
 import { FaultProxy } from './fault-proxy.ts'
@@ -50,7 +48,7 @@ export interface Installation {
   /** A connection to the primary Redis that no fault disturbs. */
   readonly redis: Redis
   /** Connections to the servers of the queues that no fault disturbs. */
-  readonly queues: QueueConnections
+  readonly queues: Queues
   /** A connection to the Redis of the directory that no fault disturbs. */
   readonly directory: Redis
   /** The pair of Redis servers, if there is a replica. */
@@ -219,17 +217,12 @@ async function start(dir: string, options: InstallationOptions, onStop: OnStop):
   }
 }
 
-function connectQueues(url: string | undefined, redis: Redis, onStop: OnStop): QueueConnections {
+function connectQueues(url: string | undefined, redis: Redis, onStop: OnStop): Queues {
   if (url === undefined) return onOneServer(redis)
-  const servers = new QueueServers(url)
   const logger = pino({ level: 'silent' })
-  const common = servers.connectConsumer(logger)
-  const links = new QueueLinks({ servers, common, connect: to => connectConsumer(to, logger) })
-  onStop(() => {
-    links.close()
-    common.disconnect()
-  })
-  return links
+  const queues = new Queues(url, to => connectConsumer(to, logger))
+  onStop(() => queues.close())
+  return queues
 }
 
 async function mountDisks(

@@ -4,14 +4,13 @@ import { MIB } from '../../../schemas/units.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { Lane } from '../../../shared/queue/queue.ts'
+import { Queues, type RedisQueue } from '../../../shared/queue/queues.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
-import { FollowedPartitions } from '../../../shared/queue/registry/queue-feed.ts'
-import { QueueLinks } from '../../../shared/queue/registry/queue-links.ts'
-import { QueueServers } from '../../../shared/queue/registry/queue-servers.ts'
+import { FollowedQueues } from '../../../shared/queue/registry/queue-feed.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
-import { accessTo } from '../../../workers/connect.ts'
+import { createAccess } from '../../../workers/connect.ts'
 import type { PoolsDeps } from '../../../workers/deps.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { createBatches, type RowsPlan, startBatches } from '../../../workers/pools/start-batches.ts'
@@ -104,7 +103,7 @@ export function startTestPool(plan: TestPlan, addresses: TestAddresses, database
   const started = takesJobs
     ? startBatches(rows, deps, { concurrency: 32, lockMs, stalledCheckMs: 200 })
     : { batches: createBatches(rows, deps, { attempted() {}, progress() {} }), pool: undefined }
-  const { store, storer, lanes } = started.batches.of(0)
+  const { store, storer, lanes } = started.batches.of(deps.queues.of(queue)[0] as RedisQueue)
   let closed: Promise<void> | undefined
   return {
     store,
@@ -141,21 +140,20 @@ function connectPools(
     JOB_STALLED_CHECK_MS: '500',
     ...settings,
   })
-  const redis = new QueueServers(redisUrl).connectConsumer(logger)
+  const queues = new Queues(redisUrl, to => connectConsumer(to, logger))
+  const redis = queues.common
   const directoryRedis = connectConsumer(directoryRedisUrl, logger)
   const clickhouse = connectDatabase(clickhouseUrl, database)
   const objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
-  const servers = new QueueServers(redisUrl)
-  const links = new QueueLinks({ servers, common: redis, connect: to => connectConsumer(to, logger) })
   const closers: (() => unknown)[] = []
   const lifecycle = { onStop: (_name: string, close: () => unknown) => void closers.push(close) }
-  const partitions = new FollowedPartitions({ queues: links, logger })
+  const followed = new FollowedQueues({ queues, logger })
   const metrics = createMetrics('test')
   const stopping = new AbortController()
   const releases = createReleaseStore(directoryRedis)
   const stores = {
     redis,
-    partitions,
+    queues: followed,
     clickhouse,
     objects,
     releases,
@@ -163,22 +161,21 @@ function connectPools(
     expressFirst: new ExpressFirst(),
   }
   const workerMetrics = createWorkerMetrics(metrics)
-  workerMetrics.watchBacklogs(() => readInternalBacklogs(links))
+  workerMetrics.watchBacklogs(() => readInternalBacklogs(queues))
   const letterQuota = new RedisLetterQuota(redis, letterLimits(config), workerMetrics.observeLetters)
-  const at = accessTo(links, config, logger, lifecycle)
-  const shared = { at, servers, config, letterQuota, logger, stopping: stopping.signal, metrics: workerMetrics }
+  const accessTo = createAccess(config, logger, lifecycle)
+  const shared = { accessTo, config, letterQuota, logger, stopping: stopping.signal, metrics: workerMetrics }
   const deps: PoolsDeps = { ...stores, ...shared }
   return {
     deps,
     stopping,
     metrics: () => metrics.registry.metrics(),
     async close() {
-      partitions.stop()
+      followed.stop()
       for (const close of closers) close()
-      links.close()
       objects.close()
       await clickhouse.close()
-      redis.disconnect()
+      queues.close()
       directoryRedis.disconnect()
     },
   }

@@ -4,8 +4,9 @@ import { DAY_S } from '../../../schemas/units.ts'
 import { PIECE_BYTES, writeInPieces } from '../../../shared/queue/large-values.ts'
 import { wholePayload } from '../../../shared/queue/packed-payload.ts'
 import { frameCost, type PayloadFrame } from '../../../shared/queue/payload-frame.ts'
-import { type Lane, type QueueKeys, queueKeys, shareMember } from '../../../shared/queue/queue.ts'
+import { type Lane, type QueueKeys, shareMember } from '../../../shared/queue/queue.ts'
 import { queueScript } from '../../../shared/queue/queue-script.ts'
+import type { RedisQueue } from '../../../shared/queue/queues.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
 import type { Script, ScriptArgument } from '../../../shared/runtime/redis/script.ts'
 import { type BatchRecord, decodeRecord, encodeRecord, type Formation, type NamedBatch } from './batch-record.ts'
@@ -136,22 +137,14 @@ const SPLIT_JOB = queueScript('split-job')
 
 const ALONE_LIFETIME_S = DAY_S
 
-/** A partition of a queue, and that of other queues to which its payloads move. Both are in one slot of a Redis Cluster. */
-export interface PartitionPlace {
-  readonly partition: number
-  readonly movesTo: number
-}
-
-const FIRST_PLACE: PartitionPlace = { partition: 0, movesTo: 0 }
-
 /**
- * The payloads of one partition of a queue in Redis. Every change is one script, so that a worker that dies leaves the state
+ * The payloads of a queue in Redis. Every change is one script, so that a worker that dies leaves the state
  * before the change or the state after it. Every script may be sent twice.
  */
 export class RedisPayloadStore implements PayloadStore {
   readonly #redis: Redis
   readonly #keys: QueueKeys
-  readonly #movesTo: number
+  readonly #queue: RedisQueue
   readonly #reader: Pick<PayloadReader, 'read' | 'giveBack'>
   readonly #confirmed: Pick<ConfirmedScripts, 'run'> | undefined
 
@@ -160,16 +153,15 @@ export class RedisPayloadStore implements PayloadStore {
    * batch before its rows are inserted.
    */
   constructor(
-    redis: Redis,
-    queue: QueueName,
+    queue: RedisQueue,
     reader?: Pick<PayloadReader, 'read' | 'giveBack'>,
     confirmed?: Pick<ConfirmedScripts, 'run'>,
-    place: PartitionPlace = FIRST_PLACE,
   ) {
+    const { redis } = queue
     this.#redis = redis
     this.#confirmed = confirmed
-    this.#keys = queueKeys(queue, place.partition)
-    this.#movesTo = place.movesTo
+    this.#queue = queue
+    this.#keys = queue.keys
     this.#reader = reader ?? { read: (keys, jobId) => readWhole(redis, keys, jobId), giveBack() {} }
   }
 
@@ -258,7 +250,7 @@ export class RedisPayloadStore implements PayloadStore {
   ): Promise<Finished> {
     for (const move of moves) {
       if (!arrivesInPieces(move)) continue
-      await writeInPieces(this.#redis, queueKeys(move.queue, this.#movesTo).arriving(move.jobId), move.payload)
+      await writeInPieces(this.#redis, this.#queue.beside(move.queue).keys.arriving(move.jobId), move.payload)
     }
     const { batchOf, batches, flow, shares: sharesKey, pending, busy, payload, joined } = this.#keys
     const payloads = jobIds.flatMap(jobId => [payload(jobId), joined(jobId)])
@@ -266,7 +258,7 @@ export class RedisPayloadStore implements PayloadStore {
     const counts = [frames, bytes, ...shareArguments(shares)]
     const reply = await FINISH.run(
       this.#redis,
-      [...keys, ...moves.flatMap(move => moveKeys(move, this.#movesTo))],
+      [...keys, ...moves.flatMap(move => moveKeys(move, this.#queue.beside(move.queue)))],
       [batchId, jobIds.length, ...jobIds, ...counts, ...moves.flatMap(moveArguments)],
     )
     if (reply === 'gone') throw new TransientError('the pieces of a moved payload have expired')
@@ -311,8 +303,7 @@ function arrivesInPieces({ payload }: NewPayload): boolean {
   return payload.length > PIECE_BYTES
 }
 
-function moveKeys({ queue, jobId }: Move, partition: number): string[] {
-  const keys = queueKeys(queue, partition)
+function moveKeys({ jobId }: Move, { keys }: RedisQueue): string[] {
   return [keys.payload(jobId), keys.arriving(jobId), keys.pending, keys.flow, keys.shares]
 }
 

@@ -5,12 +5,13 @@ import { HOUR_MS, MINUTE_MS } from '../../../../schemas/units.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
 import { queueScript } from '../../../../shared/queue/queue-script.ts'
 import { type Move, RedisPayloadStore } from '../../../../workers/queue/payloads/payload-store.ts'
+import { queueOn } from '../../../support/queue-on.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const redis = new Redis(`${sharedServices().redisUrl}/15`)
 const keys = queueKeys('spans')
 const letters = queueKeys('dead-letters')
-const store = new RedisPayloadStore(redis, 'spans')
+const store = new RedisPayloadStore(queueOn(redis, 'spans'))
 const MEMBER = 'ws_a/srf_a'
 const ARRIVED_AT_MS = 5 * HOUR_MS
 const DONE = { frames: 2, bytes: 20, shares: new Map([[MEMBER, 10]]) }

@@ -7,7 +7,6 @@ import { type RedisCluster, startRedisCluster } from '../../../support/cluster/r
 import { until } from '../../../support/until.ts'
 import { faultsOf, type Pipeline, startPipeline } from './fixture.ts'
 
-const PARTITIONS = [1, 2, 3, 4]
 let dir: string
 let cluster: RedisCluster
 let pipeline: Pipeline
@@ -27,12 +26,12 @@ afterAll(async () => {
 it('spreads requests over the slots of a cluster, stores each once, and moves letters within their slot', async () => {
   const statuses = new Map<string, number>()
   await until(
-    'each partition has accepted a request and had a letter',
+    'each queue has accepted a request and had a letter',
     async () => {
       const names = Array.from({ length: 4 }, (_, i) => `a${statuses.size + i}`)
       const answers = await Promise.all([...names, undefined, undefined].map(pipeline.post))
       for (const [i, name] of names.entries()) statuses.set(name, answers[i] as number)
-      const found = [pipeline.haveAccepted('spans', PARTITIONS), pipeline.haveAccepted('dead-letters', PARTITIONS)]
+      const found = [pipeline.haveAccepted('spans', 4), pipeline.haveAccepted('dead-letters', 4)]
       return (await Promise.all(found)).every(Boolean)
     },
     { deadlineMs: 60_000 },

@@ -2,11 +2,8 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { QUEUES, type QueueName } from '../../../../schemas/queues/names.ts'
 import { createDirectory } from '../../../../shared/directory/directory.ts'
-import { queueKeys } from '../../../../shared/queue/queue.ts'
+import { Queues } from '../../../../shared/queue/queues.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
-import { QueueLinks } from '../../../../shared/queue/registry/queue-links.ts'
-import { QueueServers } from '../../../../shared/queue/registry/queue-servers.ts'
-import { partitionsOf } from '../../../../shared/queue/registry/queue-tag.ts'
 import { createJobAdder } from '../../../../workers/queue/sweep.ts'
 import { Sweeper } from '../../../../workers/queue/sweeper.ts'
 import { issueKey, startEdge } from '../../../support/services/edge.ts'
@@ -19,15 +16,14 @@ const SURFACE = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 
 /** An edge and all pools, whose queues are on the servers of a test. */
 export interface Pipeline {
-  readonly links: QueueLinks
   /** Sends a request with a span of this name, or one that is refused by a worker. Returns the status, or 0 without an answer. */
   post(name: string | undefined): Promise<number>
   /** Sends requests with these names one after the other until `isOver`, and notes their statuses. */
   send(prefix: string, isOver: () => boolean, statuses: Map<string, number>): Promise<void>
   /** Returns the names of all spans that are stored. */
   stored(): Promise<string[]>
-  /** Returns whether each of these partitions has accepted a request of the queue. */
-  haveAccepted(queue: QueueName, partitions: readonly number[]): Promise<boolean>
+  /** Returns whether there are this many queues of the name, and each has accepted a request. */
+  haveAccepted(name: QueueName, count: number): Promise<boolean>
   untilEmpty(): Promise<void>
   stop(): Promise<void>
 }
@@ -63,17 +59,10 @@ export async function startPipeline(
       JOB_LOCK_MS: '2000',
     })
     closers.push(() => pools.stop())
-    const servers = new QueueServers(redisUrl)
     const logger = pino({ level: 'silent' })
-    const common = servers.connectConsumer(logger)
-    const links = new QueueLinks({ servers, common, connect: to => connectConsumer(to, logger) })
-    closers.push(() => {
-      links.close()
-      common.disconnect()
-    })
-    const jobsAt = (queue: QueueName, partition: number) =>
-      createJobAdder(links.at(queue, partition), links.movesTo(queue, partition)).add
-    const sweeper = new Sweeper({ queues: links, jobsAt, logger }, 500)
+    const queues = new Queues(redisUrl, to => connectConsumer(to, logger))
+    closers.push(() => queues.close())
+    const sweeper = new Sweeper({ queues, addJobsOf: queue => createJobAdder(queue).add, logger }, 500)
     closers.push(() => sweeper.stop())
 
     const post: Pipeline['post'] = async name => {
@@ -85,7 +74,6 @@ export async function startPipeline(
       )
     }
     return {
-      links,
       post,
       async send(prefix, isOver, statuses) {
         for (let i = 0; !isOver(); i++) statuses.set(`${prefix}${i}`, await post(`${prefix}${i}`))
@@ -94,16 +82,13 @@ export async function startPipeline(
         const rows = await database.rows<{ name: string }>('SELECT name FROM spans')
         return rows.map(({ name }) => name).sort()
       },
-      async haveAccepted(queue, partitions) {
-        const counts = await Promise.all(
-          partitions.map(partition =>
-            links.at(queue, partition).hget(queueKeys(queue, partition).flow, 'acceptedPayloads'),
-          ),
-        )
-        return counts.every(count => Number(count) > 0)
+      async haveAccepted(name, count) {
+        const found = (await queues.read()).of(name)
+        const counts = await Promise.all(found.map(({ redis, keys }) => redis.hget(keys.flow, 'acceptedPayloads')))
+        return counts.length === count && counts.every(accepted => Number(accepted) > 0)
       },
       async untilEmpty() {
-        await until('every partition is empty', () => isEmpty(links), { deadlineMs: 60_000, everyMs: 100 })
+        await until('every queue is empty', () => isEmpty(queues), { deadlineMs: 60_000, everyMs: 100 })
       },
       stop,
     }
@@ -123,12 +108,9 @@ function bodyOf(name: string): string {
   return JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })
 }
 
-async function isEmpty(links: QueueLinks): Promise<boolean> {
-  const { numbers } = await links.partitions()
-  const places = QUEUES.flatMap(queue => partitionsOf(queue, numbers).map(partition => ({ queue, partition })))
-  const counts = await Promise.all(
-    places.map(({ queue, partition }) => links.at(queue, partition).zcard(queueKeys(queue, partition).pending)),
-  )
+async function isEmpty(queues: Queues): Promise<boolean> {
+  const { all } = await queues.read()
+  const counts = await Promise.all(all.map(({ redis, keys }) => redis.zcard(keys.pending)))
   return counts.every(count => count === 0)
 }
 

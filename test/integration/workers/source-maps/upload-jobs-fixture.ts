@@ -21,6 +21,7 @@ import { REFUSED_READS } from '../../../../workers/source-maps/complete-release.
 import { storeCompletions } from '../../../../workers/source-maps/store-completions.ts'
 import { storeSourceMaps } from '../../../../workers/source-maps/store-source-maps.ts'
 import { digestOf, type FileEntry, mapOf, type NamedMap } from '../../../support/clients/release-client.ts'
+import { queueOn } from '../../../support/queue-on.ts'
 import { type FaultAt, faultAt } from '../../../support/services/fault-at.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
@@ -101,7 +102,7 @@ export const freed = new Set<string>()
 const COUNTED = ['head', 'get', 'getStream', 'put', 'putStream', 'deleteMany'] as const
 
 function depsOf(queue: QueueName, fault: FaultAt, store: Partial<ObjectStore> = {}, onFreed = () => {}) {
-  const payloads = Object.assign(new RedisPayloadStore(redis, queue), { giveBack: onFreed })
+  const payloads = Object.assign(new RedisPayloadStore(queueOn(redis, queue)), { giveBack: onFreed })
   const wrappedRedis = fault.wrap(redis, ['evalsha', 'eval', 'get', 'hget', 'hmget', 'hset', 'expire'])
   return {
     redis: wrappedRedis,

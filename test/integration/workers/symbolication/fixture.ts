@@ -18,6 +18,7 @@ import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { findingIdOf } from '../../../../workers/exceptions/fingerprint.ts'
 import { createJobAdder } from '../../../../workers/queue/sweep.ts'
 import { buildApp, ORIGINAL_FRAMES } from '../../../support/pages/built-app.ts'
+import { queueOn } from '../../../support/queue-on.ts'
 import { createDatabase, putWorkspace, signToken, startApi } from '../../../support/services/api.ts'
 import { startPools, type TestPools } from '../../../support/services/pools.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
@@ -69,7 +70,7 @@ export async function enqueue(queue: QueueName, owner: ReleaseOwner, body: Buffe
   const payload = encodePayload([{ ...frame, attributes: '', body }])
   const jobId = newJobId()
   await redis.set(queueKeys(queue).payload(jobId), payload)
-  const jobs = createJobAdder(redis)
+  const jobs = createJobAdder(queueOn(redis))
   await jobs.add(queue, [{ jobId, payload, frames: 1 }])
   await jobs.close()
   return jobId

@@ -4,6 +4,7 @@ import { MIB } from '../../../../schemas/units.ts'
 import { ownerOfPayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys, shareMember } from '../../../../shared/queue/queue.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payloads/payload-store.ts'
+import { queueOn } from '../../../support/queue-on.ts'
 import { until } from '../../../support/until.ts'
 import {
   app,
@@ -51,7 +52,7 @@ describe('requests of symbolication', () => {
     const batchId = randomUUID()
     await redis.set(queueKeys('spans').lock('express', jobId), 'token of the dead')
     expect(
-      await new RedisPayloadStore(redis, 'spans').nameBatch(batchId, [
+      await new RedisPayloadStore(queueOn(redis, 'spans')).nameBatch(batchId, [
         { jobId, lane: 'express', token: 'token of the dead' },
       ]),
     ).toEqual(new Map())
