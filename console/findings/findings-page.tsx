@@ -1,8 +1,9 @@
-import { listFindings } from '../api/generated/client.ts'
+import { type Finding, listFindings } from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, present } from '../state/parameters.ts'
 import { addressOf, place } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
 import { Sparkline } from '../ui/sparkline.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
@@ -46,54 +47,13 @@ export function FindingsPage() {
       <Shown loaded={loaded} what="findings">
         {({ findings, nextCursor, occurrences }) => (
           <>
-            {findings.length === 0 ? (
-              <NoFindings isFiltered={query.size > 0} />
-            ) : (
-              <table class="list">
-                <caption class="hidden">Findings, last received first</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Finding</th>
-                    <th scope="col">Status</th>
-                    <th scope="col">{PERIOD_NAMES[query.get('last') ?? ''] ?? 'Last 24 hours'}</th>
-                    <th scope="col">Service</th>
-                    <th scope="col" class="number">
-                      Occurrences
-                    </th>
-                    <th scope="col">Last</th>
-                    <th scope="col">First</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {findings.map((finding, i) => (
-                    <tr key={finding.id}>
-                      <th scope="row">
-                        <a data-row href={addressOf(`findings/${finding.id}`)}>
-                          <span class="type">{finding.type || 'Exception'}</span>
-                          <span class="message">{finding.message}</span>
-                        </a>
-                      </th>
-                      <td>
-                        <Status finding={finding} since={startOf(query.get('last'))} />
-                      </td>
-                      <td>
-                        <Sparkline counts={occurrences?.counts[i] ?? []} />
-                      </td>
-                      <td data-label="Service">{finding.serviceName || '–'}</td>
-                      <td data-label="Occurrences" class="number">
-                        {finding.occurrenceCount.toLocaleString()}
-                      </td>
-                      <td data-label="Last">
-                        <Time iso={finding.lastSeenAt} />
-                      </td>
-                      <td data-label="First">
-                        <Time iso={finding.firstSeenAt} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            )}
+            <DataTable
+              caption="Findings, last received first"
+              columns={columnsOf(query.get('last'), occurrences)}
+              rows={findings}
+              keyOf={({ id }) => id}
+              empty={<NoFindings isFiltered={query.size > 0} />}
+            />
             <p class="quiet">{counted(findings.length, 'finding')} on this page</p>
             <Pages nextCursor={nextCursor} />
           </>
@@ -101,6 +61,32 @@ export function FindingsPage() {
       </Shown>
     </>
   )
+}
+
+type Counts = Awaited<ReturnType<typeof listFindings>>['occurrences']
+
+function columnsOf(last: string | null, occurrences: Counts): readonly Column<Finding>[] {
+  return [
+    {
+      head: 'Finding',
+      cell: ({ id, type, message }) => (
+        <a data-row href={addressOf(`findings/${id}`)}>
+          <span class="type">{type || 'Exception'}</span>
+          <span class="message">{message}</span>
+        </a>
+      ),
+    },
+    { head: 'Status', isPlain: true, cell: finding => <Status finding={finding} since={startOf(last)} /> },
+    {
+      head: PERIOD_NAMES[last ?? ''] ?? 'Last 24 hours',
+      isPlain: true,
+      cell: (_finding, i) => <Sparkline counts={occurrences?.counts[i] ?? []} />,
+    },
+    { head: 'Service', cell: ({ serviceName }) => serviceName || '–' },
+    { head: 'Occurrences', isNumber: true, cell: ({ occurrenceCount }) => occurrenceCount.toLocaleString() },
+    { head: 'Last', cell: ({ lastSeenAt }) => <Time iso={lastSeenAt} /> },
+    { head: 'First', cell: ({ firstSeenAt }) => <Time iso={firstSeenAt} /> },
+  ]
 }
 
 function NoFindings({ isFiltered }: { readonly isFiltered: boolean }) {

@@ -1,14 +1,40 @@
-import { listMetrics, type MetricKind } from '../api/generated/client.ts'
+import { listMetrics, type Metric, type MetricKind } from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, present } from '../state/parameters.ts'
 import { addressOf, place } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 
 const PAGE_SIZE = 50
 const LABELS_SHOWN = 6
+
+const COLUMNS: readonly Column<Metric>[] = [
+  {
+    head: 'Metric',
+    cell: ({ name, description }) => (
+      <a data-row href={addressOf(`metrics/${encodeURIComponent(name)}`, linked(place.value.query))}>
+        <span class="type">{name || '(no name)'}</span>
+        <span class="message">{description}</span>
+      </a>
+    ),
+  },
+  { head: 'Type', cell: ({ kinds }) => distinct(kinds, typeOf) },
+  { head: 'Unit', cell: ({ kinds }) => distinct(kinds, ({ unit }) => unit || '–') },
+  {
+    head: 'Labels',
+    class: 'labels',
+    cell: ({ labels }) => (
+      <>
+        {labels.slice(0, LABELS_SHOWN).join(', ') || '–'}
+        {labels.length > LABELS_SHOWN && ` and ${labels.length - LABELS_SHOWN} more`}
+      </>
+    ),
+  },
+  { head: 'Last point', cell: ({ lastPointAt }) => <Time iso={lastPointAt} /> },
+]
 
 /** The list of metrics by name. */
 export function MetricsPage() {
@@ -34,42 +60,13 @@ export function MetricsPage() {
       <Shown loaded={loaded} what="metrics">
         {({ metrics, nextCursor }) => (
           <>
-            {metrics.length === 0 && <Empty isFiltered={query.size > 0} />}
-            {metrics.length > 0 && (
-              <table class="list">
-                <caption class="hidden">Metrics by name</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Metric</th>
-                    <th scope="col">Type</th>
-                    <th scope="col">Unit</th>
-                    <th scope="col">Labels</th>
-                    <th scope="col">Last point</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {metrics.map(({ name, description, kinds, labels, lastPointAt }) => (
-                    <tr key={name}>
-                      <th scope="row">
-                        <a data-row href={addressOf(`metrics/${encodeURIComponent(name)}`, linked(query))}>
-                          <span class="type">{name || '(no name)'}</span>
-                          <span class="message">{description}</span>
-                        </a>
-                      </th>
-                      <td data-label="Type">{distinct(kinds, typeOf)}</td>
-                      <td data-label="Unit">{distinct(kinds, ({ unit }) => unit || '–')}</td>
-                      <td data-label="Labels" class="labels">
-                        {labels.slice(0, LABELS_SHOWN).join(', ') || '–'}
-                        {labels.length > LABELS_SHOWN && ` and ${labels.length - LABELS_SHOWN} more`}
-                      </td>
-                      <td data-label="Last point">
-                        <Time iso={lastPointAt} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            )}
+            <DataTable
+              caption="Metrics by name"
+              columns={COLUMNS}
+              rows={metrics}
+              keyOf={({ name }) => name}
+              empty={<Empty isFiltered={query.size > 0} />}
+            />
             <p class="quiet">{counted(metrics.length, 'metric')} on this page</p>
             <Pages nextCursor={nextCursor} />
           </>

@@ -1,5 +1,6 @@
 import type { MetricSeries } from '../api/generated/client.ts'
 import { formatTime } from '../state/format.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { formatValue } from './aggregations.ts'
 import { DRAWN_MAX, HUES } from './chart.tsx'
 
@@ -14,45 +15,37 @@ function nameOf({ labels, bounds }: Line): string {
 
 /** The lines with their last, least and greatest values, and that of the step under the pointer. */
 export function SeriesTable({ read, at }: { readonly read: MetricSeries; readonly at: number | undefined }) {
+  const columns: readonly Column<Line>[] = [
+    {
+      head: 'Line',
+      cell: (line, i) => (
+        <>
+          <span class="swatch" data-hue={i % HUES} /> {nameOf(line)}
+        </>
+      ),
+    },
+    { head: 'At pointer', isNumber: true, cell: ({ values }) => (at === undefined ? '' : formatValue(values[at])) },
+    { head: 'Last', isNumber: true, cell: line => formatValue(knownOf(line).at(-1)) },
+    { head: 'Least', isNumber: true, cell: line => formatValue(extremeOf(line, Math.min)) },
+    { head: 'Greatest', isNumber: true, cell: line => formatValue(extremeOf(line, Math.max)) },
+    { head: 'Gaps', isNumber: true, cell: line => String(line.values.length - knownOf(line).length) },
+  ]
   return (
-    <table class="list series">
-      <caption class="hidden">Lines of the chart</caption>
-      <thead>
-        <tr>
-          <th scope="col">Line</th>
-          {['At pointer', 'Last', 'Least', 'Greatest', 'Gaps'].map(name => (
-            <th key={name} scope="col" class="number">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {read.series.slice(0, DRAWN_MAX).map((line, i) => {
-          const known = line.values.filter(value => value !== null)
-          const cells = [
-            ['At pointer', at === undefined ? '' : formatValue(line.values[at])],
-            ['Last', formatValue(known.at(-1))],
-            ['Least', formatValue(known.length > 0 ? Math.min(...known) : null)],
-            ['Greatest', formatValue(known.length > 0 ? Math.max(...known) : null)],
-            ['Gaps', String(line.values.length - known.length)],
-          ] as const
-          return (
-            <tr key={i}>
-              <th scope="row">
-                <span class="swatch" data-hue={i % HUES} /> {nameOf(line)}
-              </th>
-              {cells.map(([name, text]) => (
-                <td key={name} data-label={name} class="number">
-                  {text}
-                </td>
-              ))}
-            </tr>
-          )
-        })}
-      </tbody>
-    </table>
+    <DataTable
+      class="list series"
+      caption="Lines of the chart"
+      columns={columns}
+      rows={read.series.slice(0, DRAWN_MAX)}
+      keyOf={(_line, i) => i}
+    />
   )
+}
+
+const knownOf = ({ values }: Line) => values.filter(value => value !== null)
+
+function extremeOf(line: Line, pick: (...values: number[]) => number): number | null {
+  const known = knownOf(line)
+  return known.length > 0 ? pick(...known) : null
 }
 
 /** Every value of every line that is drawn, for those who do not see the chart. */

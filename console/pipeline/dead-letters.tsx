@@ -4,6 +4,7 @@ import { counted, formatBytes } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given } from '../state/parameters.ts'
 import { addressOf, place } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
@@ -44,8 +45,13 @@ export function DeadLetters({ nameOf }: { readonly nameOf: (surfaceId: string) =
       <Shown loaded={loaded} what="dead letters">
         {({ deadLetters: letters, nextCursor }) => (
           <>
-            {letters.length === 0 && <None isFiltered={isFiltered} />}
-            {letters.length > 0 && <Table letters={letters} nameOf={nameOf} />}
+            <DataTable
+              caption="Dead letters, newest first"
+              columns={columnsOf(nameOf)}
+              rows={letters}
+              keyOf={({ id }) => id}
+              empty={<None isFiltered={isFiltered} />}
+            />
             {letters.length > 0 && (
               <>
                 <p class="quiet">{counted(letters.length, 'dead letter')} on this page</p>
@@ -69,45 +75,22 @@ function None({ isFiltered }: { readonly isFiltered: boolean }) {
   return <Notice title="No dead letters" text="Every request that was accepted is stored, or will be." />
 }
 
-function Table(props: { readonly letters: readonly DeadLetter[]; readonly nameOf: (surfaceId: string) => string }) {
-  return (
-    <table class="list">
-      <caption class="hidden">Dead letters, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Reason</th>
-          <th scope="col">State</th>
-          <th scope="col">Queue</th>
-          <th scope="col" class="number">
-            Size
-          </th>
-          <th scope="col">Received</th>
-        </tr>
-      </thead>
-      <tbody>
-        {props.letters.map(letter => (
-          <tr key={letter.id}>
-            <th scope="row">
-              <a data-row href={addressOf(`pipeline/${letter.id}`)}>
-                <span class="type">{letter.reason}</span>
-                <span class="message">
-                  {props.nameOf(letter.surfaceId)}, {letter.id}
-                </span>
-              </a>
-            </th>
-            <td>
-              <span class={STATE_TAGS[letter.state]}>{letter.state}</span>
-            </td>
-            <td data-label="Queue">{letter.queue}</td>
-            <td data-label="Size" class="number">
-              {formatBytes(letter.bodyBytes)}
-            </td>
-            <td data-label="Received">
-              <Time iso={letter.receivedAt} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
+function columnsOf(nameOf: (surfaceId: string) => string): readonly Column<DeadLetter>[] {
+  return [
+    {
+      head: 'Reason',
+      cell: ({ id, reason, surfaceId }) => (
+        <a data-row href={addressOf(`pipeline/${id}`)}>
+          <span class="type">{reason}</span>
+          <span class="message">
+            {nameOf(surfaceId)}, {id}
+          </span>
+        </a>
+      ),
+    },
+    { head: 'State', isPlain: true, cell: ({ state }) => <span class={STATE_TAGS[state]}>{state}</span> },
+    { head: 'Queue', cell: ({ queue }) => queue },
+    { head: 'Size', isNumber: true, cell: ({ bodyBytes }) => formatBytes(bodyBytes) },
+    { head: 'Received', cell: ({ receivedAt }) => <Time iso={receivedAt} /> },
+  ]
 }

@@ -1,5 +1,6 @@
 import type { Pipeline, PipelineQueue, PipelineRate } from '../api/generated/client.ts'
 import { counted, formatBytes, formatCount, formatSeconds } from '../state/format.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Sparkline } from '../ui/sparkline.tsx'
 import { Notice } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
@@ -10,7 +11,7 @@ export const LATE_SECONDS = 60
 /** The queues with what waits in them, and what has come through them in the last 24 hours. */
 export function Queues({ pipeline }: { readonly pipeline: Pipeline }) {
   const { queues, history, readAt, isPartial, unavailable } = pipeline
-  const rateOf = (queue: PipelineQueue) => history?.rates.find(({ kind }) => kind === queue.kind)
+  const rateOf: RateOf = queue => history?.rates.find(({ kind }) => kind === queue.kind)
   const shown = queues.filter(
     queue => queue.workBytes > 0 || queue.requests === null || queue.requests || rateOf(queue),
   )
@@ -25,7 +26,14 @@ export function Queues({ pipeline }: { readonly pipeline: Pipeline }) {
         <Notice title="Nothing waits" text="No surface has sent anything in the last 24 hours." />
       )}
       {shown.length === 0 && history === null && <p>Nothing waits.</p>}
-      {shown.length > 0 && <Table queues={shown} rateOf={rateOf} />}
+      {shown.length > 0 && (
+        <DataTable
+          caption="Queues with what waits, and requests of the last 24 hours"
+          columns={columnsOf(rateOf)}
+          rows={shown}
+          keyOf={({ queue }) => queue}
+        />
+      )}
       <p class="quiet">
         as of <Time iso={readAt} exact />
         {isPartial && ', of the newest 1,000 surfaces'}
@@ -34,76 +42,48 @@ export function Queues({ pipeline }: { readonly pipeline: Pipeline }) {
   )
 }
 
-function Table(props: {
-  readonly queues: readonly PipelineQueue[]
-  readonly rateOf: (queue: PipelineQueue) => PipelineRate | undefined
-}) {
-  return (
-    <table class="list">
-      <caption class="hidden">Queues with what waits, and requests of the last 24 hours</caption>
-      <thead>
-        <tr>
-          <th scope="col">Queue</th>
-          <th scope="col" class="number">
-            Waiting
-          </th>
-          <th scope="col" class="number">
-            Work
-          </th>
-          <th scope="col" class="number">
-            Oldest
-          </th>
-          <th scope="col">Last 24 hours</th>
-          <th scope="col" class="number">
-            Requests
-          </th>
-          <th scope="col" class="number">
-            Records
-          </th>
-          <th scope="col" class="number">
-            Sent
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {props.queues.map(queue => (
-          <Row key={queue.queue} queue={queue} rate={props.rateOf(queue)} />
-        ))}
-      </tbody>
-    </table>
-  )
+type RateOf = (queue: PipelineQueue) => PipelineRate | undefined
+
+function columnsOf(rateOf: RateOf): readonly Column<PipelineQueue>[] {
+  const ofRate = (format: (rate: PipelineRate) => string) => (queue: PipelineQueue) => {
+    const rate = rateOf(queue)
+    return rate ? format(rate) : '–'
+  }
+  return [
+    {
+      head: 'Queue',
+      cell: ({ queue, kind }) => (
+        <>
+          <span class="type">{queue}</span>
+          {kind !== undefined && kind !== queue && <span class="message">{kind}</span>}
+        </>
+      ),
+    },
+    {
+      head: 'Waiting',
+      isNumber: true,
+      title: ({ requests }) => (requests == null ? undefined : counted(requests, 'request')),
+      cell: ({ requests }) => (requests == null ? '–' : formatCount(requests)),
+    },
+    { head: 'Work', isNumber: true, cell: ({ workBytes }) => (workBytes === 0 ? '–' : formatBytes(workBytes)) },
+    { head: 'Oldest', isNumber: true, cell: ({ oldestAgeSeconds }) => <Age seconds={oldestAgeSeconds} /> },
+    {
+      head: 'Last 24 hours',
+      isPlain: true,
+      cell: queue => {
+        const rate = rateOf(queue)
+        return rate && <Sparkline counts={rate.requests} />
+      },
+    },
+    { head: 'Requests', isNumber: true, cell: ofRate(({ requests }) => formatCount(sum(requests))) },
+    { head: 'Records', isNumber: true, cell: ofRate(({ records }) => formatCount(sum(records))) },
+    { head: 'Sent', isNumber: true, cell: ofRate(({ bytes }) => formatBytes(sum(bytes))) },
+  ]
 }
 
-function Row({ queue, rate }: { readonly queue: PipelineQueue; readonly rate: PipelineRate | undefined }) {
-  const { workBytes, oldestAgeSeconds, requests, kind } = queue
+function Age({ seconds }: { readonly seconds: number }) {
   return (
-    <tr>
-      <th scope="row">
-        <span class="type">{queue.queue}</span>
-        {kind !== undefined && kind !== queue.queue && <span class="message">{kind}</span>}
-      </th>
-      <td data-label="Waiting" class="number" title={requests == null ? undefined : counted(requests, 'request')}>
-        {requests == null ? '–' : formatCount(requests)}
-      </td>
-      <td data-label="Work" class="number">
-        {workBytes === 0 ? '–' : formatBytes(workBytes)}
-      </td>
-      <td data-label="Oldest" class="number">
-        <span class={oldestAgeSeconds > LATE_SECONDS ? 'tag bad' : undefined}>
-          {oldestAgeSeconds === 0 ? '–' : formatSeconds(oldestAgeSeconds)}
-        </span>
-      </td>
-      <td>{rate && <Sparkline counts={rate.requests} />}</td>
-      <td data-label="Requests" class="number">
-        {rate ? formatCount(sum(rate.requests)) : '–'}
-      </td>
-      <td data-label="Records" class="number">
-        {rate ? formatCount(sum(rate.records)) : '–'}
-      </td>
-      <td data-label="Sent" class="number">
-        {rate ? formatBytes(sum(rate.bytes)) : '–'}
-      </td>
-    </tr>
+    <span class={seconds > LATE_SECONDS ? 'tag bad' : undefined}>{seconds === 0 ? '–' : formatSeconds(seconds)}</span>
   )
 }
 

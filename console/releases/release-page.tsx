@@ -1,8 +1,9 @@
-import { type ReleaseDetails, readRelease } from '../api/generated/client.ts'
+import { type ManifestFile, type ReleaseDetails, readRelease, type StoredBuildReport } from '../api/generated/client.ts'
 import { counted, formatBytes, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given } from '../state/parameters.ts'
 import { addressOf, place } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
@@ -73,6 +74,37 @@ function resolvedShare({ resolvedFrames, totalFrames }: ReleaseDetails['symbolic
   return `${Math.floor((100 * resolvedFrames) / totalFrames)} %, ${formatCount(resolvedFrames)} of ${counted(totalFrames, 'frame')}`
 }
 
+const MAP_COLUMNS: readonly Column<ManifestFile>[] = [
+  {
+    head: 'Map and its script',
+    cell: ({ path, chunkUrl }) => (
+      <>
+        <span class="type">{path}</span>
+        <span class="message">{chunkUrl || 'no address of its script'}</span>
+      </>
+    ),
+  },
+  { head: 'Debug id', cell: ({ debugId }) => (debugId ? <code>{debugId}</code> : '–') },
+  {
+    head: 'Size',
+    isNumber: true,
+    title: ({ size }) => formatCount(size),
+    cell: ({ size }) => formatBytes(size),
+  },
+  {
+    head: 'Bytes',
+    isPlain: true,
+    cell: ({ verified }) =>
+      verified ? (
+        <span class="tag good">verified</span>
+      ) : (
+        <span class="tag" title="The form of its hash is unknown, so that its bytes were not compared with it">
+          not compared
+        </span>
+      ),
+  },
+]
+
 function SourceMaps({ release: { manifest } }: { readonly release: ReleaseDetails }) {
   if (manifest === null) {
     return (
@@ -87,97 +119,40 @@ function SourceMaps({ release: { manifest } }: { readonly release: ReleaseDetail
   }
   return (
     <>
-      <table class="list">
-        <caption class="hidden">Source maps in the order of the upload</caption>
-        <thead>
-          <tr>
-            <th scope="col">Map and its script</th>
-            <th scope="col">Debug id</th>
-            <th scope="col" class="number">
-              Size
-            </th>
-            <th scope="col">Bytes</th>
-          </tr>
-        </thead>
-        <tbody>
-          {manifest.files.map(file => (
-            <tr key={file.path}>
-              <th scope="row">
-                <span class="type">{file.path}</span>
-                <span class="message">{file.chunkUrl || 'no address of its script'}</span>
-              </th>
-              <td data-label="Debug id">{file.debugId ? <code>{file.debugId}</code> : '–'}</td>
-              <td data-label="Size" class="number" title={formatCount(file.size)}>
-                {formatBytes(file.size)}
-              </td>
-              <td>
-                {file.verified ? (
-                  <span class="tag good">verified</span>
-                ) : (
-                  <span
-                    class="tag"
-                    title="The form of its hash is unknown, so that its bytes were not compared with it"
-                  >
-                    not compared
-                  </span>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable
+        caption="Source maps in the order of the upload"
+        columns={MAP_COLUMNS}
+        rows={manifest.files}
+        keyOf={({ path }) => path}
+      />
       <p class="quiet">{counted(manifest.files.length, 'source map')} on this page</p>
       <Pages nextCursor={manifest.nextCursor} />
     </>
   )
 }
 
+const REPORT_COLUMNS: readonly Column<StoredBuildReport>[] = [
+  { head: 'Received', cell: ({ receivedAt }) => <Time iso={receivedAt} /> },
+  { head: 'Result', cell: ({ result }) => result ?? '–' },
+  { head: 'Files', isNumber: true, cell: ({ fileCount }) => (fileCount === undefined ? '–' : formatCount(fileCount)) },
+  {
+    head: 'Size',
+    isNumber: true,
+    cell: ({ totalBytes }) => (totalBytes === undefined ? '–' : formatBytes(totalBytes)),
+  },
+  { head: 'Upload', isNumber: true, cell: ({ upload }) => durationOf(upload) },
+  { head: 'Total', isNumber: true, cell: ({ total }) => durationOf(total) },
+]
+
 function BuildReports({ release: { buildReports } }: { readonly release: ReleaseDetails }) {
-  if (buildReports.length === 0) return <p class="quiet">No build has sent a report.</p>
   return (
-    <table class="list">
-      <caption class="hidden">Build reports, newest first</caption>
-      <thead>
-        <tr>
-          <th scope="col">Received</th>
-          <th scope="col">Result</th>
-          <th scope="col" class="number">
-            Files
-          </th>
-          <th scope="col" class="number">
-            Size
-          </th>
-          <th scope="col" class="number">
-            Upload
-          </th>
-          <th scope="col" class="number">
-            Total
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {buildReports.map(report => (
-          <tr key={report.receivedAt}>
-            <th scope="row">
-              <Time iso={report.receivedAt} />
-            </th>
-            <td data-label="Result">{report.result ?? '–'}</td>
-            <td data-label="Files" class="number">
-              {report.fileCount === undefined ? '–' : formatCount(report.fileCount)}
-            </td>
-            <td data-label="Size" class="number">
-              {report.totalBytes === undefined ? '–' : formatBytes(report.totalBytes)}
-            </td>
-            <td data-label="Upload" class="number">
-              {durationOf(report.upload)}
-            </td>
-            <td data-label="Total" class="number">
-              {durationOf(report.total)}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <DataTable
+      caption="Build reports, newest first"
+      columns={REPORT_COLUMNS}
+      rows={buildReports}
+      keyOf={({ receivedAt }) => receivedAt}
+      empty={<p class="quiet">No build has sent a report.</p>}
+    />
   )
 }
 

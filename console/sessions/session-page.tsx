@@ -1,7 +1,8 @@
-import { readSession, type Session } from '../api/generated/client.ts'
+import { readSession, type Session, type SessionDevice } from '../api/generated/client.ts'
 import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
@@ -37,47 +38,31 @@ export function SessionPage({ id }: { readonly id: string }) {
   )
 }
 
+const DEVICE_COLUMNS: readonly Column<SessionDevice>[] = [
+  {
+    head: 'Device',
+    cell: ({ deviceId, visitorId, fpHash }) => (
+      <>
+        <span class="mono">{deviceId ?? 'unnamed'}</span>
+        <span class="message">
+          {visitorId && `visitor ${visitorId} `}
+          {fpHash && `fingerprint ${fpHash}`}
+        </span>
+      </>
+    ),
+  },
+  { head: 'Heartbeats', isNumber: true, cell: ({ heartbeatCount }) => formatCount(heartbeatCount) },
+  { head: 'First', cell: ({ firstHeartbeatAt }) => <Time iso={firstHeartbeatAt} exact /> },
+  { head: 'Last', cell: ({ lastHeartbeatAt }) => <Time iso={lastHeartbeatAt} exact /> },
+]
+
 /** The devices that have sent heartbeats. */
 function Devices({ session }: { readonly session: Session }) {
   const { devices, deviceCount } = session
   return (
     <section>
       <h2>Devices</h2>
-      <table class="list">
-        <caption class="hidden">Devices of the session</caption>
-        <thead>
-          <tr>
-            <th scope="col">Device</th>
-            <th scope="col" class="number">
-              Heartbeats
-            </th>
-            <th scope="col">First</th>
-            <th scope="col">Last</th>
-          </tr>
-        </thead>
-        <tbody>
-          {devices.map((device, i) => (
-            <tr key={i}>
-              <th scope="row">
-                <span class="mono">{device.deviceId ?? 'unnamed'}</span>
-                <span class="message">
-                  {device.visitorId && `visitor ${device.visitorId} `}
-                  {device.fpHash && `fingerprint ${device.fpHash}`}
-                </span>
-              </th>
-              <td data-label="Heartbeats" class="number">
-                {formatCount(device.heartbeatCount)}
-              </td>
-              <td data-label="First">
-                <Time iso={device.firstHeartbeatAt} exact />
-              </td>
-              <td data-label="Last">
-                <Time iso={device.lastHeartbeatAt} exact />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <DataTable caption="Devices of the session" columns={DEVICE_COLUMNS} rows={devices} keyOf={(_device, i) => i} />
       {deviceCount > devices.length && <p class="quiet">{counted(deviceCount, 'device')} in all.</p>}
     </section>
   )

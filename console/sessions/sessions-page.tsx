@@ -1,8 +1,10 @@
-import { listSessions } from '../api/generated/client.ts'
+import { SECOND_MS } from '../../schemas/units.ts'
+import { type ListedSession, listSessions } from '../api/generated/client.ts'
 import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, present } from '../state/parameters.ts'
 import { place } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import {
   ChoiceFilter,
   FINDING_OPTIONS,
@@ -23,6 +25,36 @@ const REPLAY_OPTIONS = [
   ['true', 'With a recording'],
 ] as const
 
+const COLUMNS: readonly Column<ListedSession>[] = [
+  {
+    head: 'Session',
+    cell: ({ id, identity }) => (
+      <SessionLink isRow id={id}>
+        <span class="type">{identity?.name ?? identity?.identifier ?? 'Unknown user'}</span>
+        <span class="message">{id}</span>
+      </SessionLink>
+    ),
+  },
+  {
+    head: 'Length',
+    isNumber: true,
+    cell: ({ firstSeenAt, lastSeenAt }) =>
+      formatSeconds((Date.parse(lastSeenAt) - Date.parse(firstSeenAt)) / SECOND_MS),
+  },
+  { head: 'Traces', isNumber: true, cell: ({ traceCount }) => formatCount(traceCount) },
+  { head: 'Errors', isNumber: true, cell: ({ errorCount }) => formatCount(errorCount) },
+  {
+    head: 'Findings',
+    isNumber: true,
+    cell: ({ findingCount }) => (findingCount > 0 ? <span class="tag bad">{formatCount(findingCount)}</span> : '0'),
+  },
+  {
+    head: 'Recording',
+    cell: ({ replayChunkCount }) => (replayChunkCount > 0 ? <span class="tag">recorded</span> : '–'),
+  },
+  { head: 'Last seen', cell: ({ lastSeenAt }) => <Time iso={lastSeenAt} /> },
+]
+
 /** The list of sessions, last seen first. */
 export function SessionsPage() {
   const { query } = place.value
@@ -40,67 +72,13 @@ export function SessionsPage() {
       <Shown loaded={loaded} what="sessions">
         {({ sessions, nextCursor }) => (
           <>
-            {sessions.length === 0 && <NoSessions isFiltered={query.size > 0} />}
-            {sessions.length > 0 && (
-              <table class="list">
-                <caption class="hidden">Sessions, last seen first</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Session</th>
-                    <th scope="col" class="number">
-                      Length
-                    </th>
-                    <th scope="col" class="number">
-                      Traces
-                    </th>
-                    <th scope="col" class="number">
-                      Errors
-                    </th>
-                    <th scope="col" class="number">
-                      Findings
-                    </th>
-                    <th scope="col">Recording</th>
-                    <th scope="col">Last seen</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {sessions.map(session => (
-                    <tr key={session.id}>
-                      <th scope="row">
-                        <SessionLink isRow id={session.id}>
-                          <span class="type">
-                            {session.identity?.name ?? session.identity?.identifier ?? 'Unknown user'}
-                          </span>
-                          <span class="message">{session.id}</span>
-                        </SessionLink>
-                      </th>
-                      <td data-label="Length" class="number">
-                        {formatSeconds((Date.parse(session.lastSeenAt) - Date.parse(session.firstSeenAt)) / 1_000)}
-                      </td>
-                      <td data-label="Traces" class="number">
-                        {formatCount(session.traceCount)}
-                      </td>
-                      <td data-label="Errors" class="number">
-                        {formatCount(session.errorCount)}
-                      </td>
-                      <td data-label="Findings" class="number">
-                        {session.findingCount > 0 ? (
-                          <span class="tag bad">{formatCount(session.findingCount)}</span>
-                        ) : (
-                          '0'
-                        )}
-                      </td>
-                      <td data-label="Recording">
-                        {session.replayChunkCount > 0 ? <span class="tag">recorded</span> : '–'}
-                      </td>
-                      <td data-label="Last seen">
-                        <Time iso={session.lastSeenAt} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            )}
+            <DataTable
+              caption="Sessions, last seen first"
+              columns={COLUMNS}
+              rows={sessions}
+              keyOf={({ id }) => id}
+              empty={<NoSessions isFiltered={query.size > 0} />}
+            />
             <p class="quiet">{counted(sessions.length, 'session')} on this page</p>
             <Pages nextCursor={nextCursor} />
           </>

@@ -1,9 +1,13 @@
 import { type Retention, readRetention } from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Shown } from '../ui/states.tsx'
 
-const NAMES: Readonly<Record<keyof Retention['retention']['kinds'], string>> = {
+type Kind = keyof Retention['retention']['kinds']
+type Kept = Retention['retention']['kinds'][Kind] & { readonly kind: Kind }
+
+const NAMES: Readonly<Record<Kind, string>> = {
   traces: 'Traces',
   logs: 'Log records',
   metrics: 'Metrics',
@@ -15,6 +19,21 @@ const NAMES: Readonly<Record<keyof Retention['retention']['kinds'], string>> = {
   releases: 'Releases and source maps',
 }
 
+const KINDS = Object.keys(NAMES) as Kind[]
+
+const COLUMNS: readonly Column<Kept>[] = [
+  { head: 'Data', cell: ({ kind }) => NAMES[kind] },
+  {
+    head: 'Kept for',
+    isPlain: true,
+    cell: ({ days, isDefault }) => (
+      <>
+        {days === null ? 'until deleted' : counted(days, 'day')} {isDefault && <span class="quiet">(default)</span>}
+      </>
+    ),
+  },
+]
+
 /** How long each kind of data is kept. */
 export function RetentionOfKinds() {
   const loaded = useLoad('retention', signal => readRetention({ signal }))
@@ -24,29 +43,12 @@ export function RetentionOfKinds() {
       <Shown loaded={loaded} what="the retention">
         {({ retention }) => (
           <>
-            <table class="list">
-              <caption class="hidden">How long each kind of data is kept</caption>
-              <thead>
-                <tr>
-                  <th scope="col">Data</th>
-                  <th scope="col">Kept for</th>
-                </tr>
-              </thead>
-              <tbody>
-                {Object.entries(NAMES).map(([kind, name]) => {
-                  const { days, isDefault } = retention.kinds[kind as keyof typeof NAMES]
-                  return (
-                    <tr key={kind}>
-                      <th scope="row">{name}</th>
-                      <td>
-                        {days === null ? 'until deleted' : counted(days, 'day')}{' '}
-                        {isDefault && <span class="quiet">(default)</span>}
-                      </td>
-                    </tr>
-                  )
-                })}
-              </tbody>
-            </table>
+            <DataTable
+              caption="How long each kind of data is kept"
+              columns={COLUMNS}
+              rows={KINDS.map(kind => ({ kind, ...retention.kinds[kind] }))}
+              keyOf={({ kind }) => kind}
+            />
             <p class="quiet">
               At most {counted(retention.maxDays, 'day')}. A shorter time deletes what is older, for good:{' '}
               <code>PUT /v3/retention</code> changes it.

@@ -1,8 +1,9 @@
-import { listSurfaces, listUsage } from '../api/generated/client.ts'
+import { listSurfaces, listUsage, type Usage } from '../api/generated/client.ts'
 import { formatBytes, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given } from '../state/parameters.ts'
 import { place } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 
@@ -22,51 +23,39 @@ export function UsagePerDay() {
       <Shown loaded={loaded} what="the usage">
         {({ usage, nextCursor }) => (
           <>
-            {usage.length === 0 ? (
-              <Notice title="Nothing was sent" text="No surface has sent anything in these days." />
-            ) : (
-              <table class="list">
-                <caption class="hidden">Usage by day, surface and kind, the latest day first. Days are in UTC.</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Day and surface</th>
-                    <th scope="col">Kind</th>
-                    <th scope="col" class="number">
-                      Requests
-                    </th>
-                    <th scope="col" class="number">
-                      Records
-                    </th>
-                    <th scope="col" class="number">
-                      Bytes
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {usage.map(({ day, surfaceId, kind, requests, records, bytes }) => (
-                    <tr key={`${day} ${surfaceId} ${kind}`}>
-                      <th scope="row">
-                        {day} <span class="quiet">{nameOf(surfaceId)}</span>
-                      </th>
-                      <td data-label="Kind">{kind}</td>
-                      <td data-label="Requests" class="number">
-                        {formatCount(requests)}
-                      </td>
-                      <td data-label="Records" class="number">
-                        {formatCount(records)}
-                      </td>
-                      <td data-label="Bytes" class="number" title={formatCount(bytes)}>
-                        {formatBytes(bytes)}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            )}
+            <DataTable
+              caption="Usage by day, surface and kind, the latest day first. Days are in UTC."
+              columns={columnsOf(nameOf)}
+              rows={usage}
+              keyOf={({ day, surfaceId, kind }) => `${day} ${surfaceId} ${kind}`}
+              empty={<Notice title="Nothing was sent" text="No surface has sent anything in these days." />}
+            />
             <Pages nextCursor={nextCursor} />
           </>
         )}
       </Shown>
     </section>
   )
+}
+
+function columnsOf(nameOf: (surfaceId: string) => string): readonly Column<Usage>[] {
+  return [
+    {
+      head: 'Day and surface',
+      cell: ({ day, surfaceId }) => (
+        <>
+          {day} <span class="quiet">{nameOf(surfaceId)}</span>
+        </>
+      ),
+    },
+    { head: 'Kind', cell: ({ kind }) => kind },
+    { head: 'Requests', isNumber: true, cell: ({ requests }) => formatCount(requests) },
+    { head: 'Records', isNumber: true, cell: ({ records }) => formatCount(records) },
+    {
+      head: 'Bytes',
+      isNumber: true,
+      title: ({ bytes }) => formatCount(bytes),
+      cell: ({ bytes }) => formatBytes(bytes),
+    },
+  ]
 }

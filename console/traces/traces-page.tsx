@@ -1,8 +1,9 @@
-import { listTraces } from '../api/generated/client.ts'
+import { type FoundTrace, listTraces } from '../api/generated/client.ts'
 import { counted, formatNanos, isoOfNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, present } from '../state/parameters.ts'
 import { addressOf, place } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
@@ -12,6 +13,29 @@ const STATUSES = [
   ['', 'Any status'],
   ['ERROR', 'With an error'],
 ] as const
+
+const COLUMNS: readonly Column<FoundTrace>[] = [
+  {
+    head: 'Trace',
+    cell: ({ traceId, firstSpan, services, serviceCount }) => (
+      <a data-row href={addressOf(`traces/${traceId}`)}>
+        <span class="type">{firstSpan.name || '(no name)'}</span>
+        <span class="message">
+          {services.join(', ')}
+          {serviceCount > services.length && ` and ${serviceCount - services.length} more`}
+        </span>
+      </a>
+    ),
+  },
+  { head: 'Duration', isNumber: true, cell: ({ wallDurationMs }) => formatNanos(wallDurationMs * 1e6) },
+  { head: 'Spans', isNumber: true, cell: ({ spanCount }) => spanCount.toLocaleString() },
+  {
+    head: 'Errors',
+    isNumber: true,
+    cell: ({ errorCount }) => (errorCount > 0 ? <span class="tag bad">{errorCount.toLocaleString()}</span> : '0'),
+  },
+  { head: 'Started', cell: ({ startedAtUnixNano }) => <Time iso={isoOfNanos(startedAtUnixNano)} /> },
+]
 
 /** The list of traces, newest first. */
 export function TracesPage() {
@@ -33,55 +57,13 @@ export function TracesPage() {
       <Shown loaded={loaded} what="traces">
         {({ traces, nextCursor }) => (
           <>
-            {traces.length === 0 && <Empty isFiltered={query.size > 0} hasMore={nextCursor !== null} />}
-            {traces.length > 0 && (
-              <table class="list">
-                <caption class="hidden">Traces, newest first</caption>
-                <thead>
-                  <tr>
-                    <th scope="col">Trace</th>
-                    <th scope="col" class="number">
-                      Duration
-                    </th>
-                    <th scope="col" class="number">
-                      Spans
-                    </th>
-                    <th scope="col" class="number">
-                      Errors
-                    </th>
-                    <th scope="col">Started</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {traces.map(trace => (
-                    <tr key={trace.traceId}>
-                      <th scope="row">
-                        <a data-row href={addressOf(`traces/${trace.traceId}`)}>
-                          <span class="type">{trace.firstSpan.name || '(no name)'}</span>
-                          <span class="message">
-                            {trace.services.join(', ')}
-                            {trace.serviceCount > trace.services.length &&
-                              ` and ${trace.serviceCount - trace.services.length} more`}
-                          </span>
-                        </a>
-                      </th>
-                      <td data-label="Duration" class="number">
-                        {formatNanos(trace.wallDurationMs * 1e6)}
-                      </td>
-                      <td data-label="Spans" class="number">
-                        {trace.spanCount.toLocaleString()}
-                      </td>
-                      <td data-label="Errors" class="number">
-                        {trace.errorCount > 0 ? <span class="tag bad">{trace.errorCount.toLocaleString()}</span> : '0'}
-                      </td>
-                      <td data-label="Started">
-                        <Time iso={isoOfNanos(trace.startedAtUnixNano)} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            )}
+            <DataTable
+              caption="Traces, newest first"
+              columns={COLUMNS}
+              rows={traces}
+              keyOf={({ traceId }) => traceId}
+              empty={<Empty isFiltered={query.size > 0} hasMore={nextCursor !== null} />}
+            />
             <p class="quiet">{counted(traces.length, 'trace')} on this page</p>
             <Pages nextCursor={nextCursor} />
           </>
