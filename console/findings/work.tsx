@@ -49,42 +49,10 @@ export function Work({ finding, changed }: { readonly finding: FindingDetails; r
       setText('')
     })
   }
-  const isClosed = finding.status === 'resolved' || finding.status === 'ignored'
   return (
     <section>
       <h2>Work</h2>
-      <p class="panel-links">
-        {finding.status !== 'resolved' && (
-          <button type="button" disabled={isBusy} onClick={() => change({ status: 'resolved' })}>
-            Resolve
-          </button>
-        )}
-        {finding.status !== 'ignored' && (
-          <button
-            type="button"
-            disabled={isBusy}
-            onClick={() => change({ status: 'ignored', ignoreUntil: new Date(Date.now() + WEEK_MS).toISOString() })}
-          >
-            Ignore for a week
-          </button>
-        )}
-        {isClosed && (
-          <button type="button" disabled={isBusy} onClick={() => change({ status: 'open' })}>
-            Open again
-          </button>
-        )}
-        {finding.assignee && <span class="quiet">assigned to {finding.assignee}</span>}
-        {finding.ignoredUntil && (
-          <span class="quiet">
-            ignored until <Time iso={finding.ignoredUntil} exact />
-          </span>
-        )}
-        {finding.regressedIn && finding.regressedIn.length > 0 && (
-          <span class="quiet">
-            regressed in {finding.regressedIn.filter(Boolean).join(', ') || 'a version without a name'}
-          </span>
-        )}
-      </p>
+      <StatusChanges finding={finding} isBusy={isBusy} change={change} />
       {fault && (
         <p role="alert" class="fault">
           This could not be done: {fault.message}.
@@ -98,22 +66,69 @@ export function Work({ finding, changed }: { readonly finding: FindingDetails; r
         </button>
       </form>
       <Shown loaded={activity} what="what was done">
-        {page => (
-          <ul class="entries">
-            {page.activity.map(entry => (
-              <li key={entry.id}>
-                <div class="entry-head">
-                  <span>{entry.by?.userId ?? 'an operator'}</span> {DONE[entry.action]} {entry.assignee}
-                  <span class="quiet">
-                    <Time iso={entry.createdAt} />
-                  </span>
-                </div>
-                {entry.text && <div class="message-whole">{entry.text}</div>}
-              </li>
-            ))}
-          </ul>
-        )}
+        {page => <Entries of={page.activity} />}
       </Shown>
     </section>
+  )
+}
+
+function StatusChanges(props: {
+  readonly finding: FindingDetails
+  readonly isBusy: boolean
+  readonly change: (body: Change) => void
+}) {
+  const { finding, isBusy, change } = props
+  const isClosed = finding.status === 'resolved' || finding.status === 'ignored'
+  return (
+    <p class="panel-links">
+      {finding.status !== 'resolved' && (
+        <button type="button" disabled={isBusy} onClick={() => change({ status: 'resolved' })}>
+          Resolve
+        </button>
+      )}
+      {finding.status !== 'ignored' && (
+        <button
+          type="button"
+          disabled={isBusy}
+          onClick={() => change({ status: 'ignored', ignoreUntil: new Date(Date.now() + WEEK_MS).toISOString() })}
+        >
+          Ignore for a week
+        </button>
+      )}
+      {isClosed && (
+        <button type="button" disabled={isBusy} onClick={() => change({ status: 'open' })}>
+          Open again
+        </button>
+      )}
+      {finding.assignee && <span class="quiet">assigned to {finding.assignee}</span>}
+      {finding.ignoredUntil && (
+        <span class="quiet">
+          ignored until <Time iso={finding.ignoredUntil} exact />
+        </span>
+      )}
+      {finding.regressedIn && finding.regressedIn.length > 0 && (
+        <span class="quiet">
+          regressed in {finding.regressedIn.filter(Boolean).join(', ') || 'a version without a name'}
+        </span>
+      )}
+    </p>
+  )
+}
+
+function Entries({ of: activity }: { readonly of: readonly Activity[] }) {
+  return (
+    <ul class="entries">
+      {activity.map(entry => (
+        <li key={entry.id}>
+          <div class="entry-head">
+            <span>{entry.by?.userId ?? 'an operator'}</span> {DONE[entry.action]} {entry.assignee}
+            <span class="quiet">
+              <Time iso={entry.createdAt} />
+            </span>
+          </div>
+          {entry.text && <div class="message-whole">{entry.text}</div>}
+        </li>
+      ))}
+    </ul>
   )
 }

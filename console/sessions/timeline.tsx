@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { readSessionTimeline } from '../api/generated/client.ts'
+import { readSessionTimeline, type TimelinePage } from '../api/generated/client.ts'
 import { useFollowed } from '../replay/follow.ts'
 import type { SessionClock } from '../replay/session-clock.ts'
 import { formatCount } from '../state/format.ts'
@@ -49,16 +49,10 @@ export function Timeline({ id, startedAt, clock }: Props) {
   )
   const list = useRef<HTMLOListElement>(null)
   const entries = loaded.value?.entries ?? []
-  const { current, isBefore, isBehind } = useMemo(() => {
-    const times = entries.map(({ at }) => Date.parse(at))
-    const hasMore = loaded.value?.nextCursor != null
-    const time = () => followed?.time.value ?? Number.NaN
-    return {
-      current: computed(() => times.findLastIndex(at => at <= time())),
-      isBefore: computed(() => from !== undefined && time() < Math.min(from, times[0] ?? from)),
-      isBehind: computed(() => hasMore && time() > (times.at(-1) ?? Number.POSITIVE_INFINITY)),
-    }
-  }, [followed, loaded.value, from])
+  const { current, isBefore, isBehind } = useMemo(
+    () => placeOf(followed, loaded.value, from),
+    [followed, loaded.value, from],
+  )
   useFollowed(list, current.value)
 
   const isElsewhere = (isBefore.value || isBehind.value) && !loaded.isLoading
@@ -96,4 +90,16 @@ export function Timeline({ id, startedAt, clock }: Props) {
       </Shown>
     </section>
   )
+}
+
+/** Follows where the clock is in a page of the timeline: its entry, or that it is before or behind the page. */
+function placeOf(clock: SessionClock | undefined, page: TimelinePage | undefined, from: number | undefined) {
+  const times = page?.entries.map(({ at }) => Date.parse(at)) ?? []
+  const hasMore = page?.nextCursor != null
+  const time = () => clock?.time.value ?? Number.NaN
+  return {
+    current: computed(() => times.findLastIndex(at => at <= time())),
+    isBefore: computed(() => from !== undefined && time() < Math.min(from, times[0] ?? from)),
+    isBehind: computed(() => hasMore && time() > (times.at(-1) ?? Number.POSITIVE_INFINITY)),
+  }
 }

@@ -4,6 +4,7 @@ import {
   listWorkspaceKeys,
   type NewWorkspaceKey,
   revokeWorkspaceKey,
+  type WorkspaceKey,
 } from '../api/generated/client.ts'
 import { workspaceOfPage } from '../auth/sign-in.ts'
 import { useLoad } from '../state/load.ts'
@@ -67,30 +68,7 @@ function Keys({ workspaceSlug }: { readonly workspaceSlug: string }) {
             {apiKeys.length === 0 && <Notice title="No API keys yet" text="Programs sign in with one." />}
             <ul class="cards">
               {apiKeys.map(key => (
-                <li key={key.id}>
-                  <div class="card-head">
-                    <h3>{key.name}</h3>
-                    <code>{key.prefix}…</code> <KeyState of={key} />
-                    <span class="quiet">
-                      created <Time iso={key.createdAt} /> by {key.createdBy}
-                    </span>
-                    {key.revokedAt === null && (
-                      <span class="card-actions">
-                        <Confirmed
-                          label="Revoke"
-                          what={`API key ${key.name}`}
-                          title={`Revoke the API key ${key.name}?`}
-                          word={key.name}
-                          change={signal => revokeWorkspaceKey({ workspaceSlug, apiKeyId: key.id }, { signal })}
-                          onDone={loaded.again}
-                        >
-                          <p>Programs with this key are refused. Secret keys that it has made stop working too.</p>
-                        </Confirmed>
-                      </span>
-                    )}
-                  </div>
-                  <Permissions of={key.scopes} />
-                </li>
+                <KeyCard key={key.id} workspaceSlug={workspaceSlug} shown={key} changed={loaded.again} />
               ))}
             </ul>
             <Pages nextCursor={nextCursor} />
@@ -98,5 +76,39 @@ function Keys({ workspaceSlug }: { readonly workspaceSlug: string }) {
         )}
       </Shown>
     </section>
+  )
+}
+
+function KeyCard(props: {
+  readonly workspaceSlug: string
+  readonly shown: WorkspaceKey
+  readonly changed: () => void
+}) {
+  const { workspaceSlug, shown, changed } = props
+  return (
+    <li>
+      <div class="card-head">
+        <h3>{shown.name}</h3>
+        <code>{shown.prefix}…</code> <KeyState of={shown} />
+        <span class="quiet">
+          created <Time iso={shown.createdAt} /> by {shown.createdBy}
+        </span>
+        {shown.revokedAt === null && (
+          <span class="card-actions">
+            <Confirmed
+              label="Revoke"
+              what={`API key ${shown.name}`}
+              title={`Revoke the API key ${shown.name}?`}
+              word={shown.name}
+              change={signal => revokeWorkspaceKey({ workspaceSlug, apiKeyId: shown.id }, { signal })}
+              onDone={changed}
+            >
+              <p>Programs with this key are refused. Secret keys that it has made stop working too.</p>
+            </Confirmed>
+          </span>
+        )}
+      </div>
+      <Permissions of={shown.scopes} />
+    </li>
   )
 }

@@ -24,32 +24,10 @@ export interface SpanTree {
 export function arrange(parentIndexes: Int32Array): SpanTree {
   const count = parentIndexes.length
   const parents = Int32Array.from(parentIndexes, parent => (parent >= 0 && parent < count ? parent : -1))
-  const firstChildren = new Int32Array(count).fill(-1)
-  const nextSiblings = new Int32Array(count).fill(-1)
-  const childCounts = new Int32Array(count)
-  let firstRoot = -1
-  let rootCount = 0
-  for (let span = count - 1; span >= 0; span--) {
-    const parent = parents[span] as number
-    if (parent < 0) {
-      nextSiblings[span] = firstRoot
-      firstRoot = span
-      rootCount++
-    } else {
-      nextSiblings[span] = firstChildren[parent] as number
-      firstChildren[parent] = span
-      childCounts[parent] = (childCounts[parent] as number) + 1
-    }
-  }
-  const tree = {
-    order: new Int32Array(count),
-    positions: new Int32Array(count).fill(-1),
-    depths: new Int32Array(count),
-    sizes: new Int32Array(count).fill(1),
-    siblingPositions: new Int32Array(count).fill(1),
-    siblingCounts: new Int32Array(count).fill(1),
-  }
-  const { order, positions, depths, sizes, siblingPositions, siblingCounts } = tree
+  const { firstChildren, nextSiblings, childCounts, firstRoot } = linkSiblings(parents)
+  const order = new Int32Array(count)
+  const positions = new Int32Array(count).fill(-1)
+  const depths = new Int32Array(count)
   let placed = 0
   /** Places a span and all below it, without recursion: a trace may be as deep as it has spans. */
   const place = (top: number): void => {
@@ -81,17 +59,43 @@ export function arrange(parentIndexes: Int32Array): SpanTree {
     cuts.add(cut)
     place(cut)
   }
-  for (const cut of cuts) {
-    parents[cut] = -1
-    rootCount++
-  }
+  for (const cut of cuts) parents[cut] = -1
+  return { order, positions, depths, parents, cuts, ...countFamilies(order, parents, childCounts) }
+}
 
+/** Links the children of each span, and the roots, in their order. */
+function linkSiblings(parents: Int32Array) {
+  const firstChildren = new Int32Array(parents.length).fill(-1)
+  const nextSiblings = new Int32Array(parents.length).fill(-1)
+  const childCounts = new Int32Array(parents.length)
+  let firstRoot = -1
+  for (let span = parents.length - 1; span >= 0; span--) {
+    const parent = parents[span] as number
+    if (parent < 0) {
+      nextSiblings[span] = firstRoot
+      firstRoot = span
+    } else {
+      nextSiblings[span] = firstChildren[parent] as number
+      firstChildren[parent] = span
+      childCounts[parent] = (childCounts[parent] as number) + 1
+    }
+  }
+  return { firstChildren, nextSiblings, childCounts, firstRoot }
+}
+
+/** Counts the spans below each span, and its siblings. */
+function countFamilies(order: Int32Array, parents: Int32Array, childCounts: Int32Array) {
+  const count = order.length
+  const sizes = new Int32Array(count).fill(1)
   for (let i = count - 1; i >= 0; i--) {
     const span = order[i] as number
     const parent = parents[span] as number
     if (parent >= 0) sizes[parent] = (sizes[parent] as number) + (sizes[span] as number)
   }
+  const siblingPositions = new Int32Array(count)
+  const siblingCounts = new Int32Array(count)
   const seen = new Int32Array(count)
+  const rootCount = parents.reduce((sum, parent) => (parent < 0 ? sum + 1 : sum), 0)
   let roots = 0
   for (let i = 0; i < count; i++) {
     const span = order[i] as number
@@ -100,7 +104,7 @@ export function arrange(parentIndexes: Int32Array): SpanTree {
     siblingPositions[span] = parent < 0 ? ++roots : (seen[parent] as number)
     siblingCounts[span] = parent < 0 ? rootCount : (childCounts[parent] as number)
   }
-  return { ...tree, parents, cuts }
+  return { sizes, siblingPositions, siblingCounts }
 }
 
 /** Returns the lowest index of the cycle that a span is in or hangs from. */

@@ -65,24 +65,7 @@ function Trace({ model }: { readonly model: WaterfallModel }) {
   return (
     <>
       <Head model={model} />
-      <div class="wf-tools">
-        <TextFilter name="q" label="Find a name, a service or a span id" type="search" />
-        <Found model={model} text={text} show={show} />
-        <button type="button" onClick={() => model.foldAll(true)}>
-          Collapse all
-        </button>
-        <button type="button" onClick={() => model.foldAll(false)}>
-          Expand all
-        </button>
-        <Toggle name="idle" text={idleText(model)} />
-        <Toggle name="critical" text={criticalText(model)} />
-        <Toggle name="logs" text="Logs beside" />
-        {model.errors.spans.length > 0 && (
-          <button type="button" onClick={() => show(model.next(model.errors, 1))}>
-            Next error <kbd>e</kbd>
-          </button>
-        )}
-      </div>
+      <Tools model={model} text={text} show={show} />
       {isUnknown && (
         <Notice title="The trace does not have this span" text={`No span with the id ${selected} is retained in it.`} />
       )}
@@ -94,20 +77,60 @@ function Trace({ model }: { readonly model: WaterfallModel }) {
       {model.columns.count > 1 && <Minimap model={model} />}
       <div class={hasLogs || (selected !== null && !isUnknown) ? 'wf-layout with-panel' : 'wf-layout'}>
         <Waterfall model={model} selectedId={selected} onSelect={select} />
-        {hasLogs && (
-          <LogsPanel
-            traceId={model.head.traceId}
-            startNanos={BigInt(model.head.startedAtUnixNano)}
-            selectedId={selected}
-            onSelect={select}
-            onClose={() => toggle('logs')}
-          />
-        )}
+        {hasLogs && <Logs model={model} selectedId={selected} onSelect={select} />}
         {selected !== null && !isUnknown && !hasLogs && (
           <SpanPanel traceId={model.head.traceId} spanId={selected} onClose={() => select(undefined)} />
         )}
       </div>
     </>
+  )
+}
+
+function Logs(props: {
+  readonly model: WaterfallModel
+  readonly selectedId: string | null
+  readonly onSelect: (span: string) => void
+}) {
+  const { traceId, startedAtUnixNano } = props.model.head
+  return (
+    <LogsPanel
+      traceId={traceId}
+      startNanos={BigInt(startedAtUnixNano)}
+      selectedId={props.selectedId}
+      onSelect={props.onSelect}
+      onClose={() => toggle('logs')}
+    />
+  )
+}
+
+interface FoundProps {
+  readonly model: WaterfallModel
+  /** The text of the search. */
+  readonly text: string
+  readonly show: (span: number | undefined) => void
+}
+
+/** The search and the switches above the spans. */
+function Tools({ model, text, show }: FoundProps) {
+  return (
+    <div class="wf-tools">
+      <TextFilter name="q" label="Find a name, a service or a span id" type="search" />
+      <Found model={model} text={text} show={show} />
+      <button type="button" onClick={() => model.foldAll(true)}>
+        Collapse all
+      </button>
+      <button type="button" onClick={() => model.foldAll(false)}>
+        Expand all
+      </button>
+      <Toggle name="idle" text={idleText(model)} />
+      <Toggle name="critical" text={criticalText(model)} />
+      <Toggle name="logs" text="Logs beside" />
+      {model.errors.spans.length > 0 && (
+        <button type="button" onClick={() => show(model.next(model.errors, 1))}>
+          Next error <kbd>e</kbd>
+        </button>
+      )}
+    </div>
   )
 }
 
@@ -199,12 +222,7 @@ function Head({ model }: { readonly model: WaterfallModel }) {
   )
 }
 
-function Found(props: {
-  readonly model: WaterfallModel
-  readonly text: string
-  readonly show: (span: number | undefined) => void
-}) {
-  const { model, text, show } = props
+function Found({ model, text, show }: FoundProps) {
   const matches = model.matches.value
   if (text.trim() === '') return null
   return (

@@ -22,32 +22,15 @@ export function WaterfallRow(props: {
   const { model, span, row, top, isActive, isSelected, onOpen } = props
   const { columns, tree } = model
   const depth = tree.depths[span] as number
-  const start = columns.starts[span] as number
-  const duration = columns.durations[span] as number
   const hasChildren = model.hasChildren(span)
   const isCollapsed = model.isCollapsed(span)
   const hue = (((columns.serviceIndexes[span] as number) % HUES) + HUES) % HUES
   const isError = columns.statuses[span] === ERROR_STATUS
-  const isMatch = model.matches.value.flags[span] === 1
-  const scale = model.scale.value
-  const left = scale.shareOf(start) * 100
-  const width = Math.max(0, scale.shareOf(start + Math.max(duration, 0)) * 100 - left)
-  const critical = model.critical.value
-  const isCritical = critical?.flags[span] === 1
-  const classes = [
-    'wf-row',
-    isMatch && 'match',
-    isError && 'error',
-    isSelected && 'selected',
-    isCritical && 'critical',
-    critical && !isCritical && 'aside',
-  ]
-    .filter(Boolean)
-    .join(' ')
+  const isCritical = model.critical.value?.flags[span] === 1
   return (
     <div
       role="row"
-      class={classes}
+      class={classesOf(model, span, isSelected)}
       style={{ top: `${top}px` }}
       tabIndex={isActive ? 0 : -1}
       data-span={span}
@@ -70,22 +53,54 @@ export function WaterfallRow(props: {
         <Doubts model={model} span={span} />
       </div>
       <div role="gridcell" class="wf-duration">
-        {formatNanos(duration)}
+        {formatNanos(columns.durations[span] as number)}
       </div>
-      <div role="gridcell" class="wf-track">
-        <span class="hidden">{`begins after ${formatNanos(start)}${isCritical ? ', on the critical path' : ''}`}</span>
-        {scale.gaps.map(({ from, to }) => (
-          <span
-            key={from}
-            class="wf-gap"
-            style={{
-              left: `${scale.shareOf(from) * 100}%`,
-              width: `${(scale.shareOf(to) - scale.shareOf(from)) * 100}%`,
-            }}
-          />
-        ))}
-        <span class="wf-bar" data-hue={hue} style={{ left: `${left}%`, width: `${width}%` }} />
-      </div>
+      <Track model={model} span={span} hue={hue} isCritical={isCritical} />
+    </div>
+  )
+}
+
+function classesOf({ columns, matches, critical }: WaterfallModel, span: number, isSelected: boolean): string {
+  const isCritical = critical.value?.flags[span] === 1
+  return [
+    'wf-row',
+    matches.value.flags[span] === 1 && 'match',
+    columns.statuses[span] === ERROR_STATUS && 'error',
+    isSelected && 'selected',
+    isCritical && 'critical',
+    critical.value && !isCritical && 'aside',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+/** The bar of a span on the axis of time. */
+function Track(props: {
+  readonly model: WaterfallModel
+  readonly span: number
+  readonly hue: number
+  readonly isCritical: boolean
+}) {
+  const { model, span, hue, isCritical } = props
+  const start = model.columns.starts[span] as number
+  const duration = model.columns.durations[span] as number
+  const scale = model.scale.value
+  const left = scale.shareOf(start) * 100
+  const width = Math.max(0, scale.shareOf(start + Math.max(duration, 0)) * 100 - left)
+  return (
+    <div role="gridcell" class="wf-track">
+      <span class="hidden">{`begins after ${formatNanos(start)}${isCritical ? ', on the critical path' : ''}`}</span>
+      {scale.gaps.map(({ from, to }) => (
+        <span
+          key={from}
+          class="wf-gap"
+          style={{
+            left: `${scale.shareOf(from) * 100}%`,
+            width: `${(scale.shareOf(to) - scale.shareOf(from)) * 100}%`,
+          }}
+        />
+      ))}
+      <span class="wf-bar" data-hue={hue} style={{ left: `${left}%`, width: `${width}%` }} />
     </div>
   )
 }

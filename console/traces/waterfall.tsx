@@ -18,14 +18,70 @@ export function Waterfall(props: {
   readonly onSelect: (id: string) => void
 }) {
   const { model, selectedId, onSelect } = props
+  const { scroller, view, pageRows, wantsFocus, measure, moveTo } = useView(model)
+  const rows = model.rows.value
+  const active = model.active.value
+  const keys = keysOf({ model, pageRows, moveTo, select: () => onSelect(idOf(model.columns, active)) })
+  const press = (event: KeyboardEvent) => {
+    const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key]
+    if (action === undefined) return
+    event.preventDefault()
+    wantsFocus.current = true
+    action()
+  }
+  const open = (span: number) => {
+    wantsFocus.current = true
+    model.active.value = span
+    onSelect(idOf(model.columns, span))
+  }
+  // The element of a row that leaves the view is used for one that enters it: creating 50 rows takes longer than a frame. The
+  // active row has an element of its own, so that it keeps the focus.
+  const elements = view.end - view.first
+  const size = { height: `${view.contentHeight}px` }
+
+  return (
+    <div
+      class="waterfall"
+      role="treegrid"
+      aria-label="Spans of the trace"
+      aria-rowcount={rows.length + 1}
+      aria-colcount={3}
+      onKeyDown={press}
+    >
+      <Headings scale={model.scale.value} />
+      <div class="wf-scroll" ref={scroller} onScroll={measure} role="presentation" style={size}>
+        <div role="rowgroup" class="wf-content" style={size}>
+          {drawnRows(view, model.rowOf(active)).map(row => {
+            const span = rows[row] as number
+            return (
+              <WaterfallRow
+                key={span === active ? 'active' : row % elements}
+                model={model}
+                span={span}
+                row={row}
+                top={view.topOf(row)}
+                isActive={span === active}
+                isSelected={selectedId !== null && idOf(model.columns, span) === selectedId}
+                onOpen={() => open(span)}
+              />
+            )
+          })}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+/** Follows which rows are in view, and brings the active row into view when it changes. */
+function useView(model: WaterfallModel) {
   const scroller = useRef<HTMLDivElement>(null)
   const [{ top, height }, setView] = useState({ top: 0, height: 600 })
+  /** Whether the active row takes the focus when it is drawn next. */
   const wantsFocus = useRef(false)
   const rows = model.rows.value
   const active = model.active.value
-  const view = viewportOf(rows.length, top, height)
   const activeRow = model.rowOf(active)
-  const scale = model.scale.value
+  const view = viewportOf(rows.length, top, height)
   useLayoutEffect(() => {
     const { first, end } = model.inView.peek()
     if (first !== view.first || end !== view.end) model.inView.value = { first: view.first, end: view.end }
@@ -43,17 +99,12 @@ export function Waterfall(props: {
     measure()
     return () => observer.disconnect()
   }, [])
-  // The active row is brought into view when it changes, also by a search or by an address.
+  // A search or an address changes the active row too.
   useLayoutEffect(() => {
     const element = scroller.current
     if (!element || activeRow < 0) return
-    const next = scrollTo(
-      activeRow,
-      rows.length,
-      element.scrollTop,
-      element.clientHeight,
-      wantsFocus.current ? 'nearest' : 'center',
-    )
+    const where = wantsFocus.current ? 'nearest' : 'center'
+    const next = scrollTo(activeRow, rows.length, element.scrollTop, element.clientHeight, where)
     if (next !== element.scrollTop) element.scrollTop = next
     measure()
   }, [active, rows])
@@ -62,7 +113,7 @@ export function Waterfall(props: {
     wantsFocus.current = false
     scroller.current?.querySelector<HTMLElement>(`[data-span="${active}"]`)?.focus({ preventScroll: true })
   })
-
+  const pageRows = Math.max(1, Math.floor(height / ROW_HEIGHT) - 1)
   const moveTo = (row: number) => {
     const span = rows[Math.min(Math.max(row, 0), rows.length - 1)]
     if (span === undefined) return
@@ -70,100 +121,66 @@ export function Waterfall(props: {
     model.active.value = span
     setView(current => ({ ...current }))
   }
-  const pageRows = Math.max(1, Math.floor(height / ROW_HEIGHT) - 1)
-  const keys: Readonly<Record<string, () => void>> = {
-    ArrowDown: () => moveTo(activeRow + 1),
-    j: () => moveTo(activeRow + 1),
-    ArrowUp: () => moveTo(activeRow - 1),
-    k: () => moveTo(activeRow - 1),
-    PageDown: () => moveTo(activeRow + pageRows),
-    PageUp: () => moveTo(activeRow - pageRows),
+  return { scroller, view, pageRows, wantsFocus, measure, moveTo }
+}
+
+/** Returns what each key does. */
+function keysOf(grid: {
+  readonly model: WaterfallModel
+  readonly pageRows: number
+  readonly moveTo: (row: number) => void
+  readonly select: () => void
+}): Readonly<Record<string, () => void>> {
+  const { model, pageRows, moveTo, select } = grid
+  const active = model.active.value
+  const row = model.rowOf(active)
+  return {
+    ArrowDown: () => moveTo(row + 1),
+    j: () => moveTo(row + 1),
+    ArrowUp: () => moveTo(row - 1),
+    k: () => moveTo(row - 1),
+    PageDown: () => moveTo(row + pageRows),
+    PageUp: () => moveTo(row - pageRows),
     Home: () => moveTo(0),
-    End: () => moveTo(rows.length - 1),
+    End: () => moveTo(model.rows.value.length - 1),
     ArrowRight: () => {
       if (model.isCollapsed(active)) model.fold(active, false)
-      else if (model.hasChildren(active)) moveTo(activeRow + 1)
+      else if (model.hasChildren(active)) moveTo(row + 1)
     },
     ArrowLeft: () => {
       const parent = model.tree.parents[active] ?? -1
       if (model.hasChildren(active) && !model.isCollapsed(active)) model.fold(active, true)
       else if (parent >= 0) moveTo(model.rowOf(parent))
     },
-    Enter: () => onSelect(idOf(model.columns, active)),
-    ' ': () => onSelect(idOf(model.columns, active)),
+    Enter: select,
+    ' ': select,
   }
-  const press = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return
-    const action = keys[event.key]
-    if (action === undefined) return
-    event.preventDefault()
-    wantsFocus.current = true
-    action()
-  }
+}
 
-  const shown: number[] = []
-  // The row that has the focus stays an element when it is scrolled out of view, so that the focus is not lost.
-  if (activeRow >= 0 && activeRow < view.first) shown.push(activeRow)
-  for (let row = view.first; row < view.end; row++) shown.push(row)
-  if (activeRow >= view.end) shown.push(activeRow)
-  // The element of a row that leaves the view is used for one that enters it: creating 50 rows takes longer than a frame. The
-  // active row has an element of its own, so that it keeps the focus.
-  const elements = view.end - view.first
+/** Returns the rows in view and the active one, which stays an element out of view, so that the focus is not lost. */
+function drawnRows(view: ReturnType<typeof viewportOf>, activeRow: number): number[] {
+  const inView = Array.from({ length: view.end - view.first }, (_, i) => view.first + i)
+  if (activeRow >= 0 && activeRow < view.first) return [activeRow, ...inView]
+  return activeRow >= view.end ? [...inView, activeRow] : inView
+}
 
+function Headings({ scale }: { readonly scale: WaterfallModel['scale']['value'] }) {
   return (
-    <div
-      class="waterfall"
-      role="treegrid"
-      aria-label="Spans of the trace"
-      aria-rowcount={rows.length + 1}
-      aria-colcount={3}
-      onKeyDown={press}
-    >
-      <div role="rowgroup">
-        <div role="row" aria-rowindex={1} class="wf-header">
-          <div role="columnheader" class="wf-name">
-            Service and name
-          </div>
-          <div role="columnheader" class="wf-duration">
-            Duration
-          </div>
-          <div role="columnheader" class="wf-track">
-            <span class="hidden">Time</span>
-            {MARKS.map(mark => (
-              <span key={mark} class="wf-mark" style={{ left: `${mark * 100}%` }} data-at={mark}>
-                {mark === 0 ? '0' : formatNanos(Math.round(scale.timeAt(mark)))}
-              </span>
-            ))}
-          </div>
+    <div role="rowgroup">
+      <div role="row" aria-rowindex={1} class="wf-header">
+        <div role="columnheader" class="wf-name">
+          Service and name
         </div>
-      </div>
-      <div
-        class="wf-scroll"
-        ref={scroller}
-        onScroll={measure}
-        role="presentation"
-        style={{ height: `${view.contentHeight}px` }}
-      >
-        <div role="rowgroup" class="wf-content" style={{ height: `${view.contentHeight}px` }}>
-          {shown.map(row => {
-            const span = rows[row] as number
-            return (
-              <WaterfallRow
-                key={span === active ? 'active' : row % elements}
-                model={model}
-                span={span}
-                row={row}
-                top={view.topOf(row)}
-                isActive={span === active}
-                isSelected={selectedId !== null && idOf(model.columns, span) === selectedId}
-                onOpen={() => {
-                  wantsFocus.current = true
-                  model.active.value = span
-                  onSelect(idOf(model.columns, span))
-                }}
-              />
-            )
-          })}
+        <div role="columnheader" class="wf-duration">
+          Duration
+        </div>
+        <div role="columnheader" class="wf-track">
+          <span class="hidden">Time</span>
+          {MARKS.map(mark => (
+            <span key={mark} class="wf-mark" style={{ left: `${mark * 100}%` }} data-at={mark}>
+              {mark === 0 ? '0' : formatNanos(Math.round(scale.timeAt(mark)))}
+            </span>
+          ))}
         </div>
       </div>
     </div>

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
 import { signOut } from '../auth/sign-in.ts'
 import { areShortcutsOn, moveFocus, switchShortcuts, useKeys } from '../state/keys.ts'
@@ -84,30 +84,36 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
       <main id="main" tabIndex={-1}>
         {children}
       </main>
-      <dialog ref={keys} aria-labelledby="keys-title">
-        <h2 id="keys-title">Keys</h2>
-        <dl class="keys">
-          {SHORTCUTS.map(([key, does]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{does}</dd>
-            </div>
-          ))}
-        </dl>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={areShortcutsOn.value}
-            onChange={event => switchShortcuts(event.currentTarget.checked)}
-          />
-          Keys without a modifier are on
-        </label>
-        <button type="button" onClick={() => keys.current?.close()}>
-          Close
-        </button>
-      </dialog>
+      <Shortcuts dialog={keys} />
     </>
+  )
+}
+
+function Shortcuts({ dialog }: { readonly dialog: RefObject<HTMLDialogElement | null> }) {
+  return (
+    <dialog ref={dialog} aria-labelledby="keys-title">
+      <h2 id="keys-title">Keys</h2>
+      <dl class="keys">
+        {SHORTCUTS.map(([key, does]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={areShortcutsOn.value}
+          onChange={event => switchShortcuts(event.currentTarget.checked)}
+        />
+        Keys without a modifier are on
+      </label>
+      <button type="button" onClick={() => dialog.current?.close()}>
+        Close
+      </button>
+    </dialog>
   )
 }

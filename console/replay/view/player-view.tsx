@@ -27,7 +27,7 @@ interface Props {
 /** The player of a recording: picture, time line, controls and keys. */
 export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Props) {
   const [said, say] = useState('')
-  const { recording, time, isPlaying, speed, skipsIdle } = player
+  const { time, isPlaying } = player
   const seek = (at: number) => {
     player.seek(at)
     onStand(player.time.value)
@@ -51,68 +51,11 @@ export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Prop
   useEffect(() => {
     if (skipped) say(`Skipped ${formatSeconds((skipped.to - skipped.from) / 1_000)} without activity`)
   }, [skipped])
-  // Texts, because they change once a second, while the time changes with every frame.
-  const second = useComputed(() => elapsed(time.value - recording.startMs))
-  const clock = useComputed(() => clockTime(time.value))
-
   return (
     <section class="player" aria-label="Player">
       <Screen player={player} startsAt={startsAt} />
       <SeekBar player={player} errors={errors} onStand={onStand} />
-      <div class="player-controls">
-        <button type="button" class="play" onClick={toggle} aria-keyshortcuts="Space">
-          {isPlaying.value ? 'Pause' : 'Play'}
-        </button>
-        <span class="player-time">
-          {second.value} <span class="quiet">of {elapsed(recording.endMs - recording.startMs)}</span>{' '}
-          <span class="quiet">· {clock.value}</span>
-        </span>
-        <button type="button" onClick={() => goToError(-1)} disabled={errors.length === 0} aria-keyshortcuts="Shift+E">
-          Previous error
-        </button>
-        <button type="button" onClick={() => goToError(1)} disabled={errors.length === 0} aria-keyshortcuts="E">
-          Next error
-        </button>
-        <span class="player-choices">
-          <label>
-            Speed{' '}
-            <select
-              value={speed.value}
-              onChange={({ currentTarget: { value } }) => onChoose({ speed: value === '1' ? undefined : value })}
-            >
-              {SPEEDS.map(value => (
-                <option key={value} value={value}>
-                  {value}×
-                </option>
-              ))}
-            </select>
-          </label>
-          {recording.windows.length > 1 && (
-            <label>
-              Window{' '}
-              <select
-                value={player.chosen.value ?? ''}
-                onChange={event => onChoose({ window: event.currentTarget.value || undefined })}
-              >
-                <option value="">Where something happens</option>
-                {recording.windows.map(({ id, number }) => (
-                  <option key={id} value={id}>
-                    Window {number}
-                  </option>
-                ))}
-              </select>
-            </label>
-          )}
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={skipsIdle.value}
-              onChange={event => (skipsIdle.value = event.currentTarget.checked)}
-            />
-            Skip inactivity
-          </label>
-        </span>
-      </div>
+      <Controls {...{ player, errors, onChoose, toggle, goToError }} />
       <p role="status" class="player-said quiet">
         {said}
       </p>
@@ -121,5 +64,77 @@ export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Prop
       )}
       <Stretches player={player} onSeek={seek} />
     </section>
+  )
+}
+
+interface ControlsProps extends Pick<Props, 'player' | 'errors' | 'onChoose'> {
+  readonly toggle: () => void
+  readonly goToError: (direction: -1 | 1) => void
+}
+
+function Controls({ player, errors, onChoose, toggle, goToError }: ControlsProps) {
+  const { recording, time, isPlaying, speed, skipsIdle } = player
+  // Texts, because they change once a second, while the time changes with every frame.
+  const second = useComputed(() => elapsed(time.value - recording.startMs))
+  const clock = useComputed(() => clockTime(time.value))
+  return (
+    <div class="player-controls">
+      <button type="button" class="play" onClick={toggle} aria-keyshortcuts="Space">
+        {isPlaying.value ? 'Pause' : 'Play'}
+      </button>
+      <span class="player-time">
+        {second.value} <span class="quiet">of {elapsed(recording.endMs - recording.startMs)}</span>{' '}
+        <span class="quiet">· {clock.value}</span>
+      </span>
+      <button type="button" onClick={() => goToError(-1)} disabled={errors.length === 0} aria-keyshortcuts="Shift+E">
+        Previous error
+      </button>
+      <button type="button" onClick={() => goToError(1)} disabled={errors.length === 0} aria-keyshortcuts="E">
+        Next error
+      </button>
+      <span class="player-choices">
+        <label>
+          Speed{' '}
+          <select
+            value={speed.value}
+            onChange={({ currentTarget: { value } }) => onChoose({ speed: value === '1' ? undefined : value })}
+          >
+            {SPEEDS.map(value => (
+              <option key={value} value={value}>
+                {value}×
+              </option>
+            ))}
+          </select>
+        </label>
+        {recording.windows.length > 1 && <WindowChoice player={player} onChoose={onChoose} />}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={skipsIdle.value}
+            onChange={event => (skipsIdle.value = event.currentTarget.checked)}
+          />
+          Skip inactivity
+        </label>
+      </span>
+    </div>
+  )
+}
+
+function WindowChoice({ player, onChoose }: Pick<Props, 'player' | 'onChoose'>) {
+  return (
+    <label>
+      Window{' '}
+      <select
+        value={player.chosen.value ?? ''}
+        onChange={event => onChoose({ window: event.currentTarget.value || undefined })}
+      >
+        <option value="">Where something happens</option>
+        {player.recording.windows.map(({ id, number }) => (
+          <option key={id} value={id}>
+            Window {number}
+          </option>
+        ))}
+      </select>
+    </label>
   )
 }

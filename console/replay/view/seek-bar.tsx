@@ -2,7 +2,7 @@ import { useComputed } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
 import { Axis } from '../axis.ts'
 import type { Player } from '../player.ts'
-import { stretchAt } from '../recording.ts'
+import { type RecordedWindow, type Recording, stretchAt } from '../recording.ts'
 import type { SessionError } from '../session-errors.ts'
 import { clockTime, elapsed, explain, STRETCH_NAMES } from '../words.ts'
 
@@ -40,16 +40,7 @@ export function SeekBar(props: {
     if (box) player.seek(axis.timeAt((event.clientX - box.left) / box.width))
   }
   const press = (event: KeyboardEvent) => {
-    const target = {
-      ArrowLeft: time.value - STEP_MS,
-      ArrowDown: time.value - STEP_MS,
-      ArrowRight: time.value + STEP_MS,
-      ArrowUp: time.value + STEP_MS,
-      PageDown: time.value - LARGE_STEP_MS,
-      PageUp: time.value + LARGE_STEP_MS,
-      Home: recording.startMs,
-      End: recording.endMs,
-    }[event.key]
+    const target = targetsOf(time.value, recording)[event.key]
     if (target === undefined) return
     event.preventDefault()
     player.seek(target)
@@ -75,27 +66,49 @@ export function SeekBar(props: {
       onPointerMove={event => event.buttons === 1 && seekTo(event)}
     >
       {recording.windows.map(window => (
-        <div key={window.id} class={window === shown.value ? 'lane shown' : 'lane'}>
-          {window.stretches.map(stretch => {
-            const left = axis.positionOf(stretch.from)
-            const width = axis.positionOf(stretch.to) - left
-            return (
-              <span
-                key={`${stretch.kind} ${stretch.from}`}
-                class={`stretch ${stretch.kind}`}
-                style={{ left: percent(left), width: percent(width) }}
-                title={explain(stretch)}
-              >
-                {stretch.kind !== 'played' && <span class="stretch-name">{STRETCH_NAMES[stretch.kind]}</span>}
-              </span>
-            )
-          })}
-        </div>
+        <Lane key={window.id} window={window} isShown={window === shown.value} axis={axis} />
       ))}
       {errors.slice(0, MARKS_MAX).map(({ at, text }) => (
         <span key={`${at} ${text}`} class="error-mark" style={{ left: percent(axis.positionOf(at)) }} title={text} />
       ))}
       <span class="play-head" style={position} />
+    </div>
+  )
+}
+
+/** Returns the times to which keys seek. */
+function targetsOf(time: number, { startMs, endMs }: Recording): Readonly<Record<string, number>> {
+  return {
+    ArrowLeft: time - STEP_MS,
+    ArrowDown: time - STEP_MS,
+    ArrowRight: time + STEP_MS,
+    ArrowUp: time + STEP_MS,
+    PageDown: time - LARGE_STEP_MS,
+    PageUp: time + LARGE_STEP_MS,
+    Home: startMs,
+    End: endMs,
+  }
+}
+
+/** A window of the recording, with what each part of its time is. */
+function Lane(props: { readonly window: RecordedWindow; readonly isShown: boolean; readonly axis: Axis }) {
+  const { window, isShown, axis } = props
+  return (
+    <div class={isShown ? 'lane shown' : 'lane'}>
+      {window.stretches.map(stretch => {
+        const left = axis.positionOf(stretch.from)
+        const width = axis.positionOf(stretch.to) - left
+        return (
+          <span
+            key={`${stretch.kind} ${stretch.from}`}
+            class={`stretch ${stretch.kind}`}
+            style={{ left: percent(left), width: percent(width) }}
+            title={explain(stretch)}
+          >
+            {stretch.kind !== 'played' && <span class="stretch-name">{STRETCH_NAMES[stretch.kind]}</span>}
+          </span>
+        )
+      })}
     </div>
   )
 }
