@@ -39,21 +39,7 @@ const COMPLETE_LIMIT_BYTES = 16 * MIB
 
 /** Creates the client of the service's operations for builds. */
 export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: string; key: string }): BuildApi {
-  const releases = `${baseUrl.replace(/\/+$/, '')}/v3/releases`
-  const request = (
-    what: string,
-    method: 'POST' | 'PUT',
-    path: string,
-    contentType: string,
-    content: Buffer | string,
-  ) => ({
-    what,
-    method,
-    url: releases + path,
-    headers: { authorization: `Bearer ${key}`, 'content-type': contentType },
-    body: (): RequestBody => ({ content }),
-    deadlineMs: CALL_DEADLINE_MS,
-  })
+  const request = requestsOf(`${baseUrl.replace(/\/+$/, '')}/v3/releases`, key)
   const json = (what: string, path: string, body: unknown) =>
     request(what, 'POST', path, 'application/json', JSON.stringify(body))
 
@@ -99,6 +85,17 @@ export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: st
       refuse(await http.sendOnce({ ...call, deadlineMs: REPORT_DEADLINE_MS }), 'reporting the build')
     },
   }
+}
+
+function requestsOf(url: string, key: string) {
+  return (what: string, method: 'POST' | 'PUT', path: string, contentType: string, content: Buffer | string) => ({
+    what,
+    method,
+    url: url + path,
+    headers: { authorization: `Bearer ${key}`, 'content-type': contentType },
+    body: (): RequestBody => ({ content }),
+    deadlineMs: CALL_DEADLINE_MS,
+  })
 }
 
 function read<S extends z.ZodType>(answer: HttpAnswer, schema: S, what: string): z.infer<S> {

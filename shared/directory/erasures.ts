@@ -60,26 +60,7 @@ export function createErasureStore(redis: Redis): ErasureStore {
         const [present] = known === null ? [] : await load(workspaceId, [known])
         if (present) return { result: present }
         if ((await redis.hlen(activeKey)) >= ACTIVE_ERASURES_MAX) return { result: 'too_many_erasures' }
-        const erasure: Erasure = {
-          version: 1,
-          id: `ers_${randomBytes(10).toString('hex')}`,
-          workspaceId,
-          kind: subject.kind,
-          subject,
-          subjectHash,
-          createdAt: new Date(now).toISOString(),
-          createdBy,
-          state: 'deleting',
-          settledAfterMs: null,
-          position: null,
-          sessions: 0,
-          rows: {},
-          counted: null,
-          objects: 0,
-          objectBytes: 0,
-          completedAt: null,
-          failure: null,
-        }
+        const erasure = newErasure(workspaceId, subject, subjectHash, { createdBy, now })
         const guards = [['HGET', activeKey, known ?? '', subjectHash] as const]
         const logged = writeChange(workspaceId, author, { action: 'erasure.created', subject: erasure.id })
         const commands = [...writeErasure(erasure), ...(await removeOldest(redis, workspaceId)), ...logged]
@@ -121,6 +102,34 @@ export function createErasureStore(redis: Redis): ErasureStore {
       } while (cursor !== '0')
       return [...found].sort()
     },
+  }
+}
+
+function newErasure(
+  workspaceId: string,
+  subject: ErasureSubject,
+  subjectHash: string,
+  { createdBy, now }: Pick<ErasureRequest, 'createdBy' | 'now'>,
+): Erasure {
+  return {
+    version: 1,
+    id: `ers_${randomBytes(10).toString('hex')}`,
+    workspaceId,
+    kind: subject.kind,
+    subject,
+    subjectHash,
+    createdAt: new Date(now).toISOString(),
+    createdBy,
+    state: 'deleting',
+    settledAfterMs: null,
+    position: null,
+    sessions: 0,
+    rows: {},
+    counted: null,
+    objects: 0,
+    objectBytes: 0,
+    completedAt: null,
+    failure: null,
   }
 }
 

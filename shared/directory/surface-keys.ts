@@ -88,16 +88,6 @@ interface StoredKey {
 
 /** Creates the part of the directory that stores the keys of surfaces. */
 export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: SurfaceKeyDeps): SurfaceKeyRecords {
-  async function byDigest(digest: string): Promise<SurfaceKey | undefined> {
-    const text = await redis.get(keys.credential(digest))
-    return text === null ? undefined : parseRecord(keys.credential(digest), text, surfaceKeySchema)
-  }
-
-  async function findStored(workspaceId: string, surfaceId: string, keyId: string): Promise<StoredKey | undefined> {
-    const stored = await loadSurfaceKeys(redis, workspaceId, surfaceId, keyId)
-    return stored.find(({ key }) => key.id === keyId)
-  }
-
   /** Returns the API key that made a surface key, unless its creator may not make keys at present. */
   async function findMaker(workspaceId: string, keyId: string): Promise<{ key?: WorkspaceKey; mayMake: boolean }> {
     const key = await workspaceKey(workspaceId, keyId)
@@ -110,21 +100,10 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
     async putSurfaceKey(key) {
       await commitIf(redis, { guards: [], commands: writeSurfaceKey(key).commands })
     },
-    createSurfaceKey(key, author) {
-      const surfaceKey = keys.surface(key.workspaceId, key.surfaceId)
-      return decideAndCommit(redis, async () => {
-        const text = await redis.get(surfaceKey)
-        if (text === null) return { result: 'no_surface' as const }
-        const removals = await makeRoom(redis, key)
-        if (removals === undefined) return { result: 'too_many_keys' as const }
-        const logged = writeChange(key.workspaceId, author, { action: 'surface-key.created', subject: key.id })
-        const commands = [...writeSurfaceKey(key).commands, ...removals, ...logged]
-        return { transaction: { guards: [['GET', surfaceKey, text]], commands }, result: 'created' as const }
-      })
-    },
+    createSurfaceKey: (key, author) => decideAndCommit(redis, () => decideKey(redis, key, author)),
     updateSurfaceKey(workspaceId, surfaceId, keyId, change, author) {
       return decideAndCommit<SurfaceKey | undefined>(redis, async () => {
-        const stored = await findStored(workspaceId, surfaceId, keyId)
+        const stored = await findStored(redis, workspaceId, surfaceId, keyId)
         if (stored === undefined) return { result: undefined }
         const key = changed(stored.key, change(stored.key))
         const guards: Guard[] = [['GET', keys.credential(key.digest), stored.text]]
@@ -132,9 +111,9 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
         return { transaction: { guards, commands: [...writeSurfaceKey(key).commands, ...logged] }, result: key }
       })
     },
-    surfaceKeyByDigest: byDigest,
+    surfaceKeyByDigest: digest => findByDigest(redis, digest),
     async effectiveSurfaceKey(digest) {
-      const key = await byDigest(digest)
+      const key = await findByDigest(redis, digest)
       const makerId = key?.createdBy?.apiKeyId
       if (key === undefined || key.kind === 'public' || !makerId) return key
       const { key: maker, mayMake } = await findMaker(key.workspaceId, makerId)
@@ -146,21 +125,12 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
       }
     },
     async surfaceKey(workspaceId, surfaceId, keyId) {
-      return (await findStored(workspaceId, surfaceId, keyId))?.key
+      return (await findStored(redis, workspaceId, surfaceId, keyId))?.key
     },
     surfaceKeys: async (workspaceId, surfaceId) =>
       (await loadSurfaceKeys(redis, workspaceId, surfaceId)).map(({ key }) => key),
-    revokeSurfaceKey(workspaceId, surfaceId, keyId, now, author) {
-      return decideAndCommit(redis, async () => {
-        const stored = await findStored(workspaceId, surfaceId, keyId)
-        if (stored === undefined) return { result: 'absent' as const }
-        if (stored.key.revokedAt !== null) return { result: 'revoked' as const }
-        const { guard, commands } = revocationOf(stored, now)
-        const logged = writeChange(workspaceId, author, { action: 'surface-key.revoked', subject: keyId })
-        const published = [...commands, ...logged, ...publishChanges([stored.key.digest])]
-        return { transaction: { guards: [guard], commands: published }, result: 'revoked' as const }
-      })
-    },
+    revokeSurfaceKey: (workspaceId, surfaceId, keyId, now, author) =>
+      decideAndCommit(redis, () => decideRevocation(redis, [workspaceId, surfaceId, keyId], now, author)),
     async makerStates(workspaceId, made, now) {
       const ids = new Set(made.flatMap(({ createdBy }) => createdBy?.apiKeyId ?? []))
       const states = [...ids].map(async (id): Promise<[string, MakerState]> => {
@@ -171,6 +141,47 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
       return new Map(await Promise.all(states))
     },
   }
+}
+
+async function findByDigest(redis: Redis, digest: string): Promise<SurfaceKey | undefined> {
+  const text = await redis.get(keys.credential(digest))
+  return text === null ? undefined : parseRecord(keys.credential(digest), text, surfaceKeySchema)
+}
+
+async function findStored(
+  redis: Redis,
+  ...[workspaceId, surfaceId, keyId]: [workspaceId: string, surfaceId: string, keyId: string]
+): Promise<StoredKey | undefined> {
+  const stored = await loadSurfaceKeys(redis, workspaceId, surfaceId, keyId)
+  return stored.find(({ key }) => key.id === keyId)
+}
+
+/** Decides how storing a new key would change the current state. */
+async function decideKey(redis: Redis, key: SurfaceKey, author: Author | undefined) {
+  const surfaceKey = keys.surface(key.workspaceId, key.surfaceId)
+  const text = await redis.get(surfaceKey)
+  if (text === null) return { result: 'no_surface' as const }
+  const removals = await makeRoom(redis, key)
+  if (removals === undefined) return { result: 'too_many_keys' as const }
+  const logged = writeChange(key.workspaceId, author, { action: 'surface-key.created', subject: key.id })
+  const commands = [...writeSurfaceKey(key).commands, ...removals, ...logged]
+  return { transaction: { guards: [['GET', surfaceKey, text] as const], commands }, result: 'created' as const }
+}
+
+/** Decides how revoking a key would change the current state. */
+async function decideRevocation(
+  redis: Redis,
+  [workspaceId, surfaceId, keyId]: [workspaceId: string, surfaceId: string, keyId: string],
+  now: number,
+  author: Author | undefined,
+) {
+  const stored = await findStored(redis, workspaceId, surfaceId, keyId)
+  if (stored === undefined) return { result: 'absent' as const }
+  if (stored.key.revokedAt !== null) return { result: 'revoked' as const }
+  const { guard, commands } = revocationOf(stored, now)
+  const logged = writeChange(workspaceId, author, { action: 'surface-key.revoked', subject: keyId })
+  const published = [...commands, ...logged, ...publishChanges([stored.key.digest])]
+  return { transaction: { guards: [guard], commands: published }, result: 'revoked' as const }
 }
 
 /** Reads the keys of a surface, newest first, or only those whose text contains an id. */

@@ -30,15 +30,17 @@ export async function commitIf(redis: Redis, { guards, commands }: DirectoryTran
 
 const ATTEMPTS = 20
 
+/** A result, and the transaction that leads to it. Without one there is nothing to do. */
+export interface Decision<T> {
+  readonly transaction?: DirectoryTransaction
+  readonly result: T
+}
+
 /**
- * Reads, decides and commits, and repeats this while the records change in between. `decide` returns the result and the
- * transaction that leads to it, or no transaction if there is nothing to do. Throws a TransientError if the records changed
- * under every attempt.
+ * Reads, decides and commits, and repeats this while the records change in between. Throws a TransientError if the
+ * records changed under every attempt.
  */
-export async function decideAndCommit<T>(
-  redis: Redis,
-  decide: () => Promise<{ transaction?: DirectoryTransaction; result: T }>,
-): Promise<T> {
+export async function decideAndCommit<T>(redis: Redis, decide: () => Promise<Decision<T>>): Promise<T> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const { transaction, result } = await decide()
     if (transaction === undefined || (await commitIf(redis, transaction))) return result

@@ -3,7 +3,7 @@ import { type WorkspaceKey, workspaceKeySchema } from '../../schemas/records/dir
 import { type Author, writeChange } from './changes/change-log.ts'
 import { DirectoryRecordError, directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
-import { type Command, decideAndCommit } from './transaction.ts'
+import { type Command, type Decision, decideAndCommit } from './transaction.ts'
 import { KEY_REQUEST_LIFETIME_MS, writeWorkspaceKey } from './writes.ts'
 
 /** Stores the API keys of a workspace. `now` is in Unix milliseconds. */
@@ -45,11 +45,6 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
     return digest === null ? undefined : ((await redis.get(keys.workspaceCredential(digest))) ?? undefined)
   }
 
-  async function byDigest(digest: string): Promise<WorkspaceKey | undefined> {
-    const text = await redis.get(keys.workspaceCredential(digest))
-    return text === null ? undefined : parseRecord(keys.workspaceCredential(digest), text, workspaceKeySchema)
-  }
-
   async function load(workspaceId: string, ids: readonly string[]): Promise<(WorkspaceKey | undefined)[]> {
     const digests = await redis.hmget(keys.workspaceKeyDigests(workspaceId), ...ids)
     const texts = await redis.mget(digests.map(digest => keys.workspaceCredential(digest ?? '')))
@@ -57,34 +52,13 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
   }
 
   return {
-    createWorkspaceKey(key, author) {
-      const { workspaceId, idempotencyKey, createdBy, createdAt } = key
-      const request = keys.keyRequest(workspaceId, idempotencyKey, createdBy)
-      return decideAndCommit<CreatedWorkspaceKey>(redis, async () => {
-        const made = await redis.get(request)
-        if (made !== null) {
-          const stored = await byDigest(made)
-          if (!stored) throw new DirectoryRecordError(`${request}: its key does not exist`)
-          // The caller's clock decides. The expiry in Redis only cleans up.
-          const ageMs = Date.parse(createdAt) - Date.parse(stored.createdAt)
-          if (ageMs < KEY_REQUEST_LIFETIME_MS) return { result: { outcome: 'exists', key: stored } }
-        }
-        const removals = await makeRoom(redis, workspaceId, Date.parse(createdAt))
-        if (removals === undefined) return { result: { outcome: 'too_many_keys', key } }
-        const { commands } = writeWorkspaceKey(key, Date.parse(createdAt))
-        const { id: subject, name, scopes: permissions } = key
-        const logged = writeChange(workspaceId, author, { action: 'api-key.created', subject, name, permissions })
-        return {
-          transaction: { guards: [['GET', request, made ?? '']], commands: [...commands, ...removals, ...logged] },
-          result: { outcome: 'created', key },
-        }
-      })
-    },
+    createWorkspaceKey: (key, author) =>
+      decideAndCommit<CreatedWorkspaceKey>(redis, () => decideKey(redis, key, author)),
     async workspaceKey(workspaceId, keyId) {
       const text = await loadText(workspaceId, keyId)
       return text === undefined ? undefined : parseRecord(keyId, text, workspaceKeySchema)
     },
-    workspaceKeyByDigest: byDigest,
+    workspaceKeyByDigest: digest => findByDigest(redis, digest),
     workspaceKeys: (workspaceId, page) =>
       listNewest(redis, keys.workspaceKeys(workspaceId), page, ids => load(workspaceId, ids)),
     revokeWorkspaceKey(workspaceId, keyId, now, author) {
@@ -103,6 +77,38 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         }
       })
     },
+  }
+}
+
+async function findByDigest(redis: Redis, digest: string): Promise<WorkspaceKey | undefined> {
+  const text = await redis.get(keys.workspaceCredential(digest))
+  return text === null ? undefined : parseRecord(keys.workspaceCredential(digest), text, workspaceKeySchema)
+}
+
+/** Decides how storing a new key would change the current state. */
+async function decideKey(
+  redis: Redis,
+  key: WorkspaceKey,
+  author: Author | undefined,
+): Promise<Decision<CreatedWorkspaceKey>> {
+  const { workspaceId, idempotencyKey, createdBy, createdAt } = key
+  const request = keys.keyRequest(workspaceId, idempotencyKey, createdBy)
+  const made = await redis.get(request)
+  if (made !== null) {
+    const stored = await findByDigest(redis, made)
+    if (!stored) throw new DirectoryRecordError(`${request}: its key does not exist`)
+    // The caller's clock decides. The expiry in Redis only cleans up.
+    const ageMs = Date.parse(createdAt) - Date.parse(stored.createdAt)
+    if (ageMs < KEY_REQUEST_LIFETIME_MS) return { result: { outcome: 'exists', key: stored } }
+  }
+  const removals = await makeRoom(redis, workspaceId, Date.parse(createdAt))
+  if (removals === undefined) return { result: { outcome: 'too_many_keys', key } }
+  const { commands } = writeWorkspaceKey(key, Date.parse(createdAt))
+  const { id: subject, name, scopes: permissions } = key
+  const logged = writeChange(workspaceId, author, { action: 'api-key.created', subject, name, permissions })
+  return {
+    transaction: { guards: [['GET', request, made ?? '']], commands: [...commands, ...removals, ...logged] },
+    result: { outcome: 'created', key },
   }
 }
 

@@ -38,10 +38,7 @@ export interface WorkspaceRecords {
 
 /** Creates the part of the directory that stores users, workspaces and members. */
 export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
-  async function read<S extends z.ZodType>(key: string, schema: S): Promise<z.infer<S> | undefined> {
-    const text = await redis.get(key)
-    return text === null ? undefined : parseRecord(key, text, schema)
-  }
+  const read = <S extends z.ZodType>(key: string, schema: S) => readRecord(redis, key, schema)
 
   async function* walk<S extends z.ZodType>(
     index: string,
@@ -79,23 +76,8 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
       const id = await redis.get(keys.slug(slug))
       return id === null ? undefined : read(keys.workspace(id), workspaceSchema)
     },
-    changeRetention(id, change, author) {
-      return decideAndCommit(redis, async () => {
-        const key = keys.workspace(id)
-        const text = await redis.get(key)
-        if (text === null) return { result: undefined }
-        const before = parseRecord(key, text, workspaceSchema)
-        const workspace = { ...before, retention: change(before.retention ?? {}) }
-        const transaction = {
-          guards: [['GET', key, text] as const],
-          commands: [
-            ...writeWorkspace(workspace, before).commands,
-            ...writeChange(id, author, { action: 'retention.changed', subject: '' }),
-          ],
-        }
-        return { transaction, result: workspace }
-      })
-    },
+    changeRetention: (id, change, author) =>
+      decideAndCommit<Workspace | undefined>(redis, () => decideRetention(redis, id, change, author)),
     workspaces: () => walk(keys.workspaces, keys.workspace, workspaceSchema),
     async putMember(member) {
       await put(writeMember(member))
@@ -113,6 +95,33 @@ export function createWorkspaceRecords(redis: Redis): WorkspaceRecords {
     },
     members: workspaceId => walk(keys.members(workspaceId), userId => keys.member(workspaceId, userId), memberSchema),
   }
+}
+
+async function readRecord<S extends z.ZodType>(redis: Redis, key: string, schema: S): Promise<z.infer<S> | undefined> {
+  const text = await redis.get(key)
+  return text === null ? undefined : parseRecord(key, text, schema)
+}
+
+/** Decides how changing the retention of a workspace would change the current state. */
+async function decideRetention(
+  redis: Redis,
+  id: string,
+  change: (before: Retention) => Retention,
+  author: Author | undefined,
+) {
+  const key = keys.workspace(id)
+  const text = await redis.get(key)
+  if (text === null) return { result: undefined }
+  const before = parseRecord(key, text, workspaceSchema)
+  const workspace = { ...before, retention: change(before.retention ?? {}) }
+  const transaction = {
+    guards: [['GET', key, text] as const],
+    commands: [
+      ...writeWorkspace(workspace, before).commands,
+      ...writeChange(id, author, { action: 'retention.changed', subject: '' }),
+    ],
+  }
+  return { transaction, result: workspace }
 }
 
 /** Decides how storing this workspace would change the current state. */

@@ -1,4 +1,4 @@
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Gauge } from 'prom-client'
 import { describeError, errorFields } from './errors.ts'
@@ -87,6 +87,10 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
     )
   })
 
+  return opened(server)
+}
+
+function opened(server: Server): AdminServer {
   return {
     listen: (host, port) =>
       new Promise((resolve, reject) => {

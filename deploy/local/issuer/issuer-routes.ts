@@ -59,16 +59,7 @@ export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly 
     if (read('client_id') !== CLIENT_ID) return tokenFault('invalid_client')
     const grant = grants.take(read('code'), read('redirect_uri'), read('code_verifier'))
     if (grant === undefined) return tokenFault('invalid_grant')
-    return jsonReply(
-      {
-        access_token: await tokens.accessToken(),
-        id_token: await tokens.idToken(grant.nonce),
-        token_type: 'Bearer',
-        expires_in: ACCESS_TOKEN_SECONDS,
-      },
-      200,
-      JSON_NO_STORE,
-    )
+    return tokenReply(tokens, grant.nonce)
   }
 
   async function open(code: string): Promise<Reply> {
@@ -146,6 +137,19 @@ function discoveryOf(url: string): object {
 }
 
 const JSON_NO_STORE = [['content-type', 'application/json'], NO_SNIFF, NO_STORE] as const
+
+async function tokenReply(tokens: IssuerTokens, nonce: string | undefined): Promise<Reply> {
+  return jsonReply(
+    {
+      access_token: await tokens.accessToken(),
+      id_token: await tokens.idToken(nonce),
+      token_type: 'Bearer',
+      expires_in: ACCESS_TOKEN_SECONDS,
+    },
+    200,
+    JSON_NO_STORE,
+  )
+}
 
 function tokenFault(error: string): Reply {
   return jsonReply({ error }, 400, JSON_NO_STORE)

@@ -39,67 +39,77 @@ export function restartDelayMs(failures: number): number {
 
 /** Creates a supervisor without units. */
 export function createSupervisor({ log, now = Date.now }: SupervisorDeps): Supervisor {
-  const stopping = new AbortController()
-  const running = new Map<Unit, ChildProcess>()
-  const keepers = new Map<Unit, Promise<void>>()
+  return new UnitSupervisor({ log, now })
+}
 
-  async function startOnce(unit: Unit): Promise<ChildProcess> {
-    const startedAt = now()
-    const child = await unit.start(stopping.signal)
-    running.set(unit, child)
-    log(unit.name, `ready in ${((now() - startedAt) / 1_000).toFixed(1)} s (pid ${child.pid})`)
-    return child
+class UnitSupervisor implements Supervisor {
+  readonly #log: SupervisorDeps['log']
+  readonly #now: () => number
+  readonly #stopping = new AbortController()
+  readonly #running = new Map<Unit, ChildProcess>()
+  readonly #keepers = new Map<Unit, Promise<void>>()
+
+  constructor({ log, now }: Required<SupervisorDeps>) {
+    this.#log = log
+    this.#now = now
   }
 
-  async function keepRunning(unit: Unit, first: ChildProcess): Promise<void> {
-    let child: ChildProcess | undefined = first
-    let failures = 0
-    while (!stopping.signal.aborted) {
-      const readyAt = now()
-      if (child) {
-        const { code, signal } = await child.exited
-        running.delete(unit)
-        if (stopping.signal.aborted) return
-        log(unit.name, `ended (${signal ?? `exit code ${code}`}), starting it again`)
-        if (now() - readyAt >= STABLE_AFTER_MS) failures = 0
-      }
-      await delay(restartDelayMs(failures++), undefined, { signal: stopping.signal }).catch(() => {})
-      if (stopping.signal.aborted) return
-      child = await startOnce(unit).catch(error => {
-        if (!stopping.signal.aborted) log(unit.name, `could not be started: ${describeError(error)}`)
-        return undefined
-      })
+  async run(unit: Unit): Promise<void> {
+    const starting = this.#startOnce(unit)
+    const kept = starting.then(
+      child => this.#keepRunning(unit, child),
+      () => {},
+    )
+    this.#keepers.set(unit, kept)
+    await starting
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    const stages = [...new Set([...this.#keepers.keys()].map(unit => unit.stopStage))].sort((a, b) => a - b)
+    for (const stage of stages) {
+      const units = [...this.#keepers.keys()].filter(unit => unit.stopStage === stage)
+      await Promise.all(
+        units.map(async unit => {
+          await this.#running.get(unit)?.stop(unit.stopDeadlineMs)
+          await this.#keepers.get(unit)
+        }),
+      )
     }
   }
 
-  return {
-    async run(unit) {
-      const starting = startOnce(unit)
-      keepers.set(
-        unit,
-        starting.then(
-          child => keepRunning(unit, child),
-          () => {},
-        ),
-      )
-      await starting
-    },
-    async stop() {
-      stopping.abort()
-      const stages = [...new Set([...keepers.keys()].map(unit => unit.stopStage))].sort((a, b) => a - b)
-      for (const stage of stages) {
-        const units = [...keepers.keys()].filter(unit => unit.stopStage === stage)
-        await Promise.all(
-          units.map(async unit => {
-            await running.get(unit)?.stop(unit.stopDeadlineMs)
-            await keepers.get(unit)
-          }),
-        )
+  async killAll(): Promise<void> {
+    this.#stopping.abort()
+    await Promise.all([...this.#running.values()].map(child => child.kill9()))
+  }
+
+  async #startOnce(unit: Unit): Promise<ChildProcess> {
+    const startedAt = this.#now()
+    const child = await unit.start(this.#stopping.signal)
+    this.#running.set(unit, child)
+    this.#log(unit.name, `ready in ${((this.#now() - startedAt) / 1_000).toFixed(1)} s (pid ${child.pid})`)
+    return child
+  }
+
+  async #keepRunning(unit: Unit, first: ChildProcess): Promise<void> {
+    const stopped = this.#stopping.signal
+    let child: ChildProcess | undefined = first
+    let failures = 0
+    while (!stopped.aborted) {
+      const readyAt = this.#now()
+      if (child) {
+        const { code, signal } = await child.exited
+        this.#running.delete(unit)
+        if (stopped.aborted) return
+        this.#log(unit.name, `ended (${signal ?? `exit code ${code}`}), starting it again`)
+        if (this.#now() - readyAt >= STABLE_AFTER_MS) failures = 0
       }
-    },
-    async killAll() {
-      stopping.abort()
-      await Promise.all([...running.values()].map(child => child.kill9()))
-    },
+      await delay(restartDelayMs(failures++), undefined, { signal: stopped }).catch(() => {})
+      if (stopped.aborted) return
+      child = await this.#startOnce(unit).catch(error => {
+        if (!stopped.aborted) this.#log(unit.name, `could not be started: ${describeError(error)}`)
+        return undefined
+      })
+    }
   }
 }

@@ -26,6 +26,8 @@ interface LocalServices {
   s3: Unit | undefined
 }
 
+type Start = (log: LineLog, signal: AbortSignal) => Promise<ChildProcess>
+
 const STAGE = { stopStage: 3, stopDeadlineMs: 1_000 }
 const SHOWN_LINES = 20
 
@@ -42,49 +44,28 @@ export function localServices(
   const directory = (name: string) => join(config.LOCAL_DIR, name)
   const isVerbose = config.LOG_LEVEL === 'debug' || config.LOG_LEVEL === 'trace'
 
-  function service(name: string, start: (log: LineLog, signal: AbortSignal) => Promise<ChildProcess>): Unit {
-    return {
-      name,
-      ...STAGE,
-      start: signal =>
-        showingLastLines(
-          line => log(name, line),
-          isVerbose,
-          l => start(l, signal),
-        ),
-    }
-  }
-
+  const service = (name: string, start: Start): Unit => ({
+    name,
+    ...STAGE,
+    start: signal =>
+      showingLastLines(
+        line => log(name, line),
+        isVerbose,
+        lines => start(lines, signal),
+      ),
+  })
   const s3 = s3Access(config, secrets)
   const queues = { port: config.REDIS_PORT, password: secrets.redisPassword }
   const directoryRedis = { port: directoryPort, password: secrets.directoryRedisPassword }
   const clickhouse = { port: config.CLICKHOUSE_PORT, password: secrets.clickhousePassword }
-  const queuesUrl = config.REDIS_URL ?? redisUrl(queues)
-  const hasDirectory = hasDirectoryRedis(config)
   return {
-    access: {
-      redisUrl: queuesUrl,
-      directoryRedisUrl: hasDirectory ? redisUrl(directoryRedis) : (config.DIRECTORY_REDIS_URL ?? queuesUrl),
-      clickhouse: {
-        database: config.CLICKHOUSE_DATABASE,
-        url: config.CLICKHOUSE_URL ?? clickhouseUrl(clickhouse),
-        user: config.CLICKHOUSE_USER,
-        password: config.CLICKHOUSE_PASSWORD,
-      },
-      s3,
-    },
+    access: { ...accessOf(config, { queues, directory: directoryRedis, clickhouse }), s3 },
     redis: config.REDIS_URL
       ? undefined
       : service('redis', (log, signal) =>
-          startRedis({
-            ...queues,
-            dir: directory('redis'),
-            maxMemory: config.REDIS_MAX_MEMORY,
-            log,
-            signal,
-          }),
+          startRedis({ ...queues, dir: directory('redis'), maxMemory: config.REDIS_MAX_MEMORY, log, signal }),
         ),
-    directory: hasDirectory
+    directory: hasDirectoryRedis(config)
       ? service('directory', (log, signal) =>
           startRedis({
             ...directoryRedis,
@@ -109,6 +90,32 @@ export function localServices(
     s3: config.S3_ENDPOINT
       ? undefined
       : service('s3', (log, signal) => startS3({ dir: directory('s3'), port: config.S3_PORT, log, signal, ...s3 })),
+  }
+}
+
+interface LocalServers {
+  readonly queues: LocalServer
+  readonly directory: LocalServer
+  readonly clickhouse: LocalServer
+}
+
+interface LocalServer {
+  readonly port: number
+  readonly password: string
+}
+
+function accessOf(config: LocalConfig, servers: LocalServers): Omit<ServiceAccess, 's3'> {
+  const queuesUrl = config.REDIS_URL ?? redisUrl(servers.queues)
+  const otherDirectoryUrl = config.DIRECTORY_REDIS_URL ?? queuesUrl
+  return {
+    redisUrl: queuesUrl,
+    directoryRedisUrl: hasDirectoryRedis(config) ? redisUrl(servers.directory) : otherDirectoryUrl,
+    clickhouse: {
+      database: config.CLICKHOUSE_DATABASE,
+      url: config.CLICKHOUSE_URL ?? clickhouseUrl(servers.clickhouse),
+      user: config.CLICKHOUSE_USER,
+      password: config.CLICKHOUSE_PASSWORD,
+    },
   }
 }
 

@@ -84,13 +84,8 @@ export function createFindingWorkStore(redis: Redis): FindingWorkStore {
           return { result: 'too_many_comments' }
         }
         const counted: Command[] = newBytes > 0 ? [['INCRBY', bytesKey, newBytes]] : []
-        return {
-          transaction: {
-            guards: [['HGET', key, text ?? '', findingId]],
-            commands: [...writeFindingWork(work, entries), ...counted],
-          },
-          result: work,
-        }
+        const guards: Guard[] = [['HGET', key, text ?? '', findingId]]
+        return { transaction: { guards, commands: [...writeFindingWork(work, entries), ...counted] }, result: work }
       })
     },
     async resolvedFindings(workspaceId) {
