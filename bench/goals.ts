@@ -86,8 +86,8 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Goal>>>> = {
     'metrics: rate by route, a day, p95': atMost(100),
   },
   replay: {
-    'gzip for a second of the worker’s CPU time': atLeast(30),
-    'CPU time of the worker': atMost(35),
+    'gzip for a second of the worker’s CPU time': atLeast(17),
+    'CPU time of the worker': atMost(60),
     "the edge's peak memory": atMost(300),
   },
   memory: {

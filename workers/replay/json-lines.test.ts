@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MIB } from '../../schemas/units.ts'
@@ -85,6 +86,51 @@ describe('agrees with JSON.parse', () => {
         if (expected && !edited.includes('\\')) expect(scanner).toMatchObject(expected)
       }),
       { numRuns: 3_000 },
+    )
+  })
+
+  it('on random tokens', () => {
+    const words = [
+      'true',
+      'false',
+      'null',
+      '"a"',
+      '"a":',
+      '{"a":',
+      '"\\u00e9"',
+      '"\\\\"',
+      '1e5',
+      '-0',
+      '"é😀"',
+      '},',
+      ']}',
+      '}\n{',
+    ]
+    const token = fc.constantFrom(...'{}[],:"\\\n012-+.eE', ...words, '"__proto__":', '"\\ud800"', '\uFEFF')
+    fc.assert(
+      fc.property(
+        fc.array(token, { maxLength: 30 }),
+        fc.nat(70),
+        fc.integer({ min: 1, max: 40 }),
+        (tokens, shift, pieceBytes) => {
+          const text = `{"a":"${'x'.repeat(shift)}"}\n{"b":${tokens.join('')}`
+          expect(scan(text, pieceBytes).ok, text).toBe(oracle(text) !== undefined)
+        },
+      ),
+      { numRuns: 10_000 },
+    )
+  })
+
+  it('on random bytes within strings', () => {
+    const known = [0x22, 0x5c, 0x80, 0xbf, 0xc1, 0xc2, 0xe0, 0xed, 0xf0, 0xf4, 0x1f, 0x7f]
+    const byte = fc.oneof(fc.constantFrom(...known), fc.nat(255))
+    fc.assert(
+      fc.property(fc.array(byte, { maxLength: 8 }), fc.integer({ min: 1, max: 12 }), (bytes, pieceBytes) => {
+        const text = Buffer.from([...Buffer.from('{"a":"'), ...bytes, 0x22, 0x7d])
+        const expected = isUtf8(text) && oracle(text.toString()) !== undefined
+        expect(scan(text, pieceBytes).ok, text.toString('hex')).toBe(expected)
+      }),
+      { numRuns: 5_000 },
     )
   })
 })

@@ -170,30 +170,6 @@ describe('a thread that cannot be started', () => {
   })
 })
 
-it.each([
-  ['cannot be compiled', 'fail()'],
-  ['fails later', '({ exports: { ...exports, check: fail } })'],
-])('inspects chunks with the tokenizer alone where WebAssembly %s, and logs it once', async (_, instance) => {
-  const thread = new URL('./inspection-thread.ts', import.meta.url)
-  // Node itself needs WebAssembly to read TypeScript.
-  const code = `const { Instance } = WebAssembly
-    function fail() { throw new RangeError('failed') }
-    WebAssembly.Instance = function (...args) {
-      const { exports } = new Instance(...args)
-      return 'hasFullSnapshot' in exports ? ${instance} : { exports }
-    }
-    await import(${JSON.stringify(thread)})`
-  const lines: { readonly reason: string }[] = []
-  const write = (line: string) => lines.push(JSON.parse(line))
-  const entry = new URL(`data:text/javascript,${encodeURIComponent(code)}`)
-  const started = startInspection(pino({}, { write }), { entry, threads: 2 })
-  inspection = started
-  const bodies = ['{"type":2,"timestamp":5}\n', '{}\n{}', 'no\n', '{"a":'].map(text => Buffer.from(text))
-  const found = await Promise.all(bodies.map(body => started.inspect(body, 'identity', 'express')))
-  expect(found).toEqual(await Promise.all(bodies.map(body => inspectChunk(body, 'identity'))))
-  expect(lines).toMatchObject([{ level: 40, reason: 'RangeError: failed' }])
-})
-
 it('throws what a thread throws, so that a shortage of memory is not blamed on the chunk', async () => {
   const inspect = start({ entry: MORTAL })
   const error = await inspect(Buffer.from('no-memory'), 'identity').catch((thrown: unknown) => thrown)

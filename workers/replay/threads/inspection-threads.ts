@@ -61,7 +61,6 @@ class InspectionThreads implements Inspection {
   /** Both lanes get the same time of the threads, so that chunks that take half a second each stop no lane. */
   readonly #slots: Budget
   readonly #idle: InspectionWorker[] = []
-  #isUnprovenLogged = false
 
   constructor(logger: Logger, options: Required<InspectionOptions>) {
     this.#logger = logger
@@ -90,22 +89,12 @@ class InspectionThreads implements Inspection {
     ...[body, encoding, deadlineMs]: [...Parameters<Inspector>, deadlineMs: number]
   ): Promise<Inspected | ThreadDeath> {
     const idle = this.#idle.pop()
-    const thread = idle === undefined || idle.hasEnded ? await this.#startThread() : idle
+    const thread = idle === undefined || idle.hasEnded ? await InspectionWorker.start(this.#options.entry) : idle
     try {
       return await thread.inspect(body, encoding, deadlineMs)
     } finally {
       if (!thread.hasEnded) this.#idle.push(thread)
     }
-  }
-
-  #startThread(): Promise<InspectionWorker> {
-    const onUnproven = (reason: string) => {
-      // The other threads fail for the same reason.
-      if (this.#isUnprovenLogged) return
-      this.#isUnprovenLogged = true
-      this.#logger.warn({ reason }, 'replay chunks are checked without WebAssembly, which takes three times as long')
-    }
-    return InspectionWorker.start({ entry: this.#options.entry, onUnproven })
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { CHUNK_BYTES } from '../../../schemas/http/limits.ts'
 import { describeError, TransientError } from '../../../shared/runtime/errors.ts'
 import type { Inspected } from '../inspect-chunk.ts'
-import type { InspectionAnswer, InspectionMessage, InspectionRequest } from './serve-inspections.ts'
+import type { InspectionAnswer, InspectionRequest } from './serve-inspections.ts'
 
 /** The heap of a thread needs 10 MB. Memory of buffers is not part of it. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 }
@@ -17,14 +17,6 @@ export interface ThreadDeath {
 }
 
 type Outcome = InspectionAnswer | ThreadDeath
-
-/** How a thread is started. */
-interface ThreadOptions {
-  /** Module that the thread runs. */
-  readonly entry: URL
-  /** Takes the reason why the thread proves no chunks. */
-  readonly onUnproven: (reason: string) => void
-}
 
 /**
  * A thread that inspects one chunk at a time, as the main thread sees it. The body is copied into memory that both share, which
@@ -43,7 +35,7 @@ export class InspectionWorker {
   #fault = ''
   #death: ThreadDeath | undefined
 
-  private constructor({ entry, onUnproven }: ThreadOptions) {
+  private constructor(entry: URL) {
     this.#worker = new Worker(entry, {
       name: 'replay inspection',
       workerData: this.#memory,
@@ -51,10 +43,7 @@ export class InspectionWorker {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       resourceLimits: RESOURCE_LIMITS,
     })
-    this.#worker.on('message', (message: InspectionMessage) => {
-      if (message.kind === 'unproven') onUnproven(message.reason)
-      else this.#take?.(message)
-    })
+    this.#worker.on('message', (answer: InspectionAnswer) => this.#take?.(answer))
     this.#worker.on('error', error => {
       this.#fault = `: ${describeError(error)}`
     })
@@ -66,9 +55,9 @@ export class InspectionWorker {
     this.#worker.unref()
   }
 
-  /** Starts a thread. Throws a TransientError if that fails in any way, because no chunk is to blame for it. */
-  static async start(options: ThreadOptions): Promise<InspectionWorker> {
-    const thread = InspectionWorker.#create(options)
+  /** Starts a thread that runs this module. Throws a TransientError if that fails in any way, because no chunk is to blame for it. */
+  static async start(entry: URL): Promise<InspectionWorker> {
+    const thread = InspectionWorker.#create(entry)
     const outcome = await thread.#next(START_DEADLINE_MS)
     if (outcome.kind === 'ready') return thread
     await thread.end(START_DEADLINE_MS)
@@ -76,9 +65,9 @@ export class InspectionWorker {
   }
 
   /** Node throws at once if the system has no room for another thread, or none for the memory that is shared. */
-  static #create(options: ThreadOptions): InspectionWorker {
+  static #create(entry: URL): InspectionWorker {
     try {
-      return new InspectionWorker(options)
+      return new InspectionWorker(entry)
     } catch (cause) {
       throw notStarted(describeError(cause), cause)
     }

@@ -16,14 +16,6 @@ export type InspectionAnswer =
   | { readonly kind: 'inspected'; readonly inspected: Inspected }
   | { readonly kind: 'failed'; readonly error: unknown; readonly code: string | undefined }
 
-/** A message of the thread: an answer, or at any time why it proves no chunks from then on. */
-export type InspectionMessage = InspectionAnswer | { readonly kind: 'unproven'; readonly reason: string }
-
-/** Reports that the thread proves no chunks, so that they take longer. */
-export function reportUnproven(reason: string): void {
-  parentPort?.postMessage({ kind: 'unproven', reason } satisfies InspectionMessage)
-}
-
 /** Answers the requests of the main thread, one after the other, with this inspector. */
 export function serveInspections(inspect: Inspector): void {
   const memory = workerData as SharedArrayBuffer
