@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
 import { GIB, MIB } from '../schemas/units.ts'
-import { MAX_RECEIPTS } from '../shared/ids/receipt.ts'
 import { MAX_PARTITIONS } from '../shared/queue/registry/queue-tag.ts'
 import {
   count,
@@ -39,10 +38,6 @@ export const ingestConfigSchema = z.object({
   REDIS_MAX_MEMORY_SHARE: z.coerce.number().gt(0).max(1).default(0.7),
   /** The most bytes of bodies in the memory of the process. One surface gets at most two thirds of them. */
   HELD_BODY_BYTES: count(96 * MIB),
-  /** The most bytes of one commit. */
-  COMMIT_MAX_BYTES: count(4 * MIB),
-  /** The most requests of one commit. */
-  COMMIT_MAX_FRAMES: z.coerce.number().int().min(1).max(MAX_RECEIPTS).default(512),
   /** How long Redis may take to confirm a write. After it, requests get INGEST_INFRA_UNAVAILABLE. */
   COMMIT_TIMEOUT_MS: count(800),
   /** Display names, separated by commas (docs/api/sessions.md#identify). */

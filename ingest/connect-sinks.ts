@@ -40,10 +40,14 @@ export interface SinkParts {
 }
 
 /**
- * Memory of payloads that is kept between commits, for all lanes: four buffers of COMMIT_MAX_BYTES. A busy lane takes one when a
+ * Memory of payloads that is kept between commits, for all lanes: four buffers of a full commit. A busy lane takes one when a
  * request arrives and gives it back when Redis has confirmed it, so few are idle at once.
  */
 export const IDLE_PAYLOAD_BYTES = 16 * MIB
+
+/** Most bytes and requests of one commit. */
+const COMMIT_BYTES = 4 * MIB
+const COMMIT_FRAMES = 512
 
 /** The sinks of the queues that are written by group commits. */
 interface ConnectedSinks {
@@ -88,8 +92,8 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
       const commit = new GroupCommit(
         { ...common, targets: openLane(), lane },
         {
-          maxCommitBytes: config.COMMIT_MAX_BYTES,
-          maxCommitFrames: config.COMMIT_MAX_FRAMES,
+          maxCommitBytes: COMMIT_BYTES,
+          maxCommitFrames: COMMIT_FRAMES,
           timeoutMs: config.COMMIT_TIMEOUT_MS,
           ...(lane === 'bulk' && { priorityOf }),
           onCommit,

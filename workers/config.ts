@@ -29,8 +29,6 @@ export const workersConfigSchema = z.object({
   ...backupSettings,
   ...retentionSettings,
   WORKERS_ADMIN_PORT: port(4302),
-  /** Jobs in progress per pool. */
-  POOL_CONCURRENCY: count(256),
   /** Bounds of an open batch. It is full at the first bound that it reaches. */
   BATCH_MAX_ROWS: count(100_000),
   BATCH_MAX_BYTES: count(32 * MIB),
@@ -39,21 +37,6 @@ export const workersConfigSchema = z.object({
    * waits four times as long at most. All workers have the same value.
    */
   BATCH_MAX_AGE_MS: count(250),
-  BATCH_CONCURRENT_INSERTS: count(2),
-  /** Payload bytes that a pool has fetched and not yet decoded. */
-  POOL_FETCHED_BYTES: count(8 * MIB),
-  /** Jobs of replay chunks in progress, and the bytes of their payloads. */
-  REPLAY_CONCURRENCY: count(8),
-  REPLAY_HELD_BYTES: count(32 * MIB),
-  /** Jobs of source maps and parts in progress, and the bytes of their payloads. A map over the bound is processed alone. */
-  SOURCE_MAPS_CONCURRENCY: count(8),
-  SOURCE_MAPS_HELD_BYTES: count(32 * MIB),
-  /**
-   * Completions in progress, one of a workspace at a time. Each reads 16 maps at the same time. The bytes of their bodies
-   * have room for four of the largest.
-   */
-  COMPLETIONS_CONCURRENCY: count(4),
-  COMPLETIONS_HELD_BYTES: count(64 * MIB),
   /**
    * Bounds of the dead letters of one surface and day. A workspace may have four times as much. Above a bound, requests that
    * cannot be stored are only counted.
@@ -71,8 +54,6 @@ export const workersConfigSchema = z.object({
     .min(MIN_SYMBOLICATION_HEAP_BYTES)
     .max(16 * GIB)
     .optional(),
-  /** Memory for parsed source maps in that process, at most a quarter of its heap. */
-  SYMBOLICATION_CACHE_BYTES: count(256 * MIB),
   /** At most a minute, because lists of findings treat rows that were stored two minutes ago as final. */
   INSERT_TIMEOUT_MS: z.coerce.number().int().min(1).max(60_000).default(60_000),
   /** A job is given to another worker after its worker has not renewed the lock for this long. */

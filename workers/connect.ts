@@ -23,7 +23,7 @@ import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
 import { RedisLetterQuota } from './queue/letter-quota.ts'
 import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
-import { openPayloadReader } from './queue/payloads/payload-reader.ts'
+import { FETCHED_BYTES, openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
 import { ColumnMemory } from './sink/column-memory.ts'
 import { ExpressFirst } from './sink/pace/express-first.ts'
@@ -128,7 +128,7 @@ export function createAccess(
   logger: Logger,
   lifecycle: Pick<Lifecycle, 'onStop'>,
 ): PoolsDeps['accessTo'] {
-  const memory = new BufferPool(config.POOL_FETCHED_BYTES)
+  const memory = new BufferPool(FETCHED_BYTES)
   const replicas = replicasToConfirm(config)
   const ofServers = new Map<string, Pick<QueueAccess, 'payloads' | 'confirmed'>>()
   const known = new Map<RedisQueue, QueueAccess>()
@@ -139,7 +139,7 @@ export function createAccess(
   })
 
   function openServer({ redis, address }: RedisQueue): Pick<QueueAccess, 'payloads' | 'confirmed'> {
-    const payloads = openPayloadReader(redis, logger, { maxIdleBytes: config.POOL_FETCHED_BYTES, memory })
+    const payloads = openPayloadReader(redis, logger, { maxIdleBytes: FETCHED_BYTES, memory })
     closing.push(() => payloads.close())
     if (replicas === 0) return { payloads }
     const producer = connectProducer(address, CONFIRMED_SCRIPT_MS, logger)

@@ -1,3 +1,4 @@
+import { MIB } from '../../schemas/units.ts'
 import { Budget } from '../../shared/concurrency/budget.ts'
 import { TokenBuckets } from '../../shared/concurrency/token-bucket.ts'
 import { poolOptions } from '../config.ts'
@@ -10,6 +11,11 @@ import { createWorkspaceTurns, HELD_JOBS } from '../queue/workspace-turns.ts'
 import { REFUSED_READS } from '../source-maps/complete-release.ts'
 import { type StoreCompletionsDeps, storeCompletions } from '../source-maps/store-completions.ts'
 
+/** Completions in progress, one of a workspace at a time. Each reads 16 maps at the same time. */
+const CONCURRENT_JOBS = 4
+/** Bytes of their bodies: room for four of the largest. */
+const HELD_BYTES = 64 * MIB
+
 /** Starts the pool that builds the manifests of releases. */
 export function startCompletionsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
@@ -19,7 +25,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     releases: deps.releases,
     refusedReads: new TokenBuckets(REFUSED_READS),
     failures: deps.metrics.watchFailures('completions', new RepeatedFailures()),
-    memory: new Budget(config.COMPLETIONS_HELD_BYTES),
+    memory: new Budget(HELD_BYTES),
     logger,
     stopping: deps.stopping,
     now: Date.now,
@@ -28,7 +34,7 @@ export function startCompletionsPool(deps: PoolsDeps): Pool {
     onCompletion: deps.metrics.observeCompletion,
   }
   let isClosing = false
-  const inTurn = createWorkspaceTurns(() => isClosing, config.COMPLETIONS_CONCURRENCY)
+  const inTurn = createWorkspaceTurns(() => isClosing, CONCURRENT_JOBS)
   const pool = startPool(
     'completions',
     {

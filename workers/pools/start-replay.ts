@@ -14,6 +14,10 @@ import { startInspection } from '../replay/threads/inspection-threads.ts'
 /** Memory that is kept for packed payloads. */
 const IDLE_BYTES = 4 * MIB
 
+/** Jobs in progress, and the bytes of their payloads. */
+const CONCURRENT_JOBS = 8
+const HELD_BYTES = 32 * MIB
+
 /** Starts the pool that checks replay chunks and writes them to the object store. */
 export function startReplayPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
@@ -30,7 +34,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
     inspect: inspection.inspect,
     objects: deps.objects,
     failures: deps.metrics.watchFailures('replay', new RepeatedFailures()),
-    memory: new Budget(config.REPLAY_HELD_BYTES),
+    memory: new Budget(HELD_BYTES),
     letterQuota: deps.letterQuota,
     logger,
     stopping: deps.stopping,
@@ -54,7 +58,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
         await inspection.close()
       },
     },
-    poolOptions(config, config.REPLAY_CONCURRENCY),
+    poolOptions(config, CONCURRENT_JOBS),
   )
   return pool
 }

@@ -4,6 +4,7 @@ import { onShardOfUnit, tableOfUnit } from '../../clickhouse/cluster/shard-units
 import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import { poolOptions } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
+import { FETCHED_BYTES } from '../queue/payloads/payload-reader.ts'
 import type { Pool } from '../queue/pool.ts'
 import { CONDEMN_AFTER } from '../queue/repeated-failures.ts'
 import type { BatchSource } from '../sink/batch.ts'
@@ -21,6 +22,12 @@ const INTERVALS: Readonly<Record<Lane, number>> = { express: 1, bulk: 2 }
 /** Rest of a lane between two jobs, as a share of the time between two inserts. By so much later a request may be stored. */
 const REST = 0.2
 
+/** Inserts of a lane at a time. */
+const CONCURRENT_INSERTS = 2
+
+/** Jobs in progress. */
+const CONCURRENT_JOBS = 256
+
 /** Starts a pool that decodes payloads into rows and inserts the rows into ClickHouse in named batches. */
 export function startRowsPool(
   { queue, kind }: Pick<BatchSource, 'queue' | 'kind'>,
@@ -37,13 +44,13 @@ export function startRowsPool(
     options: {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,
-      maxConcurrentInserts: config.BATCH_CONCURRENT_INSERTS,
+      maxConcurrentInserts: CONCURRENT_INSERTS,
       maxWaitMs: LONGEST_WAIT * config.BATCH_MAX_AGE_MS,
-      maxFetchedBytes: config.POOL_FETCHED_BYTES,
+      maxFetchedBytes: FETCHED_BYTES,
       jobLimits: JOB_LIMITS,
     },
   }
-  const options = { ...poolOptions(config, config.POOL_CONCURRENCY), restMs: REST * config.BATCH_MAX_AGE_MS }
+  const options = { ...poolOptions(config, CONCURRENT_JOBS), restMs: REST * config.BATCH_MAX_AGE_MS }
   return startBatches(plan, deps, options).pool
 }
 

@@ -12,13 +12,17 @@ import { type StoreSourceMapsDeps, storeSourceMaps } from '../source-maps/store-
 /** Memory that is kept for payloads of parts. */
 const IDLE_BYTES = 4 * MIB
 
+/** Jobs in progress, and the bytes of their payloads. A map over the bound is processed alone. */
+const CONCURRENT_JOBS = 8
+const HELD_BYTES = 32 * MIB
+
 /** Before a whole map of more bytes is read, the idle columns of the other pools give their memory back. */
 const LARGE_BYTES = 8 * MIB
 
 /** Starts the pool that writes parts and whole source maps to the object store. */
 export function startSourceMapsPool(deps: PoolsDeps): Pool {
   const { config, logger } = deps
-  const memory = new Budget(config.SOURCE_MAPS_HELD_BYTES)
+  const memory = new Budget(HELD_BYTES)
   const readers: PayloadReader[] = []
   const shared: Omit<StoreSourceMapsDeps, 'store' | 'addJobs' | 'suspects'> = {
     redis: deps.redis,
@@ -59,7 +63,7 @@ export function startSourceMapsPool(deps: PoolsDeps): Pool {
         for (const reader of readers) reader.close()
       },
     },
-    poolOptions(config, config.SOURCE_MAPS_CONCURRENCY),
+    poolOptions(config, CONCURRENT_JOBS),
   )
   return pool
 }

@@ -7,6 +7,7 @@ import { selectSourceMaps } from '../../clickhouse/queries/releases/select-sourc
 import { FindingFramesTable } from '../../clickhouse/tables/finding-frames-table.ts'
 import { SourceMapsTable } from '../../clickhouse/tables/source-maps-table.ts'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
+import { MIB } from '../../schemas/units.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
 import { poolOptions, symbolicationHeapBytes } from '../config.ts'
 import type { PoolsDeps } from '../deps.ts'
@@ -28,6 +29,9 @@ const QUERY_TIMEOUT_MS = 60_000
  * rest of a job is waiting for stores. A job has at most 4 MiB of stacks.
  */
 const CONCURRENT_JOBS = 8
+
+/** Memory for parsed source maps in the process that parses them, at most a quarter of its heap. */
+const CACHE_BYTES = 256 * MIB
 
 /** Starts the pool that resolves the stacks of exceptions through source maps. */
 export function startSymbolicationPool(deps: PoolsDeps): Pool {
@@ -88,7 +92,7 @@ function startTracer({ config, logger, objects, redis }: PoolsDeps): MapTracer {
   // A worker waits longer for another one than that one may take.
   const guards = createMapGuards(redis, 2 * TRACE_DEADLINE_MS)
   const heapBytes = symbolicationHeapBytes(config, getHeapStatistics().heap_size_limit)
-  const limits = { heapBytes, cacheBytes: config.SYMBOLICATION_CACHE_BYTES }
+  const limits = { heapBytes, cacheBytes: CACHE_BYTES }
   return createMapTracer({ openMap, guards, logger }, limits)
 }
 

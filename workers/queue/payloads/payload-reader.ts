@@ -1,11 +1,15 @@
 import { createConnection } from 'node:net'
 import { AbstractConnector, type Redis, type RedisOptions } from 'ioredis'
+import { MIB } from '../../../schemas/units.ts'
 import { BufferPool } from '../../../shared/memory/buffer-pool.ts'
 import { wholePayload } from '../../../shared/queue/packed-payload.ts'
 import type { QueueKeys } from '../../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { LargeReplies, type LargeRepliesDeps } from './large-replies.ts'
+
+/** Payload bytes that a pool has fetched and not yet decoded. */
+export const FETCHED_BYTES = 8 * MIB
 
 /** Reads payloads from Redis into pooled memory. */
 export interface PayloadReader {
