@@ -18,7 +18,7 @@ export function DataTable<Row>(props: {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row, index: number) => string | number
-  /** Stands in the place of a table without rows. */
+  /** Replaces a table without rows. */
   readonly empty?: ComponentChildren
   readonly class?: string
 }) {

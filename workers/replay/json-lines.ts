@@ -2,7 +2,7 @@ import { KIB, MIB } from '../../schemas/units.ts'
 import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.ts'
 
 /** Limits of a chunk (docs/api/sessions.md#replay). Recorders send a few thousand events in one. */
-export const CHUNK_LIMITS = {
+const CHUNK_LIMITS = {
   events: 100_000,
   /** Lines, with or without an event. */
   lines: 200_000,
@@ -105,8 +105,8 @@ export class JsonLinesScanner extends JsonTokenizer {
 const TIMESTAMP = 0
 const TYPE = 1
 /** `EventType.FullSnapshot` of rrweb. */
-export const FULL_SNAPSHOT = 2
+const FULL_SNAPSHOT = 2
 /** The greatest time that a Date can represent. */
-export const MAX_TIME_MS = 8.64e15
+const MAX_TIME_MS = 8.64e15
 /** A node of a page is an object in an array. Browsers limit the nesting of the pages that they parse to 512. */
 const MAX_DEPTH = 10_000

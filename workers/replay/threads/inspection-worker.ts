@@ -55,7 +55,7 @@ export class InspectionWorker {
     this.#worker.unref()
   }
 
-  /** Starts a thread that runs this module. Throws a TransientError if that fails in any way, because no chunk is to blame for it. */
+  /** Starts a thread that runs this module. Throws a TransientError if that fails, because no chunk is to blame for it. */
   static async start(entry: URL): Promise<InspectionWorker> {
     const thread = InspectionWorker.#create(entry)
     const outcome = await thread.#next(START_DEADLINE_MS)
