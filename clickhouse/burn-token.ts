@@ -17,7 +17,7 @@ interface BurnedInsert {
 /**
  * Makes sure that no insert with this token can land any more on these days, and returns the days on which one has landed
  * before. Works by using up the token: a row for each day is inserted with it. The workspace of the row is `BURNED_PREFIX`
- * and the token. Each partition is deduplicated by itself, so a row lands exactly where no insert with the token has. No query
+ * and the token. Each day is deduplicated by itself, so a row lands exactly where no insert with the token has. No query
  * reads the rows, because every query names a workspace, and they expire as others do. Repeated, it returns the same days.
  *
  * Views are not deduplicated here. A view that has missed rows of an insert that has landed can still get them under the token.

@@ -5,7 +5,12 @@ import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import type { BufferPool } from '../shared/memory/buffer-pool.ts'
 import type { StoreWatches } from '../shared/queue/durability-watch.ts'
 import { LANES, type Lane } from '../shared/queue/queue.ts'
+import type { Queues } from '../shared/queue/queues.ts'
+import type { ConnectTo } from '../shared/queue/redis.ts'
+import type { UsedQueues } from '../shared/queue/registry/used-queues.ts'
 import { replicasToConfirm } from '../shared/runtime/config.ts'
+import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
+import type { Logger } from '../shared/runtime/logger.ts'
 import type { Admission } from './admission/admission.ts'
 import type { RedisClock } from './admission/redis-clock.ts'
 import type { CommitFailures } from './commit/commit-failures.ts'
@@ -14,14 +19,20 @@ import { type ConditionalSink, createConditionalSink } from './commit/conditiona
 import { ExpressTraffic } from './commit/express-traffic.ts'
 import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
 import { GroupCommit } from './commit/group-commit.ts'
-import type { LaneTargets } from './commit/lane-targets.ts'
+import { LaneTargets } from './commit/lane-targets.ts'
 import { LargeCommit } from './commit/large-commit.ts'
 import type { ReceiptIssuer } from './commit/receipt-issuer.ts'
-import type { QueuesWiring } from './connect-queues.ts'
+import type { IngestConfig } from './config.ts'
 import type { IngestMetrics } from './metrics.ts'
 
 /** Collaborators that every part of the wiring uses. */
-export interface Wiring extends QueuesWiring {
+export interface Wiring {
+  readonly config: IngestConfig
+  readonly logger: Logger
+  readonly lifecycle: Lifecycle
+  readonly queues: Queues
+  /** Opens a connection that is closed when the process stops. Each kind of write has its own, so that none waits for another. */
+  readonly connect: (to: ConnectTo, server: string) => Redis
   readonly metrics: IngestMetrics
 }
 
@@ -30,8 +41,8 @@ export interface SinkParts {
   readonly admission: Admission
   /** Returns the clock of a server of the queues. */
   readonly clockOf: (server: string) => RedisClock
-  /** Returns the queues that one more lane writes to. */
-  readonly openLane: () => LaneTargets
+  /** The queues that this process writes to. */
+  readonly used: UsedQueues
   readonly failures: CommitFailures
   readonly receipts: ReceiptIssuer
   readonly durability: StoreWatches
@@ -60,19 +71,25 @@ const MAX_LARGE_FRAMES = 8
 
 /** Connects a sink of each queue that is written by group commits, with a lane of connections for each kind of commit. */
 export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
-  const { config, logger, metrics, lifecycle } = wiring
-  const { admission, receipts, memory, failures } = parts
+  const { config, logger, metrics, lifecycle, queues } = wiring
+  const { admission, receipts, memory, failures, used, clockOf } = parts
   const durability = parts.durability.queues
   const lanes: LaneTargets[] = []
   const openLane = (): LaneTargets => {
-    const lane = parts.openLane()
+    const lane = new LaneTargets({
+      ...{ used, clockOf, areOnOneServer: queues.areOnOneServer },
+      isKept: queue => durability.of(queue).refuse() === undefined,
+      connect(queue) {
+        const redis = wiring.connect(queue.address, queue.server)
+        durability.of(queue).follow(redis)
+        return redis
+      },
+    })
     lanes.push(lane)
     return lane
   }
-  const large = {
-    targets: openLane(),
-    slots: new FairShares(MAX_LARGE_FRAMES),
-  }
+  const largeLane = openLane()
+  const slots = new FairShares(MAX_LARGE_FRAMES)
   const traffic = new ExpressTraffic()
   const sinks = INGEST_QUEUES.map(queue => {
     const shares = admission.sharesOf(queue)
@@ -90,7 +107,7 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     }
     const commitOf = (lane: Lane): GroupCommit => {
       const commit = new GroupCommit(
-        { ...common, targets: openLane(), lane },
+        { ...common, targets: openLane().of(queue), lane },
         {
           maxCommitBytes: COMMIT_BYTES,
           maxCommitFrames: COMMIT_FRAMES,
@@ -104,7 +121,7 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     }
     const commits = Object.fromEntries(LANES.map(lane => [lane, commitOf(lane)])) as Record<Lane, GroupCommit>
     const largeCommit = new LargeCommit(
-      { ...common, ...large },
+      { ...common, slots, targets: largeLane.of(queue) },
       { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
     )
     lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
@@ -126,7 +143,15 @@ export function connectConditionalSink(
   watch.follow(redis)
   const shares = admission.sharesOf(queue)
   const commit = createConditionalCommit(
-    { redis, queue, receipts, clock: clockOf(only.server), memory, logger, minReplicas: replicasToConfirm(config) },
+    {
+      redis,
+      queue: { ...only, name: queue },
+      receipts,
+      clock: clockOf(only.server),
+      memory,
+      logger,
+      minReplicas: replicasToConfirm(config),
+    },
     {
       timeoutMs: config.COMMIT_TIMEOUT_MS,
       priorityOf: backlog => shares.bulkPriority(backlog),

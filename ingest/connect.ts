@@ -11,6 +11,7 @@ import { watchStores } from '../shared/queue/durability-watch.ts'
 import { QUEUES_SERVER, Queues } from '../shared/queue/queues.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
+import { UsedQueues } from '../shared/queue/registry/used-queues.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { createQueueLoads, type QueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
@@ -31,7 +32,6 @@ import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
 import { createReceiptIssuer, followReceiptSecret } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
-import { useQueues } from './connect-queues.ts'
 import {
   connectConditionalSink,
   connectSinks,
@@ -102,11 +102,13 @@ export function connectEdge(
   const polled = new Queues(config.REDIS_URL, connect)
   const followed = new FollowedQueues({ queues: polled, logger })
   lifecycle.onStop('list of queues', () => followed.stop())
+  const used = new UsedQueues({ queues, followed, logger, config })
+  lifecycle.onStop('registered queues', () => used.stop())
   const parts: SinkParts = {
     durability,
     admission: connectAdmission(wiring, polled.common, followed, clockOf),
     clockOf,
-    openLane: useQueues(wiring, { followed, clockOf, durability }),
+    used,
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ queues: queues.common, directory: directoryRedis, logger })),
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),

@@ -8,7 +8,7 @@ export interface Difference {
   readonly surfaceId: string
   /** The hour of arrival, RFC 3339. */
   readonly hour: string
-  /** The day, which is also the partition of the table. */
+  /** The day of arrival. */
   readonly day: string
   /** Description of the difference, with both numbers. */
   readonly text: string

@@ -55,7 +55,7 @@ const QUERY_TIMEOUT_MS = 600_000
 
 /**
  * Compares what edges, Redis, the log of the batches, tables and objects state about each surface and hour of arrival
- * (docs/api/receipts.md#audit). Works day by day, as tables are partitioned. A difference counts if its hour is settled and a
+ * (docs/api/receipts.md#audit). Works day by day. A difference counts if its hour is settled and a
  * second reading shows it too, so that work in progress is never one. Throws a TransientError if ClickHouse does not answer a query
  * in time.
  */

@@ -9,7 +9,8 @@ import {
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
-import { LANES, newJobId, queueKeys } from '../../shared/queue/queue.ts'
+import { LANES, newJobId } from '../../shared/queue/queue.ts'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Placement } from '../admission/queue-shares.ts'
@@ -38,7 +39,7 @@ interface Committed extends CommitOutcome {
 /** The collaborators of conditional commits. */
 interface ConditionalCommitDeps {
   readonly redis: Redis
-  readonly queue: 'source-maps' | 'completions'
+  readonly queue: RedisQueue & { readonly name: 'source-maps' | 'completions' }
   readonly receipts: ReceiptIssuer
   readonly clock: RedisClock
   readonly logger: Logger
@@ -67,7 +68,7 @@ export function createConditionalCommit(
   deps: ConditionalCommitDeps,
   options: ConditionalCommitOptions,
 ): ConditionalCommit {
-  const keys = queueKeys(deps.queue)
+  const { name, keys } = deps.queue
   const commits = Object.fromEntries(LANES.map(lane => [lane, new FencedCommit({ ...deps, lane })]))
   const { memory } = deps
   const inFlight = new Set<Promise<unknown>>()
@@ -110,7 +111,7 @@ export function createConditionalCommit(
         return Promise.reject(new TransientError('redis is not connected'))
       }
       if (!deps.receipts.isReady) return Promise.reject(new TransientError('the secret of receipts is unknown'))
-      const receipts = deps.receipts.open(RECEIPT_KIND_OF_QUEUE[deps.queue], frame.receivedAtMs)
+      const receipts = deps.receipts.open(RECEIPT_KIND_OF_QUEUE[name], frame.receivedAtMs)
       const receiptId = Buffer.from(receipts.idOf(0, receipts.issue(frame)))
       const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
       appendFrame(payload, beginPayload(payload), frame, receipts.receipt, place.cost)

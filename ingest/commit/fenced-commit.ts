@@ -1,9 +1,8 @@
 import type { Redis } from 'ioredis'
-import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
-import { type Lane, type QueueKeys, queueKeys } from '../../shared/queue/queue.ts'
+import type { Lane, QueueKeys } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
-import { queueTag } from '../../shared/queue/registry/queue-tag.ts'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -17,10 +16,8 @@ import { respCommandBefore, respEval, respEvalSha, respScript } from './resp.ts'
 /** The collaborators of a fenced commit. `redis` is a producer's connection (`connectProducer`). */
 export interface FencedCommitDeps {
   readonly redis: Redis
-  readonly queue: AdmittedQueue
+  readonly queue: RedisQueue
   readonly lane: Lane
-  /** The partition of the queue, 0 by default. */
-  readonly partition?: number
   /** The clock of this Redis. */
   readonly clock: RedisClock
   readonly logger: Logger
@@ -82,7 +79,7 @@ const EVAL_JOIN = respEval(queueScript('join').text)
 type ScriptReply = readonly [timeMs: number, outcome: number, result?: unknown]
 
 /**
- * Writes payloads to one lane of a partition: payload and acceptance, and the job if it is not added later, in one transaction.
+ * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction.
  * Redis refuses a commit that it runs after the deadline, so that a request which was answered 503 is not stored afterwards.
  */
 export class FencedCommit {
@@ -96,7 +93,7 @@ export class FencedCommit {
 
   constructor(deps: FencedCommitDeps) {
     this.#redis = deps.redis
-    this.#keys = queueKeys(deps.queue, queueTag(deps.queue, deps.partition ?? 0))
+    this.#keys = deps.queue.keys
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
     this.#minReplicas = deps.minReplicas ?? 0

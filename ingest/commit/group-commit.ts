@@ -11,13 +11,13 @@ import { CommitRest } from './commit-rest.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
 import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
 import { Group, MAX_JOINED_BYTES, type WaitingRequest } from './group.ts'
-import { type PartitionTargets, type PartitionTurn, PartitionTurns, type PartitionWriter } from './lane-writers.ts'
+import { LaneWriters, type QueueTargets, type QueueWriter } from './lane-writers.ts'
 import type { CommitSize } from './open-job.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** The collaborators of a group commit. */
 interface GroupCommitDeps {
-  readonly targets: PartitionTargets
+  readonly targets: QueueTargets
   readonly queue: IngestQueue
   readonly lane: Lane
   readonly receipts: ReceiptIssuer
@@ -67,7 +67,7 @@ const YIELDING_COMMIT_BYTES = MIB
  * Each frame is copied into its payload when it arrives: once between socket and payload.
  */
 export class GroupCommit {
-  readonly #turns: PartitionTurns
+  readonly #writers: LaneWriters
   readonly #receipts: ReceiptIssuer
   readonly #receiptKind: (typeof RECEIPT_KIND_OF_QUEUE)[IngestQueue]
   readonly #options: GroupCommitOptions
@@ -75,10 +75,8 @@ export class GroupCommit {
   readonly #traffic: ExpressTraffic
   /** Groups in the order of arrival. Only the last one takes further frames. */
   #waiting: Group[] = []
-  /** Commits that are in flight, each to another server. */
-  #inFlight = 0
-  /** Whether a commit starts at the end of this turn of the event loop. */
-  #isStarting = false
+  /** Whether commits are in flight, one after the other, or the first starts at the end of this turn of the event loop. */
+  #isCommitting = false
   readonly #rest: CommitRest
   /** Ends the rest of the commit that waits for further frames. */
   #endRest: (() => void) | undefined
@@ -93,7 +91,7 @@ export class GroupCommit {
     this.#options = options
     this.#memory = deps.memory
     this.#rest = new CommitRest(MAX_JOINED_BYTES, deps.now)
-    this.#turns = new PartitionTurns(deps, { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST })
+    this.#writers = new LaneWriters(deps, { frames: options.maxCommitFrames, cost: MAX_COMMIT_COST })
   }
 
   /**
@@ -101,24 +99,21 @@ export class GroupCommit {
    * TransientError when Redis is not connected or receipts cannot be issued.
    */
   enqueue(frame: PayloadFrame, place: RequestPlace, request: WaitingRequest): void {
-    if (!this.#turns.isUsable) throw new TransientError('redis is not connected')
+    if (this.#writers.current === undefined) throw new TransientError('redis is not connected')
     if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
     const group = this.#groupFor(frameBytes(frame), place.cost, frame.receivedAtMs)
     group.append(frame, place, request)
-    this.#rest.arrived(this.#inFlight > 0)
+    this.#rest.arrived(this.#isCommitting)
     if (this.#endRest !== undefined && this.#rest.isEnough(group)) this.#endRest()
-    if (this.#isStarting) return
-    const turn = this.#turns.take()
-    if (turn === undefined) return
-    this.#isStarting = true
-    this.#inFlight++
-    setImmediate(() => void this.#commitAll(turn))
+    if (this.#isCommitting) return
+    this.#isCommitting = true
+    setImmediate(() => void this.#commitAll())
   }
 
   /** Resolves when no frame waits, no commit is in flight and every job is added. */
   async drain(): Promise<void> {
-    if (this.#inFlight > 0) await new Promise<void>(resolve => this.#onIdle.push(resolve))
-    await Promise.all(this.#turns.writers.map(({ openJob }) => openJob.drain()))
+    if (this.#isCommitting) await new Promise<void>(resolve => this.#onIdle.push(resolve))
+    await Promise.all(this.#writers.all.map(({ openJob }) => openJob.drain()))
   }
 
   #groupFor(bytes: number, cost: number, arrivedAtMs: number): Group {
@@ -143,9 +138,7 @@ export class GroupCommit {
     return new Group(buffer, receipts, arrivedAtMs, performance.now() + this.#options.timeoutMs)
   }
 
-  async #commitAll(first: PartitionTurn): Promise<void> {
-    this.#isStarting = false
-    let turn = first
+  async #commitAll(): Promise<void> {
     let ended: Group | undefined
     let error: TransientError | undefined
     while (this.#waiting.length > 0) {
@@ -158,17 +151,15 @@ export class GroupCommit {
       const group = this.#waiting.shift()
       if (group === undefined) break
       this.#rest.began()
-      const committed = this.#commitGroup(group, turn.writer)
+      const committed = this.#commitGroup(group)
       // The clients of a group are answered when the next group is sent, so that Redis does not wait for the answers.
       this.#answer(ended, error)
       // Only one group fails. The groups that wait were never sent: each is tried within its own time.
       error = await committed
       ended = group
-      turn = this.#turns.next(turn)
     }
-    this.#turns.giveBack(turn)
     this.#answer(ended, error)
-    if (--this.#inFlight > 0) return
+    this.#isCommitting = false
     for (const resolve of this.#onIdle) resolve()
     this.#onIdle = []
   }
@@ -189,7 +180,6 @@ export class GroupCommit {
   async #restFor(ms: number): Promise<void> {
     const [group] = this.#waiting
     const before = group?.frames ?? 0
-    this.#isStarting = true
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, ms)
       this.#endRest = () => {
@@ -198,18 +188,17 @@ export class GroupCommit {
       }
     })
     this.#endRest = undefined
-    this.#isStarting = false
     this.#rest.ended((group?.frames ?? 0) - before)
   }
 
   /** Sends a group before it returns, if nothing has to be waited for. Resolves with the error if it fails. */
-  async #commitGroup(group: Group, writer: PartitionWriter): Promise<TransientError | undefined> {
+  async #commitGroup(group: Group): Promise<TransientError | undefined> {
     const closed = group.close()
     const payload = closed instanceof Promise ? await closed : closed
     if (!this.#isBulk) this.#traffic.begin()
     else if (this.#traffic.isBusy) await this.#traffic.gap()
     try {
-      await this.#write(group, payload, writer)
+      await this.#write(group, payload)
       // The bytes of a failed group may still be in the socket, so only memory of a confirmed one is used again.
       this.#memory.giveBack(group.buffer)
       return undefined
@@ -220,7 +209,9 @@ export class GroupCommit {
     }
   }
 
-  async #write(group: Group, payload: Buffer, writer: PartitionWriter): Promise<void> {
+  async #write(group: Group, payload: Buffer): Promise<void> {
+    // Without a usable queue, the group waits for one within its time.
+    const writer = this.#writers.current ?? (this.#writers.all[0] as QueueWriter)
     const { commit, target } = writer
     const { bytes, frames, surfaces, arrivedAtMs, backlog, deadline } = group
     const startedAt = performance.now()
@@ -233,7 +224,7 @@ export class GroupCommit {
     this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
   }
 
-  async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group, writer: PartitionWriter): Promise<void> {
+  async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group, writer: QueueWriter): Promise<void> {
     const { commit, openJob: job } = writer
     const { priority, bytes, frames } = content
     const size = { bytes, frames, cost }
@@ -254,7 +245,7 @@ export class GroupCommit {
     content: SmallCommit,
     size: CommitSize,
     timeoutMs: number,
-    { commit, openJob }: PartitionWriter,
+    { commit, openJob }: QueueWriter,
   ): Promise<void> {
     const { priority, frames, bytes } = content
     const jobId = newJobId()
@@ -273,7 +264,7 @@ export class GroupCommit {
    * Returns the time that a group has. The time since its oldest arrival counts, because the group may have waited for a
    * commit that took nearly as long. Throws a TransientError when the time is up or Redis is unavailable.
    */
-  #timeLeft(deadline: number, { commit }: PartitionWriter): number {
+  #timeLeft(deadline: number, { commit }: QueueWriter): number {
     const latest = deadline + MIN_COMMIT_MS
     const now = performance.now()
     if (now >= latest || !commit.isUsable) throw new TransientError('redis is not connected')

@@ -1,9 +1,8 @@
 import { createIORedisClient, Job, type Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
-import type { QueueName } from '../../schemas/queues/names.ts'
-import { JOB_OPTIONS, type Lane, openQueue, queueKeys } from '../../shared/queue/queue.ts'
-import { queueTag } from '../../shared/queue/registry/queue-tag.ts'
+import { JOB_OPTIONS, type Lane, openQueue } from '../../shared/queue/queue.ts'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -20,7 +19,7 @@ export interface NewJob {
   readonly priority: number
 }
 
-/** Adds jobs to one lane of a partition, in one transaction with the data that they refer to or after it. */
+/** Adds jobs to one lane of a queue, in one transaction with the data that they refer to or after it. */
 export interface JobWriter {
   /** False while Redis is unavailable: a write would fail. */
   readonly isUsable: boolean
@@ -47,10 +46,8 @@ export interface JobWriter {
 /** The collaborators of a job writer. `redis` is a producer's connection (`connectProducer`). */
 interface JobWriterDeps {
   readonly redis: Redis
-  readonly queue: QueueName
+  readonly queue: RedisQueue
   readonly lane: Lane
-  /** The partition of the queue, 0 by default. */
-  readonly partition?: number
   readonly logger: Logger
 }
 
@@ -73,7 +70,7 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
       markUsable()
       return
     }
-    const opened = openQueue(redis, queueKeys(deps.queue, queueTag(deps.queue, deps.partition ?? 0)), deps.lane)
+    const opened = openQueue(redis, deps.queue.keys, deps.lane)
     opened.on('error', error => logger.debug(errorFields(error), 'queue error'))
     opened.waitUntilReady().then(
       () => {
@@ -106,7 +103,7 @@ export function createJobWriter(deps: JobWriterDeps): JobWriter {
   }
 
   function reportMissingJob(error: unknown): void {
-    logger.warn({ queue: deps.queue, ...errorFields(error) }, 'a job could not be added; the sweeper will add it')
+    logger.warn({ queue: deps.queue.name, ...errorFields(error) }, 'a job could not be added; the sweeper will add it')
   }
 
   return {

@@ -1,35 +1,30 @@
 import type { Redis } from 'ioredis'
-import type { Queues, RedisQueue } from '../../shared/queue/queues.ts'
-import type { RegisteredPartition } from '../../shared/queue/registry/registry.ts'
+import type { AdmittedQueue } from '../../schemas/queues/names.ts'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
+import type { UsedQueue, UsedQueues } from '../../shared/queue/registry/used-queues.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
-import type { PartitionTarget, PartitionTargets } from './lane-writers.ts'
+import type { QueueTarget, QueueTargets } from './lane-writers.ts'
 
-/** The collaborators of `LaneTargets`. */
+/** The collaborators of a lane. */
 interface LaneTargetsDeps {
-  readonly queues: Queues
+  readonly used: UsedQueues
   /** Opens the connection of the lane to the server of a queue. */
   readonly connect: (queue: RedisQueue) => Redis
   readonly clockOf: (server: string) => RedisClock
   /** Whether the server of a queue keeps what it confirms. */
   readonly isKept: (queue: RedisQueue) => boolean
-  /** Whether a partition is registered. */
-  readonly mayUse: (partition: number) => boolean
+  /** Whether all queues are on one server, which the sinks look at. */
+  readonly areOnOneServer: boolean
 }
 
-/** The partitions that one lane of an edge writes to, with a connection to each server. */
-export class LaneTargets implements PartitionTargets {
+/** The queues that one lane of an edge writes to, with a connection to each server. */
+export class LaneTargets {
   readonly #deps: LaneTargetsDeps
   readonly #connections = new Map<string, Redis>()
-  readonly #known = new Map<number, PartitionTarget>()
-  #current: readonly PartitionTarget[]
+  readonly #known = new Map<RedisQueue, QueueTarget>()
 
   constructor(deps: LaneTargetsDeps) {
     this.#deps = deps
-    this.#current = [this.#targetOf(deps.queues.first, 0)]
-  }
-
-  get current(): readonly PartitionTarget[] {
-    return this.#current
   }
 
   /** Whether a server is connected. */
@@ -38,44 +33,42 @@ export class LaneTargets implements PartitionTargets {
     return false
   }
 
-  /** Takes the partitions that are registered. */
-  follow(partitions: readonly RegisteredPartition[]): void {
-    this.#current = partitions.map(({ partition, sinceMs }) => this.#targetOf(partition, sinceMs))
+  /** Returns the equal queues of a name. */
+  of(name: AdmittedQueue): QueueTargets {
+    const { used } = this.#deps
+    let known: readonly UsedQueue[] = []
+    let targets: readonly QueueTarget[] = []
+    const follow = () => {
+      const current = used.of(name)
+      if (current !== known) targets = current.map(queue => this.#targetOf(queue))
+      known = current
+      return targets
+    }
+    return {
+      get current() {
+        return follow()
+      },
+    }
   }
 
-  /** `sinceMs` is when the partition was registered. Nothing may be accepted before it, by the clock of any server. */
-  #targetOf(partition: number, sinceMs: number): PartitionTarget {
-    const known = this.#known.get(partition)
+  #targetOf({ queue, sinceMs, mayUse }: UsedQueue): QueueTarget {
+    const known = this.#known.get(queue)
     if (known !== undefined) return known
-    const { queues, clockOf, isKept, mayUse } = this.#deps
-    const queue = queues.at('spans', partition)
-    const redis = this.#connectionTo(queue)
+    const { clockOf, isKept, areOnOneServer } = this.#deps
     const clock = clockOf(queue.server)
-    const target: PartitionTarget = {
-      partition,
-      redis,
+    const target: QueueTarget = {
+      queue,
+      redis: this.#connectionTo(queue),
       clock,
-      node: queues.areOnOneServer ? () => '' : () => addressOf(redis),
-      // The sinks look at a server that is alone.
-      mayUse: queues.areOnOneServer
-        ? () => mayUse(partition)
-        : () => mayUse(partition) && isKept(queue) && clock.isKnown && clock.now() >= sinceMs,
+      mayUse: areOnOneServer ? mayUse : () => mayUse() && isKept(queue) && clock.isKnown && clock.now() >= sinceMs,
     }
-    this.#known.set(partition, target)
+    this.#known.set(queue, target)
     return target
   }
 
   #connectionTo(queue: RedisQueue): Redis {
-    let redis = this.#connections.get(queue.server)
-    if (redis === undefined) {
-      redis = this.#deps.connect(queue)
-      this.#connections.set(queue.server, redis)
-    }
+    const redis = this.#connections.get(queue.server) ?? this.#deps.connect(queue)
+    this.#connections.set(queue.server, redis)
     return redis
   }
-}
-
-/** Returns the address that a connection leads to. Several slots of a cluster may be on one node. */
-function addressOf({ stream }: Redis): string {
-  return `${stream?.remoteAddress}:${stream?.remotePort}`
 }

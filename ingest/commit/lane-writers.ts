@@ -1,39 +1,38 @@
 import type { Redis } from 'ioredis'
+import type { RedisQueue } from '../../shared/queue/queues.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
 import { FencedCommit, type FencedCommitDeps } from './fenced-commit.ts'
 import { OpenJob, type OpenJobLimits } from './open-job.ts'
 
-/** A partition that this process may write to. */
-export interface PartitionTarget {
-  readonly partition: number
-  /** A producer's connection to its server. Partitions of one server may share it. */
+/** One of the equal queues of a name, as a lane writes to it. */
+export interface QueueTarget {
+  readonly queue: RedisQueue
+  /** A producer's connection to its server, which the lane has for itself. */
   readonly redis: Redis
   /** The clock of this server. */
   readonly clock: RedisClock
-  /** Returns the name of the server. Commits to one server are not in flight at the same time. */
-  readonly node: () => string
-  /** Whether the partition is registered, and its server keeps what it confirms. */
+  /** Whether the queue is registered, and its server keeps what it confirms. */
   readonly mayUse: () => boolean
 }
 
-/** The partitions that a lane writes to. The list is another one whenever they have changed. */
-export interface PartitionTargets {
-  readonly current: readonly PartitionTarget[]
+/** The equal queues that a lane writes to. The list is another one whenever they have changed. */
+export interface QueueTargets {
+  readonly current: readonly QueueTarget[]
 }
 
 /** The collaborators of the writers of a lane. */
-interface PartitionTurnsDeps extends Omit<FencedCommitDeps, 'redis' | 'clock' | 'partition'> {
-  readonly targets: PartitionTargets
+interface LaneWritersDeps extends Omit<FencedCommitDeps, 'redis' | 'clock' | 'queue'> {
+  readonly targets: QueueTargets
   readonly now?: () => number
 }
 
-/** Writes the commits of one lane to one partition. */
-export class PartitionWriter {
-  readonly target: PartitionTarget
+/** Writes the commits of one lane to one queue. */
+export class QueueWriter {
+  readonly target: QueueTarget
   readonly commit: FencedCommit
   readonly openJob: OpenJob
 
-  constructor(target: PartitionTarget, deps: Omit<PartitionTurnsDeps, 'targets'>, limits: OpenJobLimits) {
+  constructor(target: QueueTarget, deps: Omit<LaneWritersDeps, 'targets'>, limits: OpenJobLimits) {
     this.target = target
     this.commit = new FencedCommit({ ...deps, ...target })
     this.openJob = new OpenJob(job => this.commit.addJob(job), limits, deps.now)
@@ -48,84 +47,44 @@ export class PartitionWriter {
 }
 
 /**
- * How long commits of a lane go to the same partition, before they go to the next one. Small commits join the job of the one
- * before, so a change after each commit would make many jobs.
+ * How long commits go to the same queue before they go to the next one. Small commits join the job of the one before, so a
+ * change after each commit would make many jobs.
  */
 const SLICE_MS = 50
 
-/** The writers of a lane, which take turns. One commit to each server is in flight. */
-export class PartitionTurns {
-  readonly #deps: PartitionTurnsDeps
+/** The writers of a lane, one for each of the equal queues. */
+export class LaneWriters {
+  readonly #deps: LaneWritersDeps
   readonly #limits: OpenJobLimits
-  readonly #busy = new Set<string>()
-  #targets: readonly PartitionTarget[] = []
-  #writers: readonly PartitionWriter[] = []
-  #at = 0
-  #since = 0
+  #targets: readonly QueueTarget[] = []
+  #all: readonly QueueWriter[] = []
 
-  constructor(deps: PartitionTurnsDeps, limits: OpenJobLimits) {
+  constructor(deps: LaneWritersDeps, limits: OpenJobLimits) {
     this.#deps = deps
     this.#limits = limits
     this.#follow()
   }
 
-  /** The writers of all partitions. */
-  get writers(): readonly PartitionWriter[] {
+  /** The writers of all queues. */
+  get all(): readonly QueueWriter[] {
     if (this.#deps.targets.current !== this.#targets) this.#follow()
-    return this.#writers
+    return this.#all
   }
 
-  /** False while no partition is usable. */
-  get isUsable(): boolean {
-    for (const writer of this.writers) if (writer.isUsable) return true
-    return false
-  }
-
-  /** Returns a writer and occupies its server, or undefined if no server is free. */
-  take(): PartitionTurn | undefined {
-    const { writers } = this
-    const now = performance.now()
-    const isOver = now - this.#since >= SLICE_MS
-    const first = isOver ? this.#at + 1 : this.#at
-    for (let i = 0; i < writers.length; i++) {
-      const at = (first + i) % writers.length
-      const writer = writers[at] as PartitionWriter
-      if (!writer.isUsable) continue
-      const node = writer.target.node()
-      if (this.#busy.has(node)) continue
-      if (isOver || at !== this.#at) this.#since = now
-      this.#at = at
-      this.#busy.add(node)
-      return { writer, node }
+  /** The writer whose turn it is: that of this slice of time, or the next one that is usable. Undefined if none is usable. */
+  get current(): QueueWriter | undefined {
+    const { all } = this
+    const first = all.length === 1 ? 0 : Math.floor(performance.now() / SLICE_MS)
+    for (let i = 0; i < all.length; i++) {
+      const writer = all[(first + i) % all.length]
+      if (writer?.isUsable) return writer
     }
     return undefined
   }
 
-  /** Gives a server back and occupies the next. Without a usable partition, the next group waits for that of this turn. */
-  next(turn: PartitionTurn): PartitionTurn {
-    this.giveBack(turn)
-    const next = this.take()
-    if (next !== undefined) return next
-    this.#busy.add(turn.node)
-    return turn
-  }
-
-  /** Gives a server back. */
-  giveBack({ node }: PartitionTurn): void {
-    this.#busy.delete(node)
-  }
-
   #follow(): void {
     this.#targets = this.#deps.targets.current
-    const known = new Map(this.#writers.map(writer => [writer.target, writer]))
-    this.#writers = this.#targets.map(
-      target => known.get(target) ?? new PartitionWriter(target, this.#deps, this.#limits),
-    )
+    const known = new Map(this.#all.map(writer => [writer.target, writer]))
+    this.#all = this.#targets.map(target => known.get(target) ?? new QueueWriter(target, this.#deps, this.#limits))
   }
-}
-
-/** A commit to one partition. */
-export interface PartitionTurn {
-  readonly writer: PartitionWriter
-  readonly node: string
 }

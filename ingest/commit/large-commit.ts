@@ -10,15 +10,14 @@ import {
   PAYLOAD_HEADER_BYTES,
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
-import { newJobId, queueKeys } from '../../shared/queue/queue.ts'
-import { queueTag } from '../../shared/queue/registry/queue-tag.ts'
+import { newJobId } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { RequestPlace } from '../admission/surface-share.ts'
 import { NOT_KNOWN_DURABLE } from './fenced-commit.ts'
 import type { WaitingRequest } from './group.ts'
-import { type PartitionTargets, PartitionTurns, type PartitionWriter } from './lane-writers.ts'
+import { LaneWriters, type QueueTargets, type QueueWriter } from './lane-writers.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
 
 /** Time for each piece beyond that of the commit. A piece takes about 10 ms on a quiet machine. */
@@ -26,7 +25,7 @@ const PIECE_MS = 250
 
 /** The collaborators of `LargeCommit`. Only large commits use the connections. */
 interface LargeCommitDeps {
-  readonly targets: PartitionTargets
+  readonly targets: QueueTargets
   readonly queue: IngestQueue
   readonly receipts: ReceiptIssuer
   readonly logger: Logger
@@ -52,13 +51,13 @@ interface LargeCommitOptions {
 export class LargeCommit {
   readonly #deps: LargeCommitDeps
   readonly #options: LargeCommitOptions
-  readonly #turns: PartitionTurns
+  readonly #writers: LaneWriters
   readonly #inFlight = new Set<Promise<void>>()
 
   constructor(deps: LargeCommitDeps, options: LargeCommitOptions) {
     this.#deps = deps
     this.#options = options
-    this.#turns = new PartitionTurns({ ...deps, lane: 'bulk' }, { frames: 1, cost: 0 })
+    this.#writers = new LaneWriters({ ...deps, lane: 'bulk' }, { frames: 1, cost: 0 })
   }
 
   /**
@@ -67,11 +66,9 @@ export class LargeCommit {
    */
   enqueue(frame: PayloadFrame, place: RequestPlace, request: WaitingRequest): boolean {
     const { receipts, slots, memory, queue } = this.#deps
-    const turn = this.#turns.take()
-    if (turn === undefined) throw new TransientError('redis is not connected')
+    const writer = this.#writers.current
+    if (writer === undefined) throw new TransientError('redis is not connected')
     if (!receipts.isReady) throw new TransientError('the secret of receipts is unknown')
-    // Several large frames may be in flight to one server.
-    this.#turns.giveBack(turn)
     const owner = place.share.member
     if (!slots.take(owner, 1)) return false
     const commit = receipts.open(RECEIPT_KIND_OF_QUEUE[queue], frame.receivedAtMs)
@@ -79,7 +76,7 @@ export class LargeCommit {
     const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
     appendFrame(payload, beginPayload(payload), frame, commit.receipt, place.cost)
     const isPlain = frame.contentEncoding === 'identity'
-    const written = this.#write(payload, frame.receivedAtMs, isPlain, place, turn.writer)
+    const written = this.#write(payload, frame.receivedAtMs, isPlain, place, writer)
       .finally(() => slots.give(owner, 1))
       .then(
         () => request.confirmed(receiptId),
@@ -100,7 +97,7 @@ export class LargeCommit {
     arrivedAtMs: number,
     isPlain: boolean,
     { share, cost }: RequestPlace,
-    writer: PartitionWriter,
+    writer: QueueWriter,
   ): Promise<void> {
     const { timeoutMs, priorityOf, onCommit } = this.#options
     const startedAt = performance.now()
@@ -122,14 +119,9 @@ export class LargeCommit {
   }
 
   /** Each piece has the timeout of the connection's commands, and all of them together have one by their size. */
-  async #sendPieces(jobId: string, payload: Buffer, { target }: PartitionWriter): Promise<void> {
-    const { queue } = this.#deps
+  async #sendPieces(jobId: string, payload: Buffer, { target }: QueueWriter): Promise<void> {
     const withinMs = this.#options.timeoutMs + (payload.length / PIECE_BYTES) * PIECE_MS
-    const pieces = writeInPieces(
-      target.redis,
-      queueKeys(queue, queueTag(queue, target.partition)).arriving(jobId),
-      payload,
-    )
+    const pieces = writeInPieces(target.redis, target.queue.keys.arriving(jobId), payload)
     try {
       await withDeadline(pieces, withinMs, 'redis did not take the pieces in time')
     } catch (cause) {

@@ -7,7 +7,7 @@ import type { ConnectTo } from './redis.ts'
 import { ClusterMap } from './registry/cluster-map.ts'
 import { hashSlot } from './registry/hash-slot.ts'
 import { isDivided, queueTag } from './registry/queue-tag.ts'
-import { readRegistry } from './registry/registry.ts'
+import { forgetPartition, readRegistry } from './registry/registry.ts'
 
 /** How long a read waits for a connection that it opens. */
 const OPENED_WITHIN_MS = 2_000
@@ -137,6 +137,22 @@ export class Queues {
     return { ...list, readAtMs, numbers }
   }
 
+  /**
+   * Forgets the numbers that no edge has registered for an hour and whose queues are empty. Returns them. Nothing is accepted
+   * in them any more, and what moves keeps its number. So they are empty if they are once no payload is in any of them, nor a
+   * count of requests that is not copied. A number may be registered again at any time.
+   */
+  async retire(): Promise<readonly number[]> {
+    const { partitions } = await readRegistry(this.common)
+    const retired: number[] = []
+    for (const registered of partitions) {
+      const { partition, isUsed } = registered
+      if (isUsed || partition === this.first || !(await this.#areEmpty(partition))) continue
+      if (await forgetPartition(this.common, registered)) retired.push(partition)
+    }
+    return retired
+  }
+
   /** Closes the connections. */
   close(): void {
     for (const redis of this.#opened.values()) redis.disconnect()
@@ -145,6 +161,15 @@ export class Queues {
   #addressOf(server: string): ConnectTo {
     if (this.#map === undefined || server === QUEUES_SERVER) return this.#address
     return { kind: 'slot', map: this.#map, slot: Number(server) }
+  }
+
+  /** Looks twice, because letters that are stored move on and back among their two queues. */
+  async #areEmpty(number: number): Promise<boolean> {
+    const divided = this.ofNumbers([number]).all.filter(({ name }) => isDivided(name))
+    for (let look = 0; look < 2; look++) {
+      for (const { redis, keys } of divided) if ((await redis.exists(keys.pending, keys.arrivals)) > 0) return false
+    }
+    return true
   }
 
   #movesTo(name: QueueName, number: number): number {

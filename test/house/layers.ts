@@ -59,7 +59,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   ingest: [
     ['ingest/config.ts', 'ingest/auth/', 'ingest/admission/'],
     ['ingest/commit/'],
-    ['ingest/releases/', 'ingest/connect-queues.ts'],
+    ['ingest/releases/'],
     ['ingest/routes/', 'ingest/metrics.ts', 'ingest/deps.ts'],
     ['ingest/connect-sinks.ts'],
     ['ingest/routes.ts', 'ingest/connect.ts'],

@@ -9,6 +9,7 @@ import { MIB } from '../../schemas/units.ts'
 import { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { type ContentEncoding, frameCost, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
+import { queueOn } from './queue-on.ts'
 
 /** Opens the group commits of a queue in the express lane, as an edge on the same machine as its Redis. */
 export function openExpressCommits(
@@ -24,7 +25,7 @@ export function openExpressCommits(
   const logger = pino({ level: 'silent' })
   return new GroupCommit(
     {
-      targets: { current: [{ partition: 0, redis, clock, node: () => '', mayUse: () => true }] },
+      targets: { current: [{ queue: queueOn(redis, queue), redis, clock, mayUse: () => true }] },
       queue,
       lane: 'express',
       receipts,

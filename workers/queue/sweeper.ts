@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { SWEEPER_KEYS } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
 import type { Queues, RedisQueue } from '../../shared/queue/queues.ts'
-import { retireQueues } from '../../shared/queue/registry/retire-queues.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { AddJobs } from './process-frames.ts'
@@ -79,7 +78,7 @@ export class Sweeper {
       const { queues, logger } = this.#deps
       const byServer = Map.groupBy((await queues.read()).all, ({ server }) => server)
       await Promise.all([...byServer.values()].map(own => this.#sweepServer(own)))
-      const retired = await retireQueues(queues)
+      const retired = await queues.retire()
       if (retired.length > 0) logger.info({ numbers: retired }, 'queues are empty and not used any more')
     } catch (error) {
       this.#warn('the list of queues could not be read', error)

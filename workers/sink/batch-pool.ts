@@ -47,7 +47,7 @@ interface BatchPoolDeps extends BatchSource {
   readonly lane: Lane
   /** The memory that the pools of the process share. */
   readonly memory: ColumnMemory
-  /** Resources that the partitions of the lane share. */
+  /** Resources that the equal queues of the lane share. */
   readonly resources: LaneResources
   /** The order of the lanes of the process. */
   readonly expressFirst: ExpressFirst
@@ -65,7 +65,7 @@ interface OpenBatch {
 }
 
 /**
- * Collects the jobs of one lane of a partition into named batches (`README.md`). One batch is open. Sealed batches wait
+ * Collects the jobs of one lane of a queue into named batches (`README.md`). One batch is open. Sealed batches wait
  * for an insert slot. While all slots are taken, the open batch grows to its bounds and then blocks decoding, so that an
  * unavailable store pauses the pool with bounded memory.
  */

@@ -1,6 +1,8 @@
+import type { QueueName } from '../../../schemas/queues/names.ts'
 import { errorFields } from '../../runtime/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { Queues } from '../queues.ts'
+import type { Queues, RedisQueue } from '../queues.ts'
+import type { FollowedQueues } from './queue-feed.ts'
 import { REGISTERED_FOR_MS, type RegisteredPartition, registerPartitions } from './registry.ts'
 
 /** Time between two registrations. */
@@ -13,41 +15,57 @@ const REGISTER_AGAIN_MS = 1_000
  */
 const USED_FOR_MS = REGISTERED_FOR_MS / 2
 
-/** Collaborators of {@link UsedPartitions}. */
-interface UsedPartitionsDeps {
-  readonly queues: Pick<Queues, 'common' | 'first'>
+/** A queue that a process writes to. */
+export interface UsedQueue {
+  readonly queue: RedisQueue
+  /** Nothing may be accepted before this time by the clock of the queue's server, in Unix ms. */
+  readonly sinceMs: number
+  /** Whether this process may write to the queue at this time. */
+  readonly mayUse: () => boolean
+}
+
+type UsedPartitions = readonly Pick<RegisteredPartition, 'partition' | 'sinceMs'>[]
+
+/** Collaborators of {@link UsedQueues}. */
+interface UsedQueuesDeps {
+  readonly queues: Queues
+  /** Admission follows these, and counts a queue before anything is in it. */
+  readonly followed: Pick<FollowedQueues, 'add'>
   readonly logger: Logger
-  /** The number of partitions that this process writes to. */
-  readonly count: number
-  /** Called when the partitions have changed. */
-  readonly onChange: (partitions: readonly RegisteredPartition[]) => void
-  readonly now?: () => number
+  readonly config: { readonly QUEUE_PARTITIONS: number }
 }
 
 /**
- * The partitions that an edge writes to. It registers them in Redis again and again, so that all other processes know them
+ * The queues that an edge writes to. It registers their partitions in Redis again and again, so that all other processes know them
  * before anything is in them, and until nothing can be in them any more.
  */
-export class UsedPartitions {
-  readonly #deps: UsedPartitionsDeps
-  readonly #now: () => number
+export class UsedQueues {
+  readonly #deps: UsedQueuesDeps
+  #partitions: UsedPartitions
+  readonly #byName = new Map<QueueName, readonly UsedQueue[]>()
   #registeredAtMs = Number.NEGATIVE_INFINITY
-  #known = ''
   #timer: NodeJS.Timeout | undefined
   #isRegistering = false
   #isStopped = false
 
-  constructor(deps: UsedPartitionsDeps) {
+  constructor(deps: UsedQueuesDeps) {
     this.#deps = deps
-    this.#now = deps.now ?? performance.now.bind(performance)
+    this.#partitions = [{ partition: deps.queues.first, sinceMs: 0 }]
     deps.queues.common.on('ready', () => void this.#register())
     void this.#register()
   }
 
-  /** Whether this process may write to a partition at this time. */
-  mayUse(partition: number): boolean {
-    const { first } = this.#deps.queues
-    return partition === first || this.#now() - this.#registeredAtMs < USED_FOR_MS
+  /** Returns the equal queues of a name: another list whenever they have changed. */
+  of(name: QueueName): readonly UsedQueue[] {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    const used = this.#partitions.map(({ partition, sinceMs }) => ({
+      queue: this.#deps.queues.at(name, partition),
+      sinceMs,
+      mayUse: () => partition === this.#deps.queues.first || performance.now() - this.#registeredAtMs < USED_FOR_MS,
+    }))
+    this.#byName.set(name, used)
+    return used
   }
 
   /** Ends the registrations. Others know the partitions for an hour. */
@@ -60,25 +78,31 @@ export class UsedPartitions {
     if (this.#isRegistering || this.#isStopped) return
     this.#isRegistering = true
     clearTimeout(this.#timer)
-    const { queues, count, logger, onChange } = this.#deps
+    const { queues, config, logger } = this.#deps
+    const count = config.QUEUE_PARTITIONS
     let nextMs = REGISTER_AGAIN_MS
     try {
       if (queues.common.status === 'ready') {
         // The time before, because the registration lasts from when Redis has run it.
-        const startedAtMs = this.#now()
+        const startedAtMs = performance.now()
         const { first } = queues
         const { partitions } = await registerPartitions(queues.common, { first, count })
         this.#registeredAtMs = startedAtMs
         nextMs = REGISTER_EVERY_MS
-        const own = partitions.filter(({ partition }) => partition >= first && partition < first + count)
-        const known = JSON.stringify(own.map(({ partition, sinceMs }) => [partition, sinceMs]))
-        if (known !== this.#known) onChange(own)
-        this.#known = known
+        this.#take(partitions.filter(({ partition }) => partition >= first && partition < first + count))
       }
     } catch (error) {
       logger.debug(errorFields(error), 'the partitions of the queues could not be registered')
     }
     this.#isRegistering = false
     if (!this.#isStopped) this.#timer = setTimeout(() => void this.#register(), nextMs).unref()
+  }
+
+  #take(partitions: readonly RegisteredPartition[]): void {
+    const idOf = (all: UsedPartitions) => all.map(({ partition, sinceMs }) => `${partition} ${sinceMs}`).join()
+    if (idOf(partitions) === idOf(this.#partitions)) return
+    this.#deps.followed.add(partitions.map(({ partition }) => partition))
+    this.#partitions = partitions
+    this.#byName.clear()
   }
 }

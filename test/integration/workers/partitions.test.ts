@@ -9,7 +9,6 @@ import { DAY_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
 import { PARTITIONS_KEY, readRegistry } from '../../../shared/queue/registry/registry.ts'
-import { retireQueues } from '../../../shared/queue/registry/retire-queues.ts'
 import { readWatermarks } from '../../../shared/queue/watermark.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { startPools, type TestPools } from '../../support/services/pools.ts'
@@ -137,10 +136,10 @@ it('forgets a partition once no edge has registered it for an hour and nothing i
   await postToAll(edge, [0, 1, 2], 'a')
   await edge.stop()
   edges.length = 0
-  expect(await retireQueues(queues)).toEqual([])
+  expect(await queues.retire()).toEqual([])
   const hourAgo = async (partition: number) => redis.hset(PARTITIONS_KEY, partition, `1 ${Date.now() - 1_000}`)
   for (const partition of [0, 1, 2]) await hourAgo(partition)
-  expect(await retireQueues(queues)).toEqual([])
+  expect(await queues.retire()).toEqual([])
   startWorkers()
   await until(
     'all is stored',
@@ -149,7 +148,7 @@ it('forgets a partition once no edge has registered it for an hour and nothing i
   // Counts of requests leave Redis hours after their hour.
   await saveRequestCounts(queues, clickhouse, Date.now() + DAY_MS)
   await until('nothing is left', async () => {
-    await retireQueues(queues)
+    await queues.retire()
     return (await readRegistry(redis)).partitions.length === 1
   })
   expect((await readRegistry(redis)).partitions.map(({ partition }) => partition)).toEqual([0])

@@ -43,7 +43,7 @@ const NO_DAYS: ReadonlySet<number> = new Set()
 
 /**
  * Finds out which inserts of a batch have landed, once none of them can land any more: the worker that sent them may still
- * run. Tables are partitioned by the day of receipt, and each partition is deduplicated by itself. Returns undefined if the
+ * run. Each day of receipt is deduplicated by itself. Returns undefined if the
  * batch is finished or divided.
  *
  * A day on which an insert has not landed may be one on which it had no rows. But each insert is sent once the one before is
