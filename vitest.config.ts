@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { lengthSettings } from './test/support/setup/length-settings.ts'
 
 /**
  * In CI a failed test runs once more, because the tests share the machine with the servers they use. It waits until a
@@ -20,80 +21,84 @@ const shared = {
   experimental: { viteModuleRunner: false, nodeLoader: false },
 }
 
-/** Tests of reads, writes and deletions that also run on two shards of ClickHouse. */
-const CLUSTER_TESTS = [
+/** Tests of reads, writes and deletions that run on two shards of ClickHouse too. */
+const FULL_ON_SHARDS = [
   'api/{findings,sessions}.test.ts',
   'api/logs/*.test.ts',
   'api/receipts/{accepted,not-stored,replayed}.test.ts',
   'api/traces/{attribute-search,completeness,list-traces,membership,read-trace,trace-access}.test.ts',
   'clickhouse/findings-snapshot.test.ts',
-  // Ten minutes, which a run of CI has no time for.
-  ...(process.env.CI
-    ? []
-    : [
-        'api/retention.test.ts',
-        'api/sessions/{list-sessions,timeline}.test.ts',
-        'letters/*.test.ts',
-        'cli/{audit,sessions}.test.ts',
-        'workers/{batch-pool,formed-differently}.test.ts',
-        'workers/upkeep/{erasures,retention}.test.ts',
-      ]),
-].map(path => `test/integration/${path}`)
+]
+const ON_SHARDS = {
+  short: [],
+  full: FULL_ON_SHARDS,
+  nightly: [
+    ...FULL_ON_SHARDS,
+    'api/retention.test.ts',
+    'api/sessions/{list-sessions,timeline}.test.ts',
+    'letters/*.test.ts',
+    'cli/{audit,sessions.long}.test.ts',
+    'workers/{batch-pool,formed-differently}.test.ts',
+    'workers/upkeep/{erasures,retention}.test.ts',
+  ],
+}
 
 /**
  * Unit tests are beside the code and need no server, the rules of the house read it; the others run on the real services of
  * test/support.
  */
-export default defineConfig({
-  test: {
-    projects: [
-      {
-        test: {
-          ...shared,
-          name: 'unit',
-          include: ['{schemas,shared,clickhouse,letters,ingest,workers,api,cli,console,deploy,bench}/**/*.test.ts'],
-          // Only ends a test that hangs: the slowest takes 20 s on two idle cores.
-          testTimeout: 300_000,
+export default defineConfig(({ mode }) => {
+  const { length, env, exclude } = lengthSettings(mode)
+  const common = { ...shared, env, exclude }
+  return {
+    test: {
+      projects: [
+        {
+          test: {
+            ...common,
+            name: 'unit',
+            include: ['{schemas,shared,clickhouse,letters,ingest,workers,api,cli,console,deploy,bench}/**/*.test.ts'],
+            // Only ends a test that hangs: the slowest takes 20 s on two idle cores.
+            testTimeout: 300_000,
+          },
         },
-      },
-      {
-        test: { ...shared, name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 120_000 },
-      },
-      {
-        test: {
-          ...shared,
-          name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
-          exclude: ['test/integration/cluster/**'],
-          globalSetup: ['test/support/setup/global-setup.ts'],
-          retry,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+        {
+          test: { ...common, name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 120_000 },
         },
-      },
-      {
-        test: {
-          ...shared,
-          name: 'cluster',
-          include: ['test/integration/cluster/**/*.test.ts', ...CLUSTER_TESTS],
-          globalSetup: ['test/support/setup/cluster-setup.ts'],
-          retry,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+        {
+          test: {
+            ...common,
+            name: 'integration',
+            include: ['test/integration/**/*.test.ts'],
+            exclude: [...exclude, 'test/integration/cluster/**'],
+            globalSetup: ['test/support/setup/global-setup.ts'],
+            retry,
+            testTimeout: 60_000,
+            hookTimeout: 120_000,
+          },
         },
-      },
-      {
-        test: {
-          ...shared,
-          name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
-          // Five minutes, which a run of CI has no time for.
-          exclude: process.env.CI ? ['test/e2e/operate/**'] : [],
-          retry,
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+        {
+          test: {
+            ...common,
+            name: 'cluster',
+            include: ['cluster/**/*.test.ts', ...ON_SHARDS[length]].map(path => `test/integration/${path}`),
+            globalSetup: ['test/support/setup/cluster-setup.ts'],
+            retry,
+            testTimeout: 60_000,
+            hookTimeout: 120_000,
+          },
         },
-      },
-    ],
-  },
+        {
+          test: {
+            ...common,
+            name: 'e2e',
+            include: ['test/e2e/**/*.test.ts'],
+            retry,
+            testTimeout: 180_000,
+            hookTimeout: 180_000,
+          },
+        },
+      ],
+    },
+  }
 })

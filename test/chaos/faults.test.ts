@@ -5,8 +5,9 @@ import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import { PROCESS_FAULTS, PROMOTIONS, REDIS_FAULTS, SERVER_FAULTS } from '../support/chaos/faults.ts'
 import { type Installation, startInstallation } from '../support/chaos/installation.ts'
 import { runFaults } from '../support/chaos/run-faults.ts'
+import { lasting } from '../support/length.ts'
 
-const MINUTES = Number(process.env.CHAOS_MINUTES || 10)
+const MINUTES = lasting('CHAOS_MINUTES', { nightly: 10, else: 1 })
 const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31))
 const LEAST_FAULTS_PER_MINUTE = 10
 /** Requests per second of each kind of payload. */

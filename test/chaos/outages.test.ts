@@ -5,8 +5,9 @@ import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import { type ChaosProcess, type Installation, startInstallation } from '../support/chaos/installation.ts'
 import { MachineShare } from '../support/hostile/machine-share.ts'
 import { residentBytes } from '../support/hostile/memory-trend.ts'
+import { lasting } from '../support/length.ts'
 
-const SECONDS = Number(process.env.OUTAGE_SECONDS || 60)
+const SECONDS = lasting('OUTAGE_SECONDS', { nightly: 60, else: 5 })
 /** Requests per second of each kind of payload. */
 const RATE = 25
 const SEED = 1

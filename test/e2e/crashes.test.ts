@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
-import { rounds } from '../support/rounds.ts'
+import { rounds } from '../support/length.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { CRASH_SETTINGS, killDuring, SpanExports } from '../support/span-exports.ts'
 import { until } from '../support/until.ts'

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, it } from 'vitest'
 import { GZIPPED, keepAttacking } from '../support/hostile/attacker.ts'
 import { bareSpans, emptyExemplars, emptyLogRecords, emptyPoints } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
-import { casesOf } from '../support/rounds.ts'
+import { casesOf } from '../support/length.ts'
 
 const MILLION = 1_000_000
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, it } from 'vitest'
 import { KIB, MIB } from '../../schemas/units.ts'
 import { keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
-import { casesOf } from '../support/rounds.ts'
+import { casesOf } from '../support/length.ts'
 
 let service: SmallService
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { MIB } from '../../schemas/units.ts'
 import { GZIPPED, sendAll } from '../support/hostile/attacker.ts'
 import { type SpanTexts, spanWith } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
-import { casesOf } from '../support/rounds.ts'
+import { casesOf } from '../support/length.ts'
 
 const TEXT_BYTES = 30 * MIB
 const REQUESTS = 6

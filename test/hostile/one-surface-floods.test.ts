@@ -7,7 +7,7 @@ import { mapOf } from '../support/clients/release-client.ts'
 import { GZIPPED, keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { failedSpans, field } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
-import { rounds } from '../support/rounds.ts'
+import { rounds } from '../support/length.ts'
 
 let service: SmallService
 beforeAll(async () => {

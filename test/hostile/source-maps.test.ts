@@ -5,7 +5,7 @@ import { entryOf, type NamedMap } from '../support/clients/release-client.ts'
 import { type Attacker, keepAttacking, PROTOBUF } from '../support/hostile/attacker.ts'
 import { spanWith } from '../support/hostile/bodies.ts'
 import { expectUnharmed, type SmallService, startSmallService } from '../support/hostile/small-service.ts'
-import { casesOf } from '../support/rounds.ts'
+import { casesOf } from '../support/length.ts'
 import { until } from '../support/until.ts'
 
 const MAP_BYTES = 64 * MIB

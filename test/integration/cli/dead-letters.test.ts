@@ -305,13 +305,15 @@ it('names the argument that is wrong, and its rule', async () => {
     [['purge', '--workspace', 'a', '--all', '--queue', 'spans'], /^pass --id, --all, or conditions/],
     [['purge', '--workspace', 'a', ID, 'dlt_x'], /^--id: "dlt_x" is not the id of a dead letter\n$/],
   ]
-  for (const [words, error] of wrong) {
+  for (const [words, error] of wrong)
     expect(await runWords(words), words.join(' ')).toEqual({
       code: 2,
       stdout: '',
       stderr: expect.stringMatching(error),
     })
-  }
+})
+
+it('names the workspace that does not exist, and the store that cannot be reached', async () => {
   for (const command of ['list', 'replay', 'purge']) {
     const all = command === 'list' ? [] : ['--all']
     const unknown = await runWords([command, '--workspace', 'unknown', ...all])

@@ -7,13 +7,13 @@ import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { DAY_MS } from '../../../schemas/units.ts'
 import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
+import { rounds } from '../../support/length.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedLogTables } from '../../support/oracles/logs-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { logsRequest } from '../../support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
-import { rounds } from '../../support/rounds.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>

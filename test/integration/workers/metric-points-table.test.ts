@@ -6,6 +6,7 @@ import { type ClickHouseClient, createClickHouse, insertNative } from '../../../
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { DAY_MS, HOUR_S } from '../../../schemas/units.ts'
 import { createMetricsBatch } from '../../../workers/otlp/metrics/metrics.ts'
+import { rounds } from '../../support/length.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedPoints } from '../../support/oracles/metrics-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
@@ -13,7 +14,6 @@ import { readTables } from '../../support/oracles/read-tables.ts'
 import { unpackMessage } from '../../support/oracles/unpack-message.ts'
 import { metricsRequest } from '../../support/payloads/otlp-metrics.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
-import { rounds } from '../../support/rounds.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>

@@ -7,13 +7,13 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import type { KeyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import { DAY_MS } from '../../../schemas/units.ts'
 import { createSpansBatch } from '../../../workers/otlp/traces/spans.ts'
+import { rounds } from '../../support/length.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedTables } from '../../support/oracles/otlp-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { traceRequest } from '../../support/payloads/otlp-traces.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
-import { rounds } from '../../support/rounds.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>

@@ -1,8 +1,9 @@
 import { createReleaseClient, type ReleaseClient } from '../clients/release-client.ts'
+import { lasting } from '../length.ts'
 import type { HostileTenant } from './tenants.ts'
 
-/** Duration of an attack that has no end of its own. `.ci/run` makes it short. */
-export const ATTACK_MS = Number(process.env.HOSTILE_SECONDS ?? 15) * 1_000
+/** Duration of an attack that has no end of its own. It is short in CI. */
+export const ATTACK_MS = lasting('HOSTILE_SECONDS', { nightly: 15, else: 2 }) * 1_000
 /** An attacker waits for no response longer. */
 const REQUEST_DEADLINE_MS = 60_000
 

@@ -1,4 +1,5 @@
 import { MINUTE_MS } from '../../../schemas/units.ts'
+import { lasting } from '../length.ts'
 import { type Random, seededRandom } from '../payloads/scramble-message.ts'
 
 /** Share of the run that each of the two fuzz tests has. */
@@ -14,7 +15,7 @@ export interface FuzzInput {
 }
 
 /**
- * The bounds of a fuzz run. `FUZZ_SEED` repeats a run, `FUZZ_MINUTES` (5) or `FUZZ_COUNT` inputs end it, each for both
+ * The bounds of a fuzz run. `FUZZ_SEED` repeats a run, `FUZZ_MINUTES` (5 at night) or `FUZZ_COUNT` inputs end it, each for both
  * tests together: `FUZZ_MINUTES=60 npm run test:hostile -- test/hostile/fuzz`.
  */
 export class FuzzRun {
@@ -31,7 +32,9 @@ export class FuzzRun {
     const count = process.env.FUZZ_COUNT
     this.#count = count === undefined ? Number.POSITIVE_INFINITY : Math.round(Number(count) * share.ofCount)
     this.#ms =
-      count === undefined ? Number(process.env.FUZZ_MINUTES ?? 5) * MINUTE_MS * share.ofTime : Number.POSITIVE_INFINITY
+      count === undefined
+        ? lasting('FUZZ_MINUTES', { nightly: 5, else: 0.4 }) * MINUTE_MS * share.ofTime
+        : Number.POSITIVE_INFINITY
   }
 
   /** Number of inputs so far. */

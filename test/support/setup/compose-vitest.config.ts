@@ -15,7 +15,7 @@ export default defineConfig({
       'test/compose/**/*.test.ts',
       'test/e2e/opentelemetry-*.test.ts',
       'test/e2e/crashes.test.ts',
-      'test/e2e/replay-crashes.test.ts',
+      'test/e2e/replay-crashes.long.test.ts',
     ],
     maxWorkers: 1,
     experimental: { viteModuleRunner: false, nodeLoader: false },

@@ -1,12 +1,14 @@
 import { defineConfig } from 'vitest/config'
+import { lengthSettings } from './length-settings.ts'
 
 /**
  * Configuration of `npm run test:hostile`, which attacks the real processes, each with the memory of a small container.
- * One file at a time: an attack and its victims have the machine for themselves.
+ * Attacks are short but with `--mode nightly`. One file at a time: an attack and its victims have the machine for themselves.
  */
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
   test: {
     name: 'hostile',
+    env: lengthSettings(mode).env,
     include: ['test/hostile/**/*.test.ts'],
     maxWorkers: 1,
     experimental: { viteModuleRunner: false, nodeLoader: false },
@@ -15,4 +17,4 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 180_000,
   },
-})
+}))

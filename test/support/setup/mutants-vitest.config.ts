@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../../schemas/units.ts'
 export default defineConfig({
   test: {
     name: 'mutants',
-    include: ['test/chaos/mutants.test.ts'],
+    include: ['test/chaos/mutants.nightly.test.ts'],
     maxWorkers: 1,
     experimental: { viteModuleRunner: false, nodeLoader: false },
     disableConsoleIntercept: true,

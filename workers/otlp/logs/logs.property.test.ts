@@ -2,11 +2,11 @@ import { toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { rounds } from '../../../test/support/length.ts'
 import { expectedLogTables } from '../../../test/support/oracles/logs-oracle.ts'
 import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { logsRequest } from '../../../test/support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
-import { rounds } from '../../../test/support/rounds.ts'
 import { createLogsBatch } from './logs.ts'
 
 const MESSAGES = rounds(3_000)

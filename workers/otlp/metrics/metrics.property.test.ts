@@ -2,12 +2,12 @@ import { toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
+import { rounds } from '../../../test/support/length.ts'
 import { expectedPoints } from '../../../test/support/oracles/metrics-oracle.ts'
 import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { unpackMessage } from '../../../test/support/oracles/unpack-message.ts'
 import { metricsRequest } from '../../../test/support/payloads/otlp-metrics.ts'
 import { scrambleMessage, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
-import { rounds } from '../../../test/support/rounds.ts'
 import { createMetricsBatch } from './metrics.ts'
 
 const MESSAGES = rounds(3_000)

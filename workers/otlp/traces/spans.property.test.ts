@@ -2,11 +2,11 @@ import { toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { rounds } from '../../../test/support/length.ts'
 import { expectedTables } from '../../../test/support/oracles/otlp-oracle.ts'
 import { readTables } from '../../../test/support/oracles/read-tables.ts'
 import { traceRequest } from '../../../test/support/payloads/otlp-traces.ts'
 import { scrambleMessage, seededRandom } from '../../../test/support/payloads/scramble-message.ts'
-import { rounds } from '../../../test/support/rounds.ts'
 import { createSpansBatch } from './spans.ts'
 
 const MESSAGES = rounds(3_000)

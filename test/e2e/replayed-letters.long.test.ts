@@ -4,13 +4,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { signLocalSession } from '../../shared/ids/local-session-token.ts'
 import { connectLetters, traceFrame } from '../support/dead-letters.ts'
+import { rounds } from '../support/length.ts'
 import { type Answer, call } from '../support/services/api.ts'
 import { s3Settings } from '../support/services/services.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 /** How many dead letters are replayed twice at once while processes are killed. */
-const LETTERS = Number(process.env.REPLAYED_LETTERS ?? 1_500)
+const LETTERS = rounds(1_500)
 const KILLS = 10
 
 let stack: Stack

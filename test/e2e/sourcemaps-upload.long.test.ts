@@ -13,13 +13,14 @@ import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { createReleaseClient, entryOf, type FileEntry, mapOf } from '../support/clients/release-client.ts'
+import { rounds } from '../support/length.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 const DIRECTORIES = 30
 /** Files of the large build, in hundreds; the small one has a fifth of it. */
-const FILES = Number(process.env.UPLOADED_FILES ?? 3_000)
+const FILES = rounds(3_000)
 /** Interval of listings; listing thousands of objects costs the store more than an upload. */
 const LOOK_EVERY_MS = 300
 

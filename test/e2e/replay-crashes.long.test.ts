@@ -8,7 +8,7 @@ import { createObjectStore } from '../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
 import { namedReceipts, receiptName } from '../support/clients/named-receipts.ts'
-import { rounds } from '../support/rounds.ts'
+import { rounds } from '../support/length.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
