@@ -110,7 +110,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'api/usage.ts',
       'api/workspaces/',
     ],
-    ['api/mcp/'],
+    ['api/grafana/', 'api/mcp/'],
     ['api/deps.ts'],
     ['api/routes.ts', 'api/connect.ts'],
     ['api/main.ts'],

@@ -2,7 +2,7 @@ import type { AttributeColumns, AttributeType } from '../../../clickhouse/querie
 import type { SpanDetailsRow } from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { JaegerTrace } from '../../../schemas/http/grafana/jaeger.ts'
 import { SPAN_KINDS } from '../../../schemas/http/traces/schemas.ts'
-import type { WholeTrace } from '../spans/load-all-spans.ts'
+import type { WholeTrace } from '../../traces/spans/load-all-spans.ts'
 
 type Span = JaegerTrace['spans'][number]
 type Tag = Span['tags'][number]

@@ -1,5 +1,5 @@
 import { invalid, type Outcome } from '../../http/outcome.ts'
-import { goDurationNanos, type SpanCondition } from '../search/search-filter.ts'
+import { goDurationNanos, type SpanCondition } from '../../traces/search/search-filter.ts'
 
 type Conditions = Outcome<readonly SpanCondition[]>
 

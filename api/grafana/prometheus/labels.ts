@@ -25,7 +25,7 @@ import {
   seriesParameters,
 } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
-import { isSampled } from '../kinds.ts'
+import { isSampled } from '../../metrics/kinds.ts'
 import { refuseExpression, storedNames } from './load-samples.ts'
 import { inParameter, listLimit, listRange, parametersOf } from './parameters.ts'
 import {

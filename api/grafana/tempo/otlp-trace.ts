@@ -8,7 +8,7 @@ import {
   type TracesData,
   TracesDataSchema,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
-import type { WholeTrace } from '../spans/load-all-spans.ts'
+import type { WholeTrace } from '../../traces/spans/load-all-spans.ts'
 
 type Value = MessageInitShape<typeof AnyValueSchema>
 

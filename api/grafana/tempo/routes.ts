@@ -25,12 +25,17 @@ import { millisecondsBetween } from '../../http/format-time.ts'
 import { type GuardedRequest, type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okReply } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import { recentTraces } from '../search/recent-traces.ts'
-import { runTraceSearch } from '../search/run-search.ts'
-import { filterOfConditions, goDurationNanos, type SpanCondition, searchRange } from '../search/search-filter.ts'
-import { searchTraces } from '../search/search-traces.ts'
-import { useAllSpans, type WholeTrace } from '../spans/load-all-spans.ts'
-import type { SpansDeps } from '../spans/load-spans.ts'
+import { recentTraces } from '../../traces/search/recent-traces.ts'
+import { runTraceSearch } from '../../traces/search/run-search.ts'
+import {
+  filterOfConditions,
+  goDurationNanos,
+  type SpanCondition,
+  searchRange,
+} from '../../traces/search/search-filter.ts'
+import { searchTraces } from '../../traces/search/search-traces.ts'
+import { useAllSpans, type WholeTrace } from '../../traces/spans/load-all-spans.ts'
+import type { SpansDeps } from '../../traces/spans/load-spans.ts'
 import { otlpTrace, resourceSpansJson, traceBytes } from './otlp-trace.ts'
 import { parseTags, parseTraceQl } from './parse-search.ts'
 

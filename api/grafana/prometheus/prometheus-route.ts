@@ -9,7 +9,7 @@ import type { Access } from '../../auth/caller.ts'
 import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters } from '../../http/guarded-route.ts'
 import { type Outcome, okReply, replyUnlessUnavailable } from '../../http/outcome.ts'
 import { withinShares } from '../../http/read-shares.ts'
-import { METRICS, type MetricReads, readWithinLimits } from '../resource.ts'
+import { METRICS, type MetricReads, readWithinLimits } from '../../metrics/resource.ts'
 import { PromqlError } from './promql/promql-error.ts'
 
 /** Dependencies of each route. */

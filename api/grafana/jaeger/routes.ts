@@ -15,12 +15,17 @@ import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okJson } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import { recentTraces } from '../search/recent-traces.ts'
-import { runTraceSearch } from '../search/run-search.ts'
-import { filterOfConditions, goDurationNanos, type SpanCondition, searchRange } from '../search/search-filter.ts'
-import { searchTraces, type TraceSearch } from '../search/search-traces.ts'
-import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from '../spans/load-all-spans.ts'
-import type { SpansDeps } from '../spans/load-spans.ts'
+import { recentTraces } from '../../traces/search/recent-traces.ts'
+import { runTraceSearch } from '../../traces/search/run-search.ts'
+import {
+  filterOfConditions,
+  goDurationNanos,
+  type SpanCondition,
+  searchRange,
+} from '../../traces/search/search-filter.ts'
+import { searchTraces, type TraceSearch } from '../../traces/search/search-traces.ts'
+import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from '../../traces/spans/load-all-spans.ts'
+import type { SpansDeps } from '../../traces/spans/load-spans.ts'
 import { presentJaegerTrace } from './present-trace.ts'
 
 interface Deps extends GuardedRouteDeps, SpansDeps {
