@@ -7,7 +7,6 @@ const LINES_MAX = 60
 const LONGER = new Set<string>([
   'a function',
   'acquireMigrationLock',
-  'allOperations',
   'append',
   'appendExponential',
   'connectApi',
@@ -21,13 +20,10 @@ const LONGER = new Set<string>([
   'createSchedule',
   'getsOf',
   'install',
-  'jaegerRoutes',
-  'labelRoutes',
   'logReads',
   'mergeEvents',
   'metricReads',
   'planClickHouse',
-  'queryOf',
   'start',
   'startBuildEdge',
   'startClients',
@@ -36,7 +32,6 @@ const LONGER = new Set<string>([
   'startRedisCluster',
   'startSmallService',
   'startStack',
-  'tempoRoutes',
   'watchMarkers',
 ])
 

@@ -1,3 +1,4 @@
+import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { selectServices, selectTagValues } from '../../../clickhouse/queries/traces/search/select-tags.ts'
 import {
   type JaegerSearchQuery,
@@ -44,78 +45,78 @@ const NAMES_MAX = 1_000
 
 /** Returns the routes of the interface of Jaeger (docs/api/other-tools.md#jaeger). */
 export function jaegerRoutes(deps: Deps): readonly Route[] {
+  return [traceRoute(deps), searchRoute(deps), servicesRoute(deps), ...operationRoutes(deps)]
+}
+
+function traceRoute(deps: Deps): Route {
+  return guardedRoute(deps, jaegerTrace, {
+    resource: TRACES,
+    reply: okJson,
+    async run({ workspaceId, param, deadline }) {
+      const traceId = param('traceId').toLowerCase().padStart(32, '0')
+      if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
+      const trace = await useAllSpans(deps, { workspaceId, traceId }, traceJson, deadline)
+      return trace === undefined ? notFound(TRACES) : answerOf([trace])
+    },
+  })
+}
+
+function searchRoute(deps: Deps): Route {
   const { clickhouse, traceSearches, now } = deps
+  return guardedRoute(deps, jaegerSearch, {
+    resource: TRACES,
+    query: jaegerSearchQuerySchema,
+    reply: okJson,
+    async run({ workspaceId, query, deadline }) {
+      const conditions = conditionsOf(query)
+      if (!conditions.ok) return conditions
+      const filter = filterOfConditions(conditions.value, searchRange(query.start, query.end))
+      if (!filter.ok) return filter
+      const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: now() }
+      // The slot is held while the spans are read, because the text of the traces stays in memory meanwhile.
+      const read = () => findTraces(clickhouse, search, deadline)
+      const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
+      return found.ok ? answerOf(found.value) : found
+    },
+  })
+}
 
-  const operationsOf = (workspaceId: string, service: string, deadline: AbortSignal) => {
-    const read = async () => {
-      const search = { workspaceId, service, range: searchRange(undefined, undefined), nowMs: now() }
-      const traceIds = await recentTraces(clickhouse, search, deadline)
-      const of = { key: undefined, serviceName: service }
-      return selectTagValues(clickhouse, { workspaceId, traceIds, limit: NAMES_MAX }, of, deadline)
-    }
-    return runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
+/** Returns the traces of a search in JSON, which share the limits of a response. */
+async function findTraces(clickhouse: ClickHouseClient, search: TraceSearch, deadline: AbortSignal): Promise<string[]> {
+  const { workspaceId } = search
+  const { traces } = await searchTraces(clickhouse, search, deadline)
+  const limits = {
+    spans: Math.floor(FOUND_TRACES.spans / Math.max(traces.length, 1)),
+    bytes: Math.floor(FOUND_TRACES.bytes / Math.max(traces.length, 1)),
   }
-
-  const found = async (search: TraceSearch, deadline: AbortSignal): Promise<string[]> => {
-    const { workspaceId } = search
-    const { traces } = await searchTraces(clickhouse, search, deadline)
-    const limits = {
-      spans: Math.floor(FOUND_TRACES.spans / Math.max(traces.length, 1)),
-      bytes: Math.floor(FOUND_TRACES.bytes / Math.max(traces.length, 1)),
-    }
-    const shown: string[] = []
-    for (const { traceId } of traces) {
-      const trace = await useFirstSpans(clickhouse, { workspaceId, traceId }, limits, traceJson, deadline)
-      if (trace !== undefined) shown.push(trace)
-    }
-    return shown
+  const shown: string[] = []
+  for (const { traceId } of traces) {
+    const trace = await useFirstSpans(clickhouse, { workspaceId, traceId }, limits, traceJson, deadline)
+    if (trace !== undefined) shown.push(trace)
   }
+  return shown
+}
 
+function servicesRoute(deps: Deps): Route {
+  const { clickhouse, traceSearches, now } = deps
+  return guardedRoute(deps, jaegerServices, {
+    resource: TRACES,
+    async run({ workspaceId, deadline }) {
+      const arrivedSinceMs = now() - SERVICES_OF_MS
+      const search = { workspaceId, ...searchRange(undefined, undefined), arrivedSinceMs, limit: NAMES_MAX }
+      const read = () => selectServices(clickhouse, search, deadline)
+      const services = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
+      return services.ok ? answer(services.value.filter(service => service !== '')) : services
+    },
+  })
+}
+
+function operationRoutes(deps: Deps): Route[] {
   return [
-    guardedRoute(deps, jaegerTrace, {
-      resource: TRACES,
-      reply: okJson,
-      async run({ workspaceId, param, deadline }) {
-        const traceId = param('traceId').toLowerCase().padStart(32, '0')
-        if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
-        const trace = await useAllSpans(deps, { workspaceId, traceId }, traceJson, deadline)
-        return trace === undefined ? notFound(TRACES) : answerOf([trace])
-      },
-    }),
-    guardedRoute(deps, jaegerSearch, {
-      resource: TRACES,
-      query: jaegerSearchQuerySchema,
-      reply: okJson,
-      async run({ workspaceId, query, deadline }) {
-        const conditions = conditionsOf(query)
-        if (!conditions.ok) return conditions
-        const filter = filterOfConditions(conditions.value, searchRange(query.start, query.end))
-        if (!filter.ok) return filter
-        const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: now() }
-        // The slot is held while the spans are read, because the text of the traces stays in memory meanwhile.
-        const read = () => found(search, deadline)
-        const shown = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
-        return shown.ok ? answerOf(shown.value) : shown
-      },
-    }),
-    guardedRoute(deps, jaegerServices, {
-      resource: TRACES,
-      async run({ workspaceId, deadline }) {
-        const search = {
-          workspaceId,
-          ...searchRange(undefined, undefined),
-          arrivedSinceMs: now() - SERVICES_OF_MS,
-          limit: NAMES_MAX,
-        }
-        const read = () => selectServices(clickhouse, search, deadline)
-        const services = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
-        return services.ok ? answer(services.value.filter(service => service !== '')) : services
-      },
-    }),
     guardedRoute(deps, jaegerServiceOperations, {
       resource: TRACES,
       async run({ workspaceId, param, deadline }) {
-        const names = await operationsOf(workspaceId, param('service'), deadline)
+        const names = await readOperations(deps, workspaceId, param('service'), deadline)
         return names.ok ? answer(names.value) : names
       },
     }),
@@ -123,11 +124,25 @@ export function jaegerRoutes(deps: Deps): readonly Route[] {
       resource: TRACES,
       query: jaegerOperationsQuerySchema,
       async run({ workspaceId, query: { service }, deadline }) {
-        const names = await operationsOf(workspaceId, service, deadline)
+        const names = await readOperations(deps, workspaceId, service, deadline)
         return names.ok ? answer(names.value.map(name => ({ name, spanKind: '' }))) : names
       },
     }),
   ]
+}
+
+function readOperations(
+  { clickhouse, traceSearches, now }: Deps,
+  workspaceId: string,
+  service: string,
+  deadline: AbortSignal,
+) {
+  return runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, async () => {
+    const search = { workspaceId, service, range: searchRange(undefined, undefined), nowMs: now() }
+    const traceIds = await recentTraces(clickhouse, search, deadline)
+    const source = { workspaceId, traceIds, limit: NAMES_MAX }
+    return selectTagValues(clickhouse, source, { key: undefined, serviceName: service }, deadline)
+  })
 }
 
 /** Returns a trace in JSON, which takes less memory than its objects. */

@@ -77,36 +77,39 @@ export function labelRoutes(deps: Deps): readonly Route[] {
     return cut([...byKey.values()], limit)
   }
 
-  const metadata = async ({ workspaceId, parameters, deadline }: PrometheusRequest): Promise<PrometheusAnswer> => {
-    const { metric, limit, start, end } = parametersOf(metadataParameters, parameters)
-    const filter = {
-      workspaceId,
-      surfaceId: undefined,
-      serviceName: undefined,
-      ...listRange({ start, end }, deps.now()),
-    }
-    const page = { filter, prefix: metric, after: undefined, limit: metric === undefined ? listLimit(limit) : 1 }
-    const names = (await selectMetricNames(clickhouse, page, deadline)).map(({ name }) => name)
-    const wanted = metric === undefined ? names : names.filter(name => name === metric)
-    const rows = wanted.length === 0 ? [] : await selectMetricDetails(clickhouse, filter, wanted, deadline)
-    const data = Object.fromEntries(wanted.map(name => [name, [] as unknown[]]))
-    for (const row of rows) {
-      const type = row.type === 'sum' ? (isSampled(row) ? 'gauge' : 'counter') : row.type
-      const shown = type === 'exponential_histogram' ? 'histogram' : type
-      data[row.name]?.push({ type: shown, help: row.description, unit: row.unit })
-    }
-    return { data }
-  }
-
   return [
     prometheusRoute(deps, listLabels, labels),
     prometheusRoute(deps, listLabelsByForm, labels),
     prometheusRoute(deps, listLabelValues, values),
     prometheusRoute(deps, listSeries, series),
     prometheusRoute(deps, listSeriesByForm, series),
-    prometheusRoute(deps, listMetadata, metadata),
+    prometheusRoute(deps, listMetadata, request => readMetadata(deps, request)),
     prometheusRoute(deps, readBuildInfo, () => ({ data: ANSWERS.buildInfo.data })),
   ]
+}
+
+async function readMetadata(
+  { clickhouse, now }: Deps,
+  { workspaceId, parameters, deadline }: PrometheusRequest,
+): Promise<PrometheusAnswer> {
+  const { metric, limit, start, end } = parametersOf(metadataParameters, parameters)
+  const filter = {
+    workspaceId,
+    surfaceId: undefined,
+    serviceName: undefined,
+    ...listRange({ start, end }, now()),
+  }
+  const page = { filter, prefix: metric, after: undefined, limit: metric === undefined ? listLimit(limit) : 1 }
+  const names = (await selectMetricNames(clickhouse, page, deadline)).map(({ name }) => name)
+  const wanted = metric === undefined ? names : names.filter(name => name === metric)
+  const rows = wanted.length === 0 ? [] : await selectMetricDetails(clickhouse, filter, wanted, deadline)
+  const data = Object.fromEntries(wanted.map(name => [name, [] as unknown[]]))
+  for (const row of rows) {
+    const type = row.type === 'sum' ? (isSampled(row) ? 'gauge' : 'counter') : row.type
+    const shown = type === 'exponential_histogram' ? 'histogram' : type
+    data[row.name]?.push({ type: shown, help: row.description, unit: row.unit })
+  }
+  return { data }
 }
 
 interface Search extends LabelSearch {

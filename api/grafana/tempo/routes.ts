@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import {
   selectServices,
   selectTagKeys,
@@ -52,105 +53,11 @@ const TIMES = ['start', 'end'] as const
 
 /** Returns the routes of the interface of Tempo (docs/api/other-tools.md#tempo). */
 export function tempoRoutes(deps: Deps): readonly Route[] {
-  const { clickhouse, now, traceSearches } = deps
-
-  const trace = (operation: typeof tempoTrace, render: (found: FoundTrace) => Reply) =>
-    guardedRoute(deps, operation, {
-      resource: TRACES,
-      reply: (found: Reply) => found,
-      async run({ workspaceId, param, deadline, accept }): Promise<Outcome<Reply>> {
-        const traceId = param('traceId').toLowerCase().padStart(32, '0')
-        if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
-        const isProtobuf = accept?.includes('application/protobuf') ?? false
-        const use = (whole: WholeTrace) => render({ trace: otlpTrace(whole), truncated: whole.truncated, isProtobuf })
-        const found = await useAllSpans(deps, { workspaceId, traceId }, use, deadline)
-        return found === undefined ? notFound(TRACES) : { ok: true, value: found }
-      },
-    })
-
-  type TagsRequest = Pick<GuardedRequest<{ start?: bigint | undefined; end?: bigint | undefined }>, 'query'> &
-    Pick<GuardedRequest<never>, 'workspaceId' | 'deadline'>
-
-  const recent = ({ workspaceId, query: { start, end }, deadline }: TagsRequest) =>
-    recentTraces(
-      clickhouse,
-      { workspaceId, service: undefined, range: searchRange(start, end), nowMs: now() },
-      deadline,
-    )
-
-  const tagKeys = (request: TagsRequest): Promise<Outcome<string[]>> => {
-    const { workspaceId, deadline } = request
-    const read = async () => {
-      const traceIds = await recent(request)
-      return selectTagKeys(clickhouse, { workspaceId, traceIds, limit: VALUES_MAX }, deadline)
-    }
-    return runTraceSearch(traceSearches, request, TIMES, read)
-  }
-
-  const tagValues = async (request: TagsRequest, tag: string): Promise<Outcome<readonly string[]>> => {
-    const { workspaceId, deadline } = request
-    const { start, end } = request.query
-    if (/^(span:)?status$/.test(tag)) return { ok: true, value: SPAN_STATUSES.map(status => status.toLowerCase()) }
-    const read = async () => {
-      if (/^(resource)?\.?service\.name$/.test(tag)) {
-        const search = { workspaceId, ...searchRange(start, end), limit: VALUES_MAX }
-        return selectServices(clickhouse, search, deadline)
-      }
-      const key = /^(span:)?name$/.test(tag) ? undefined : tag.replace(/^(span)?\./, '')
-      const source = { workspaceId, traceIds: await recent(request), limit: VALUES_MAX }
-      return selectTagValues(clickhouse, source, { key, serviceName: undefined }, deadline)
-    }
-    return runTraceSearch(traceSearches, request, TIMES, read)
-  }
-
-  const ofTags = { resource: TRACES, query: tempoTagsQuerySchema }
   return [
-    trace(tempoTrace, renderTrace),
-    trace(tempoTraceV2, renderTraceV2),
-    guardedRoute(deps, tempoSearch, {
-      resource: TRACES,
-      query: tempoSearchQuerySchema,
-      async run({ workspaceId, query, deadline }): Promise<Outcome<unknown>> {
-        const conditions = conditionsOf(query)
-        if (!conditions.ok) return conditions
-        const filter = filterOfConditions(conditions.value, searchRange(query.start, query.end))
-        if (!filter.ok) return filter
-        const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: now() }
-        const run = () => searchTraces(clickhouse, search, deadline)
-        const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, run)
-        return found.ok ? { ok: true, value: { traces: found.value.traces.map(presentTrace), metrics: {} } } : found
-      },
-    }),
-    guardedRoute(deps, tempoTags, {
-      ...ofTags,
-      run: async request =>
-        withValue(await tagKeys(request), tags => ({ tagNames: ['service.name', ...INTRINSICS, ...tags] })),
-    }),
-    guardedRoute(deps, tempoTagsV2, {
-      ...ofTags,
-      run: async request =>
-        withValue(await tagKeys(request), tags => ({
-          scopes: [
-            { name: 'resource', tags: ['service.name'] },
-            { name: 'span', tags },
-            { name: 'intrinsic', tags: INTRINSICS },
-          ],
-        })),
-    }),
-    guardedRoute(deps, tempoValues, {
-      ...ofTags,
-      run: async request =>
-        withValue(await tagValues(request, request.param('tag')), values => ({ tagValues: values })),
-    }),
-    guardedRoute(deps, tempoValuesV2, {
-      ...ofTags,
-      run: async request => {
-        const tag = request.param('tag')
-        const type = /^(span:)?status$/.test(tag) ? 'keyword' : 'string'
-        const found = await tagValues(request, tag)
-        return withValue(found, values => ({ tagValues: values.map(value => ({ type, value })) }))
-      },
-    }),
+    traceRoute(deps, tempoTrace, renderTrace),
+    traceRoute(deps, tempoTraceV2, renderTraceV2),
+    searchRoute(deps),
+    ...tagRoutes(deps),
     guardedRoute(deps, tempoEcho, {
       resource: TRACES,
       reply: () => ({ status: 200, headers: [['content-type', 'text/plain'], NO_SNIFF, NO_STORE], body: 'echo' }),
@@ -161,6 +68,97 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
       run: async () => ({ ok: true, value: TEMPO_BUILD_INFO }),
     }),
   ]
+}
+
+function traceRoute(deps: Deps, operation: typeof tempoTrace, render: (found: FoundTrace) => Reply): Route {
+  return guardedRoute(deps, operation, {
+    resource: TRACES,
+    reply: (found: Reply) => found,
+    async run({ workspaceId, param, deadline, accept }): Promise<Outcome<Reply>> {
+      const traceId = param('traceId').toLowerCase().padStart(32, '0')
+      if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
+      const isProtobuf = accept?.includes('application/protobuf') ?? false
+      const use = (whole: WholeTrace) => render({ trace: otlpTrace(whole), truncated: whole.truncated, isProtobuf })
+      const found = await useAllSpans(deps, { workspaceId, traceId }, use, deadline)
+      return found === undefined ? notFound(TRACES) : { ok: true, value: found }
+    },
+  })
+}
+
+function searchRoute(deps: Deps): Route {
+  return guardedRoute(deps, tempoSearch, {
+    resource: TRACES,
+    query: tempoSearchQuerySchema,
+    async run({ workspaceId, query, deadline }): Promise<Outcome<unknown>> {
+      const conditions = conditionsOf(query)
+      if (!conditions.ok) return conditions
+      const filter = filterOfConditions(conditions.value, searchRange(query.start, query.end))
+      if (!filter.ok) return filter
+      const search = { workspaceId, filter: filter.value, after: undefined, limit: query.limit, nowMs: deps.now() }
+      const run = () => searchTraces(deps.clickhouse, search, deadline)
+      const found = await runTraceSearch(deps.traceSearches, { workspaceId, deadline }, TIMES, run)
+      return found.ok ? { ok: true, value: { traces: found.value.traces.map(presentTrace), metrics: {} } } : found
+    },
+  })
+}
+
+/** Returns the routes that list tags and their values, each in two forms. */
+function tagRoutes(deps: Deps): Route[] {
+  const tagsRoute = (operation: typeof tempoTags, run: (request: TagRequest) => Promise<Outcome<unknown>>) =>
+    guardedRoute(deps, operation, { resource: TRACES, query: tempoTagsQuerySchema, run })
+  return [
+    tagsRoute(tempoTags, async request =>
+      withValue(await tagKeys(deps, request), tags => ({ tagNames: ['service.name', ...INTRINSICS, ...tags] })),
+    ),
+    tagsRoute(tempoTagsV2, async request =>
+      withValue(await tagKeys(deps, request), tags => ({
+        scopes: [
+          { name: 'resource', tags: ['service.name'] },
+          { name: 'span', tags },
+          { name: 'intrinsic', tags: INTRINSICS },
+        ],
+      })),
+    ),
+    tagsRoute(tempoValues, async request =>
+      withValue(await tagValues(deps, request, request.param('tag')), values => ({ tagValues: values })),
+    ),
+    tagsRoute(tempoValuesV2, async request => {
+      const tag = request.param('tag')
+      const type = /^(span:)?status$/.test(tag) ? 'keyword' : 'string'
+      const found = await tagValues(deps, request, tag)
+      return withValue(found, values => ({ tagValues: values.map(value => ({ type, value })) }))
+    }),
+  ]
+}
+
+type TagRequest = GuardedRequest<z.infer<typeof tempoTagsQuerySchema>>
+
+function recentTraceIds({ clickhouse, now }: Deps, { workspaceId, query: { start, end }, deadline }: TagRequest) {
+  const search = { workspaceId, service: undefined, range: searchRange(start, end), nowMs: now() }
+  return recentTraces(clickhouse, search, deadline)
+}
+
+function tagKeys(deps: Deps, request: TagRequest): Promise<Outcome<string[]>> {
+  const { workspaceId, deadline } = request
+  return runTraceSearch(deps.traceSearches, request, TIMES, async () => {
+    const traceIds = await recentTraceIds(deps, request)
+    return selectTagKeys(deps.clickhouse, { workspaceId, traceIds, limit: VALUES_MAX }, deadline)
+  })
+}
+
+async function tagValues(deps: Deps, request: TagRequest, tag: string): Promise<Outcome<readonly string[]>> {
+  const { workspaceId, deadline } = request
+  const { start, end } = request.query
+  if (/^(span:)?status$/.test(tag)) return { ok: true, value: SPAN_STATUSES.map(status => status.toLowerCase()) }
+  return runTraceSearch(deps.traceSearches, request, TIMES, async () => {
+    if (/^(resource)?\.?service\.name$/.test(tag)) {
+      const search = { workspaceId, ...searchRange(start, end), limit: VALUES_MAX }
+      return selectServices(deps.clickhouse, search, deadline)
+    }
+    const key = /^(span:)?name$/.test(tag) ? undefined : tag.replace(/^(span)?\./, '')
+    const source = { workspaceId, traceIds: await recentTraceIds(deps, request), limit: VALUES_MAX }
+    return selectTagValues(deps.clickhouse, source, { key, serviceName: undefined }, deadline)
+  })
 }
 
 /** Returns the outcome with what is made of its value. */

@@ -82,85 +82,96 @@ async function selectStoredSince(
   sinceMs: number,
   signal: AbortSignal,
 ): Promise<ArrivalKey[]> {
-  const read = <T>(tables: 'two' | 'three') =>
-    selectRows<T>(client, { ...queryOf(page, sinceMs, tables), signal, settings: SETTINGS })
+  const parts = queryParts(page, sinceMs)
+  const { params } = parts
+  const read = <T>(query: string) => selectRows<T>(client, { query, params, signal, settings: SETTINGS })
   if (page.after === undefined) {
-    const found = await read<ArrivalKey & { readonly isLost: 0 | 1 }>('two')
+    const found = await read<ArrivalKey & { readonly isLost: 0 | 1 }>(queryWithoutBuckets(parts))
     if (found[0]?.isLost !== 1) return found.map(({ id, storedMs, receivedMs }) => ({ id, storedMs, receivedMs }))
   }
-  return read<ArrivalKey>('three')
+  return read<ArrivalKey>(queryWithBuckets(parts))
 }
 
-/**
- * Returns the query of a page. That of two tables does not read `finding_buckets`. It lists findings first whose arrival was
- * lost by `findings`, as `isLost`: if there is one, its result is not the page.
- */
-function queryOf(
-  { workspaceId, snapshot, filter, limit, after }: FindingsPageKey,
-  sinceMs: number,
-  tables: 'two' | 'three',
-): Pick<Select, 'query' | 'params'> {
+/** Parts of the two queries of a page. */
+interface QueryParts {
+  /** The condition on the owner of a finding. */
+  readonly owner: string
+  readonly arrival: string
+  /** Where the arrivals of the snapshot come from. */
+  readonly arrivals: string
+  readonly key: string
+  readonly condition: string
+  readonly order: string
+  readonly params: Select['params']
+}
+
+const time = (name: string) => `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
+
+function queryParts({ workspaceId, snapshot, filter, limit, after }: FindingsPageKey, sinceMs: number): QueryParts {
   const owner = ownerCondition(filter)
   const received = receivedCondition(filter)
   const chosen = chosenCondition(filter)
   const text = filter.text === undefined ? '' : ', latest.text'
-  const arrival = `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS arrival`
-  const time = (name: string) => `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
-  const arrivals = `FROM finding_arrivals
-        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND ${seenIn(snapshot)}`
-  const outer = [
+  const conditions = [
     ...(after ? ['(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'] : []),
     ...(received === undefined ? [] : [received.sql]),
     ...(chosen === undefined ? [] : [chosen]),
     ...(filter.text === undefined ? [] : ['positionCaseInsensitiveUTF8(at.3, {text: String}) > 0']),
   ]
-  const condition = outer.length > 0 ? outer.join(' AND ') : '1'
-  const key = 'finding_id AS id, toUnixTimestamp64Milli(at.1) AS storedMs, toUnixTimestamp64Milli(at.2) AS receivedMs'
-  const order = 'storedMs DESC, receivedMs DESC, id DESC LIMIT {limit: UInt32}'
-  // One read of `findings`, so that both counts are of one moment.
-  const ofTwo = `
+  const { block, blocks, asOfMs } = snapshot
+  return {
+    owner: owner.sql,
+    arrival: `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS arrival`,
+    arrivals: `FROM finding_arrivals
+        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND ${seenIn(snapshot)}`,
+    key: 'finding_id AS id, toUnixTimestamp64Milli(at.1) AS storedMs, toUnixTimestamp64Milli(at.2) AS receivedMs',
+    condition: conditions.length > 0 ? conditions.join(' AND ') : '1',
+    order: 'storedMs DESC, receivedMs DESC, id DESC LIMIT {limit: UInt32}',
+    params: {
+      ...{ ...owner.params, ...received?.params, workspaceId, block, blocks, asOfMs },
+      ...{ settledMs: settledMsOf(snapshot), sinceMs, text: filter.text, limit, ...after },
+    },
+  }
+}
+
+/**
+ * Returns the query of a page that does not read `finding_buckets`. It lists findings first whose arrival was lost by `findings`, as
+ * `isLost`: if there is one, its result is not the page. Both counts are of one moment, because `findings` is read once.
+ */
+function queryWithoutBuckets({ owner, arrival, arrivals, key, condition, order }: QueryParts): string {
+  return `
     SELECT ${key}, isLost
     FROM (
       SELECT finding_id, maxIf(arrival, NOT isLater) AS at, countIf(isLater) > 0 AND countIf(isSeen) = 0 AS isLost
       FROM (
         SELECT ${arrival}, latest.stored_at >= ${time('settledMs')} AS isLater, 0 AS isSeen FROM findings
-        WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')}
+        WHERE ${owner} AND latest.stored_at >= ${time('sinceMs')}
         UNION ALL
         SELECT ${arrival}, 0 AS isLater, 1 AS isSeen ${arrivals})
       GROUP BY finding_id)
     WHERE isLost OR (${condition})
     ORDER BY isLost DESC, ${order}`
-  const ofThree = `
+}
+
+/** Returns the query of a page that reads all three tables. */
+function queryWithBuckets({ owner, arrival, arrivals, key, condition, order }: QueryParts): string {
+  return `
     SELECT ${key}
     FROM (
       SELECT finding_id, max(arrival) AS at FROM (
         SELECT ${arrival} FROM findings
-        WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')} AND latest.stored_at < ${time('settledMs')}
+        WHERE ${owner} AND latest.stored_at >= ${time('sinceMs')} AND latest.stored_at < ${time('settledMs')}
         UNION ALL
         SELECT ${arrival} ${arrivals}
         UNION ALL
         SELECT ${arrival} FROM finding_buckets
-        WHERE ${owner.sql} AND latest.stored_at >= ${time('sinceMs')} AND stored_bucket < ${time('settledMs')}
+        WHERE ${owner} AND latest.stored_at >= ${time('sinceMs')} AND stored_bucket < ${time('settledMs')}
           AND (day, finding_id) IN (
-            SELECT day, finding_id FROM findings WHERE ${owner.sql} AND latest.stored_at >= ${time('settledMs')}
+            SELECT day, finding_id FROM findings WHERE ${owner} AND latest.stored_at >= ${time('settledMs')}
               AND finding_id NOT IN (SELECT finding_id ${arrivals})))
       GROUP BY finding_id)
     WHERE ${condition}
     ORDER BY ${order}`
-  const params = {
-    ...owner.params,
-    ...received?.params,
-    workspaceId,
-    block: snapshot.block,
-    blocks: snapshot.blocks,
-    asOfMs: snapshot.asOfMs,
-    settledMs: settledMsOf(snapshot),
-    sinceMs,
-    text: filter.text,
-    limit,
-    ...after,
-  }
-  return { query: tables === 'two' ? ofTwo : ofThree, params }
 }
 
 /** Returns the condition on the rows of `finding_arrivals` that were visible at the moment of the snapshot. */
