@@ -25,11 +25,8 @@ import { retentionRoutes } from './retention.ts'
 import { listSessionsRoute } from './sessions/list-sessions.ts'
 import { readSessionRoute } from './sessions/session.ts'
 import { readTimelineRoute } from './sessions/timeline.ts'
-import { readTraceColumnsRoute } from './traces/columns/read-trace-columns.ts'
-import { readCompletenessRoute } from './traces/completeness/read-completeness.ts'
-import { readTraceRoute } from './traces/read-trace.ts'
 import { listTracesRoute } from './traces/search/list-traces.ts'
-import { readSpansRoute } from './traces/spans/read-spans.ts'
+import { traceRoutes } from './traces/traces.ts'
 import { usageRoutes } from './usage.ts'
 import { surfaceKeyRoutes } from './workspaces/surface-keys.ts'
 import { surfaceRoutes } from './workspaces/surfaces.ts'
@@ -38,11 +35,8 @@ import { workspaceKeyRoutes } from './workspaces/workspace-keys.ts'
 /** Returns every route of the API, for any process that mounts them. */
 export function createApiRoutes(deps: ApiDeps): readonly Route[] {
   return [
-    readTraceRoute(deps),
+    ...traceRoutes(deps),
     listTracesRoute(deps),
-    readTraceColumnsRoute(deps),
-    readCompletenessRoute(deps),
-    readSpansRoute(deps),
     ...tempoRoutes(deps),
     ...jaegerRoutes(deps),
     ...logRoutes(deps),

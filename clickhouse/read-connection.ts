@@ -21,11 +21,11 @@ export interface BoundQuery {
    */
   readonly signal: AbortSignal
   /** The only trace that the query reads. In a cluster, it is sent to the shard of the trace alone. */
-  readonly trace?: TraceOfQuery | undefined
+  readonly trace?: TraceKey | undefined
 }
 
 /** Identifies a trace. */
-export interface TraceOfQuery {
+export interface TraceKey {
   readonly workspaceId: string
   /** 32 hex digits. */
   readonly traceId: string

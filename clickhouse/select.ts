@@ -2,7 +2,7 @@ import type { ClickHouseSettings } from '@clickhouse/client'
 import { MIB } from '../schemas/units.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { type ClickHouseClient, classifyClickHouseError } from './client.ts'
-import type { TraceOfQuery } from './read-connection.ts'
+import type { TraceKey } from './read-connection.ts'
 
 /** A read of ClickHouse. */
 export interface Select {
@@ -13,7 +13,7 @@ export interface Select {
   readonly signal: AbortSignal
   readonly settings?: ClickHouseSettings
   /** The only trace that is read (`BoundQuery`). */
-  readonly trace?: TraceOfQuery
+  readonly trace?: TraceKey
 }
 
 /** A time divided into steps of the same length. */

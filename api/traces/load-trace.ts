@@ -1,34 +1,37 @@
 import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../clickhouse/client.ts'
 import { type FindingTraceKey, selectFindingHasTrace } from '../../clickhouse/queries/findings/select-finding-traces.ts'
-import { selectSpansById } from '../../clickhouse/queries/traces/select-spans-by-id.ts'
-import { selectTrace, type TraceKey } from '../../clickhouse/queries/traces/select-trace.ts'
-import { selectTraceEnd } from '../../clickhouse/queries/traces/select-trace-end.ts'
-import { SKELETON_AT, selectTraceSkeleton } from '../../clickhouse/queries/traces/select-trace-skeleton.ts'
-import { COLUMN_AT, type SpanRows } from '../../clickhouse/queries/traces/span-rows.ts'
+import type { ColumnsRow, ColumnsSelection } from '../../clickhouse/queries/traces/select-trace-columns.ts'
+import { selectTraceExtent } from '../../clickhouse/queries/traces/select-trace-extent.ts'
+import type { TraceKey } from '../../clickhouse/read-connection.ts'
 import { DAY_MS, MIB } from '../../schemas/units.ts'
-import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
-import { renderTrace, textBytesOf } from './render-trace.ts'
-import { EXAMINED_ROWS, TraceSkeleton } from './trace-skeleton.ts'
+import {
+  EXAMINED_ROWS,
+  loadColumns,
+  receivedAtMs,
+  SMALL_TRACE_ROWS,
+  type TraceColumns,
+  type TraceReadDeps,
+} from './load-columns.ts'
+import { renderTrace, type ShownColumns, type ShownSpan } from './render-trace.ts'
+import { RowTexts, SHOWN_TEXTS } from './row-texts.ts'
 
-interface Deps {
-  readonly clickhouse: ClickHouseClient
+interface Deps extends TraceReadDeps {
   /** Returns the first day whose data of a kind is shown to readers of a workspace, in days since 1970. */
   readonly firstKeptDay: (workspaceId: string, kind: 'findings') => Promise<number>
-  /** Bounds how many large traces are in memory at once. */
-  readonly largeTraces: Pick<FairSlots, 'run'>
 }
 
 /**
- * The most stored rows of a trace that one query reads whole, duplicates of spans included. Most traces have a few hundred. A
- * trace with more rows, or with more bytes than `selectTrace` accepts, waits for its turn (`largeTraces`) and is read in two
- * steps: the skeleton of all rows, then the rows that are shown. Its first rows are then read twice.
+ * Limit of a small trace in the memory of ClickHouse, in which a span has about 150 bytes. Names and messages may be long, and 32
+ * requests may read at the same time: the API needs up to 170 MiB for results of this size, and 226 for twice of it. A larger
+ * trace, or one with more rows than `SMALL_TRACE_ROWS`, waits for its turn (`largeTraces`).
  */
-const SMALL_TRACE_ROWS_MAX = 16_000
+const SMALL_TRACE_BYTES = 2 * MIB
 /** Limit of the texts in one response. A span whose texts alone are larger is left out, like one over the limit of spans. */
 const RESPONSE_TEXT_BYTES = 8 * MIB
-
 const STATUS_ERROR = 2
+
+const ignore = () => {}
 
 /**
  * Loads a trace with at most `limit` spans and returns it as JSON (docs/api/findings.md#trace). Returns undefined if nothing of the
@@ -41,96 +44,109 @@ export async function loadTrace(
   limit: number,
   abortSignal: AbortSignal,
 ): Promise<Buffer | undefined> {
-  const found = await selectSmallTrace(deps.clickhouse, key, abortSignal)
-  if (found?.rows.length === 0) return undefined
-  const isOfFinding =
-    found !== undefined && namesFinding(found, key, await deps.firstKeptDay(key.workspaceId, 'findings'))
-  if (!isOfFinding && !(await selectFindingHasTrace(deps.clickhouse, key, abortSignal))) return undefined
-  if (found !== undefined && found.rows.length <= SMALL_TRACE_ROWS_MAX) return assembleRows(key, found, limit)
-  const load = () => loadLargeTrace(deps.clickhouse, key, limit, abortSignal)
-  return deps.largeTraces.run(key.workspaceId, load, abortSignal)
+  const { clickhouse, largeTraces, firstKeptDay } = deps
+  let namedAtMs = -1
+  const seeFindings = ({ bytes, view, row, starts, ends }: ColumnsRow) => {
+    if (starts[SHOWN_TEXTS] === ends[SHOWN_TEXTS]) return
+    const findingIds = bytes.toString('latin1', starts[SHOWN_TEXTS], ends[SHOWN_TEXTS])
+    if (findingIds.includes(key.findingId)) namedAtMs = Math.max(namedAtMs, receivedAtMs(view, row))
+  }
+  const small = await loadSmallTrace(clickhouse, key, seeFindings, abortSignal)
+  if (small === undefined) return undefined
+  // A row of `finding_traces` of the same day has been stored with a span that names the finding. A span of a day from which
+  // findings are not kept proves nothing: the occurrence has expired with its day.
+  const isOfFinding = namedAtMs >= 0 && namedAtMs >= (await firstKeptDay(key.workspaceId, 'findings')) * DAY_MS
+  if (!isOfFinding && !(await selectFindingHasTrace(clickhouse, key, abortSignal))) return undefined
+  if (small !== 'large') return renderSmallTrace(key, small, limit)
+  const load = () => loadLargeTrace(clickhouse, key, limit, abortSignal)
+  return largeTraces.run(key.workspaceId, load, abortSignal)
 }
 
-/**
- * Returns whether a span of a day that findings are kept names the finding. A row of `finding_traces` of the same day has been
- * stored with it. A span that is older proves nothing: the occurrence has expired with its day.
- */
-function namesFinding(found: SpanRows, { findingId }: FindingTraceKey, firstKeptDay: number): boolean {
-  const keptSinceMs = firstKeptDay * DAY_MS
-  return found.namingRows.some(
-    ({ row, findingIds }) => findingIds.includes(findingId) && found.receivedAtMs(row) >= keptSinceMs,
-  )
-}
-
-/** Returns the rows of a trace, one more than a small trace has at most, or undefined if they have too many bytes. */
-async function selectSmallTrace(
+/** Columns of a trace with the texts that a response shows. */
+async function loadShown(
   client: ClickHouseClient,
   key: TraceKey,
+  selection: Omit<ColumnsSelection, 'texts'>,
+  onRow: (row: ColumnsRow) => void,
   abortSignal: AbortSignal,
-): Promise<SpanRows | undefined> {
+): Promise<ShownColumns | undefined> {
+  const texts = new RowTexts()
+  const add = (row: ColumnsRow) => {
+    texts.add(row)
+    onRow(row)
+  }
+  const columns = await loadColumns(client, key, { ...selection, texts: 'shown' }, add, abortSignal)
+  return columns && { ...columns, texts }
+}
+
+/** Loads a trace whole in one query. Returns undefined if nothing of it is retained. */
+async function loadSmallTrace(
+  client: ClickHouseClient,
+  key: TraceKey,
+  onRow: (row: ColumnsRow) => void,
+  abortSignal: AbortSignal,
+): Promise<ShownColumns | 'large' | undefined> {
   try {
-    return await selectTrace(client, key, SMALL_TRACE_ROWS_MAX + 1, abortSignal)
+    const selection = { maxRows: SMALL_TRACE_ROWS, maxBytes: SMALL_TRACE_BYTES }
+    const found = await loadShown(client, key, selection, onRow, abortSignal)
+    return found?.truncated ? 'large' : found
   } catch (error) {
-    if (isClickHouseCode(error, OVER_LIMIT_CODES.result)) return undefined
+    if (isClickHouseCode(error, OVER_LIMIT_CODES.result)) return 'large'
     throw error
   }
 }
 
-/** Assembles a trace of which all rows are in memory. */
-function assembleRows(key: TraceKey, rows: SpanRows, limit: number): Buffer | undefined {
-  const skeleton = new TraceSkeleton({ keepsRows: true })
+function renderSmallTrace({ traceId }: TraceKey, columns: ShownColumns, limit: number): Buffer {
+  const { skeleton, arranged, texts } = columns
   // No byte of a text needs more than six in JSON, so most traces are below the limit without counting.
-  const isFarBelow = 6 * rows.bytes.length <= RESPONSE_TEXT_BYTES
-  for (const row of rows.rows) {
-    const isError = rows.bytes[row + COLUMN_AT.statusCode] === STATUS_ERROR
-    skeleton.add(rows.view, row, isFarBelow ? 0 : textBytesOf(rows, row), isError)
-  }
-  if (skeleton.size === 0) return undefined
-  const { shape, numbers, ...whole } = skeleton.arrange()
-  const spans = chooseSpans(shape, limit, RESPONSE_TEXT_BYTES).map(position => {
-    const number = numbers[position] ?? 0
-    return {
-      row: skeleton.rowOf(number),
-      isParentMissing: shape.parents[position] === DANGLING,
-      occurrenceCount: skeleton.occurrences(number),
-    }
-  })
-  return renderTrace(key.traceId, rows, spans, { ...whole, truncated: spans.length < skeleton.size })
+  const isFarBelow = 6 * texts.totalBytes <= RESPONSE_TEXT_BYTES
+  const sizeOf = (row: number) => (isFarBelow ? 0 : texts.jsonBytes(row))
+  const spans = chosenPositions(columns, sizeOf, limit).map(position => shownSpan(columns, position))
+  return renderTrace(traceId, columns, spans, { ...arranged, truncated: spans.length < skeleton.size })
 }
 
-/** Loads a trace in two steps: the skeleton of all its spans, and then the rows of those that are shown. */
+/** Loads a trace in two steps: all its rows without texts, and then the texts of the spans that are shown. */
 async function loadLargeTrace(
   client: ClickHouseClient,
   key: TraceKey,
   limit: number,
   abortSignal: AbortSignal,
 ): Promise<Buffer | undefined> {
-  const skeleton = new TraceSkeleton({ keepsRows: false })
-  let rowCount = 0
-  const add = (view: DataView, row: number) => {
-    if (++rowCount > EXAMINED_ROWS) return
-    const isError = view.getUint8(row + SKELETON_AT.isError) === 1
-    skeleton.add(view, row, view.getUint32(row + SKELETON_AT.textBytes, true), isError)
-  }
-  await selectTraceSkeleton(client, key, EXAMINED_ROWS + 1, add, abortSignal)
-  if (skeleton.size === 0) return undefined
-  const { shape, numbers, ...whole } = skeleton.arrange()
-  const positions = chooseSpans(shape, limit, RESPONSE_TEXT_BYTES)
-  const spanIds = positions.map(position => skeleton.spanId(numbers[position] ?? 0))
-  const rows = await selectSpansById(client, key, spanIds, abortSignal)
-  const rowOf = new Map<string, number>()
-  for (const row of rows.rows) rowOf.set(rows.spanId(row), row)
-  const spans = positions.flatMap((position, i) => {
-    const row = rowOf.get(spanIds[i] ?? '')
-    // A row can expire between the two queries.
-    if (row === undefined) return []
-    const occurrenceCount = skeleton.occurrences(numbers[position] ?? 0)
-    return [{ row, isParentMissing: shape.parents[position] === DANGLING, occurrenceCount }]
+  const all = await loadColumns(client, key, { texts: 'sizes', maxRows: EXAMINED_ROWS }, ignore, abortSignal)
+  if (all === undefined) return undefined
+  const { skeleton, arranged, facts } = all
+  const chosen = chosenPositions(all, row => facts.textBytes[row] ?? 0, limit).map(position => shownSpan(all, position))
+  const spanIds = chosen.map(({ number }) => skeleton.spanId(number))
+  const shown = await loadShown(client, key, { spanIds, maxRows: spanIds.length }, ignore, abortSignal)
+  // A row can expire between the two queries.
+  if (shown === undefined) return undefined
+  const numberOf = new Map(Array.from(shown.arranged.numbers, number => [shown.skeleton.spanId(number), number]))
+  const spans = chosen.flatMap((span, i) => {
+    const number = numberOf.get(spanIds[i] ?? '')
+    return number === undefined ? [] : [{ ...span, number }]
   })
-  if (rowCount <= EXAMINED_ROWS) {
-    return renderTrace(key.traceId, rows, spans, { ...whole, truncated: spans.length < skeleton.size })
-  }
-  // Only a part was examined: the end is that of the whole, the start that of the part, which has the first spans.
-  const endedAtUnixNano = await selectTraceEnd(client, key, abortSignal)
-  return renderTrace(key.traceId, rows, spans, { ...whole, endedAtUnixNano, truncated: true })
+  const truncated = all.truncated || spans.length < skeleton.size
+  // If only a part was examined, the end is that of the whole, and the start that of the part, which has the first spans.
+  const extent = all.truncated ? await selectTraceExtent(client, key, abortSignal) : undefined
+  const { endedAtUnixNano } = extent ?? arranged
+  return renderTrace(key.traceId, shown, spans, { ...arranged, endedAtUnixNano, truncated })
+}
+
+/** Returns the positions of the spans to show, in the order of the response. */
+function chosenPositions(columns: TraceColumns, sizeOf: (row: number) => number, limit: number): number[] {
+  const { skeleton, arranged, facts } = columns
+  const { parents, numbers } = arranged
+  const isError = new Uint8Array(numbers.length)
+  const sizes = new Uint32Array(numbers.length)
+  numbers.forEach((number, position) => {
+    const row = skeleton.rowOf(number)
+    isError[position] = facts.statuses[row] === STATUS_ERROR ? 1 : 0
+    sizes[position] = sizeOf(row)
+  })
+  return chooseSpans({ parents, isError, sizes }, limit, RESPONSE_TEXT_BYTES)
+}
+
+function shownSpan({ skeleton, arranged: { parents, numbers } }: TraceColumns, position: number): ShownSpan {
+  const number = numbers[position] ?? 0
+  return { number, isParentMissing: parents[position] === DANGLING, occurrenceCount: skeleton.occurrences(number) }
 }

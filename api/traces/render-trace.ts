@@ -1,14 +1,19 @@
-import { SPAN_AT } from '../../clickhouse/queries/traces/span-row.ts'
-import { COLUMN_AT, type SpanRows, TEXTS } from '../../clickhouse/queries/traces/span-rows.ts'
 import { SPAN_KINDS, SPAN_STATUSES } from '../../schemas/http/traces/schemas.ts'
 import { millisecondsBetween } from '../http/format-time.ts'
-import { JsonWriter, jsonTextBytes } from './json-writer.ts'
-import { shownHttpStatus } from './shown-http-status.ts'
+import { JsonWriter } from './json-writer.ts'
+import type { TraceColumns } from './load-columns.ts'
+import { type RowTexts, TEXT } from './row-texts.ts'
+import { shownHttpStatus } from './spans/present-span.ts'
+
+/** Columns with the texts that a response shows. */
+export interface ShownColumns extends TraceColumns {
+  readonly texts: RowTexts
+}
 
 /** A span of the response. */
-interface ShownSpan {
-  /** Position of its row. */
-  readonly row: number
+export interface ShownSpan {
+  /** Its number in the skeleton. */
+  readonly number: number
   /** Whether the span has a parent that is not retained in the trace. */
   readonly isParentMissing: boolean
   readonly occurrenceCount: number
@@ -51,23 +56,17 @@ function ascii(text: string): Buffer {
   return Buffer.from(text, 'latin1')
 }
 
-/** Returns the bytes that the texts of a row have in a response. */
-export function textBytesOf(rows: SpanRows, row: number): number {
-  let size = 0
-  for (let text = 0, at = row + COLUMN_AT.texts; text < TEXTS; text++) {
-    at = rows.readText(at)
-    size += jsonTextBytes(rows.bytes, rows.textStart, at)
-  }
-  return size
-}
-
 /** Returns the JSON of a trace (docs/api/findings.md#trace). `spans` is in the order of the response. */
-export function renderTrace(traceId: string, rows: SpanRows, spans: readonly ShownSpan[], totals: TraceTotals): Buffer {
-  // Rows have their texts as they are; the writer grows where many characters are escaped.
-  const meanRowBytes = Math.ceil(rows.bytes.length / Math.max(rows.rows.length, 1))
-  const json = new JsonWriter(FRAME_BYTES + spans.length * (SPAN_BYTES + meanRowBytes))
+export function renderTrace(
+  traceId: string,
+  columns: ShownColumns,
+  spans: readonly ShownSpan[],
+  totals: TraceTotals,
+): Buffer {
+  // The writer grows where many characters are escaped.
+  const json = new JsonWriter(FRAME_BYTES + spans.length * SPAN_BYTES + columns.texts.totalBytes)
   json.ascii(`{"traceId":"${traceId}","spans":[`)
-  const writer = new SpanWriter(json, rows)
+  const writer = new SpanWriter(json, columns)
   for (let i = 0; i < spans.length; i++) {
     json.piece(i === 0 ? SPAN_ID : COMMA_SPAN_ID)
     writer.write(spans[i] as ShownSpan)
@@ -88,44 +87,44 @@ export function renderTrace(traceId: string, rows: SpanRows, spans: readonly Sho
 /** Writes the fields of spans after the beginning of their first one. */
 class SpanWriter {
   readonly #json: JsonWriter
-  readonly #rows: SpanRows
+  readonly #columns: ShownColumns
   /** Unix nanoseconds that were read last, as seconds and rest. */
   #seconds = 0
   #nanos = 0
 
-  constructor(json: JsonWriter, rows: SpanRows) {
+  constructor(json: JsonWriter, columns: ShownColumns) {
     this.#json = json
-    this.#rows = rows
+    this.#columns = columns
   }
 
-  write({ row, isParentMissing, occurrenceCount }: ShownSpan): void {
+  write({ number, isParentMissing, occurrenceCount }: ShownSpan): void {
     const json = this.#json
-    const { bytes, view } = this.#rows
-    json.hex(bytes, row + SPAN_AT.spanId, row + SPAN_AT.spanId + 8)
-    const parent = row + SPAN_AT.parentSpanId
-    if (view.getUint32(parent) !== 0 || view.getUint32(parent + 4) !== 0) {
+    const { skeleton, facts, texts } = this.#columns
+    const row = skeleton.rowOf(number)
+    this.#id(skeleton.ids, number)
+    if (skeleton.parentIds[2 * number] !== 0 || skeleton.parentIds[2 * number + 1] !== 0) {
       json.piece(isParentMissing ? DANGLING_PARENT : PARENT)
-      json.hex(bytes, parent, parent + 8)
+      this.#id(skeleton.parentIds, number)
     }
     json.piece(NAME)
-    let at = this.#text(row + COLUMN_AT.texts)
-    json.piece((KINDS[bytes[row + COLUMN_AT.kind] as number] ?? KINDS[0]) as Buffer)
-    at = this.#text(at)
+    texts.write(json, row, TEXT.name)
+    json.piece(KINDS[facts.kinds[row] ?? 0] ?? (KINDS[0] as Buffer))
+    texts.write(json, row, TEXT.serviceName)
     json.piece(START)
-    this.#readTime(row + SPAN_AT.start)
+    this.#readTime(skeleton.starts, number)
     const startSeconds = this.#seconds
     const startNanos = this.#nanos
     json.unixNano(startSeconds, startNanos)
     json.piece(END)
-    this.#readTime(row + SPAN_AT.end)
+    this.#readTime(skeleton.ends, number)
     json.unixNano(this.#seconds, this.#nanos)
     json.piece(DURATION)
     json.milliseconds((this.#seconds - startSeconds) * 1e9 + (this.#nanos - startNanos))
-    json.piece((STATUSES[bytes[row + COLUMN_AT.statusCode] as number] ?? STATUSES[0]) as Buffer)
-    at = this.#textIfAny(STATUS_MESSAGE, at)
-    at = this.#textIfAny(SESSION_ID, at)
-    this.#textIfAny(HTTP_ROUTE, at)
-    const status = shownHttpStatus(view.getUint16(row + COLUMN_AT.httpStatusCode, true))
+    json.piece(STATUSES[facts.statuses[row] ?? 0] ?? (STATUSES[0] as Buffer))
+    this.#textIfAny(STATUS_MESSAGE, row, TEXT.statusMessage)
+    this.#textIfAny(SESSION_ID, row, TEXT.sessionId)
+    this.#textIfAny(HTTP_ROUTE, row, TEXT.httpRoute)
+    const status = shownHttpStatus(facts.httpStatusCodes[row] ?? 0)
     if (status !== undefined) {
       json.piece(HTTP_STATUS_CODE)
       json.integer(status)
@@ -137,28 +136,22 @@ class SpanWriter {
     json.piece(SPAN_END)
   }
 
-  #text(at: number): number {
-    const rows = this.#rows
-    const end = rows.readText(at)
-    this.#json.text(rows.bytes, rows.textStart, end)
-    return end
+  #id(words: Uint32Array, number: number): void {
+    this.#json.hexWord(words[2 * number] ?? 0)
+    this.#json.hexWord(words[2 * number + 1] ?? 0)
   }
 
-  #textIfAny(name: Buffer, at: number): number {
-    const rows = this.#rows
-    const end = rows.readText(at)
-    if (rows.textStart < end) {
-      this.#json.piece(name)
-      this.#json.text(rows.bytes, rows.textStart, end)
-    }
-    return end
+  #textIfAny(name: Buffer, row: number, text: number): void {
+    const { texts } = this.#columns
+    if (texts.isEmpty(row, text)) return
+    this.#json.piece(name)
+    texts.write(this.#json, row, text)
   }
 
-  /** Divides the UInt64 at `at` by 10^9. Each step stays below 2^53. */
-  #readTime(at: number): void {
-    const { view } = this.#rows
-    const low = view.getUint32(at, true)
-    const high = view.getUint32(at + 4, true)
+  /** Divides a time by 10^9. Each step stays below 2^53. */
+  #readTime(words: Uint32Array, number: number): void {
+    const high = words[2 * number] ?? 0
+    const low = words[2 * number + 1] ?? 0
     const ofHigh = Math.floor(high / 1e9)
     const middle = (high - ofHigh * 1e9) * 0x1_0000 + (low >>> 16)
     const ofMiddle = Math.floor(middle / 1e9)

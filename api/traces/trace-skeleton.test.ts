@@ -9,13 +9,12 @@ interface Head {
   readonly end: bigint
   readonly receivedAt: bigint
   readonly digest: bigint
-  readonly isError: boolean
 }
 
 /** Adds a row. `row` is where its head is in a larger view. */
 function add(skeleton: TraceSkeleton, spanId: bigint, change: Partial<Head> = {}, row = 0): void {
-  const defaults = { parentSpanId: 0n, start: 100n, end: 200n, receivedAt: 1n, digest: 1n, isError: false }
-  const { parentSpanId, start, end, receivedAt, digest, isError } = { ...defaults, ...change }
+  const defaults = { parentSpanId: 0n, start: 100n, end: 200n, receivedAt: 1n, digest: 1n }
+  const { parentSpanId, start, end, receivedAt, digest } = { ...defaults, ...change }
   const view = new DataView(new ArrayBuffer(row + 48))
   view.setBigUint64(row, spanId)
   view.setBigUint64(row + 8, parentSpanId)
@@ -23,21 +22,19 @@ function add(skeleton: TraceSkeleton, spanId: bigint, change: Partial<Head> = {}
   view.setBigUint64(row + 24, end, true)
   view.setBigUint64(row + 32, receivedAt, true)
   view.setBigUint64(row + 40, digest, true)
-  skeleton.add(view, row, 10, isError)
+  skeleton.add(view, row)
 }
 
 it('sorts spans by start and id, and refers to parents by their index', () => {
-  const skeleton = new TraceSkeleton({ keepsRows: true })
-  add(skeleton, 3n, { parentSpanId: 1n, start: 90n, isError: true })
+  const skeleton = new TraceSkeleton()
+  add(skeleton, 3n, { parentSpanId: 1n, start: 90n })
   add(skeleton, 2n, { parentSpanId: 77n, end: 300n })
   add(skeleton, 1n)
   const trace = skeleton.arrange()
   expect([...trace.numbers].map(number => skeleton.spanId(number))).toEqual(
     ['3', '1', '2'].map(id => id.padStart(16, '0')),
   )
-  expect([...trace.shape.parents]).toEqual([1, ROOT, DANGLING])
-  expect([...trace.shape.isError]).toEqual([1, 0, 0])
-  expect([...trace.shape.sizes]).toEqual([10, 10, 10])
+  expect([...trace.parents]).toEqual([1, ROOT, DANGLING])
   expect(trace).toMatchObject({
     rootCount: 1,
     danglingParentCount: 1,
@@ -47,7 +44,7 @@ it('sorts spans by start and id, and refers to parents by their index', () => {
 })
 
 it('compares times and ids by all of their 64 bits', () => {
-  const skeleton = new TraceSkeleton({ keepsRows: true })
+  const skeleton = new TraceSkeleton()
   const large = 2n ** 63n
   add(skeleton, large + 1n, { start: large, end: 0n })
   add(skeleton, large, { start: large, end: 2n ** 32n })
@@ -67,7 +64,7 @@ it('shows the row of each span that was received first, in whatever order the ro
   })
   fc.assert(
     fc.property(rows, received => {
-      const skeleton = new TraceSkeleton({ keepsRows: true })
+      const skeleton = new TraceSkeleton()
       for (const [row, { id, at, digest }] of received.entries()) {
         add(skeleton, id, { receivedAt: at, digest }, row)
       }
@@ -85,7 +82,7 @@ it('shows the row of each span that was received first, in whatever order the ro
 })
 
 it('keeps 50,000 ids apart, up to the largest', () => {
-  const skeleton = new TraceSkeleton({ keepsRows: true })
+  const skeleton = new TraceSkeleton()
   const ids = Array.from({ length: 50_000 }, (_, i) => (i % 2 === 0 ? BigInt(i) << 32n : 2n ** 64n - 1n - BigInt(i)))
   for (const id of [...ids, ...ids]) add(skeleton, id, { parentSpanId: 2n ** 64n - 2n })
   expect(skeleton.size).toBe(50_000)

@@ -1,24 +1,18 @@
 import { randomInt } from 'node:crypto'
 import { SPAN_AT } from '../../clickhouse/queries/traces/span-row.ts'
-import { DANGLING, ROOT, type TraceShape } from './choose-spans.ts'
+import { DANGLING, ROOT } from './choose-spans.ts'
 
 /** The whole trace, with one entry per distinct span in the order of the response: by start, then by span id. */
 export interface ArrangedTrace {
-  readonly shape: TraceShape
-  /** The number of each span, as `add` returned it. */
+  /** Index of the parent of each span, or ROOT, or DANGLING. */
+  readonly parents: Int32Array
+  /** The number of each span in the skeleton. */
   readonly numbers: Uint32Array
   readonly rootCount: number
   readonly danglingParentCount: number
   readonly startedAtUnixNano: bigint
   readonly endedAtUnixNano: bigint
 }
-
-/**
- * Limit of the stored rows of a trace that are examined, at which reading it takes 100 MB and 1.3 s of CPU. A trace grows
- * without end if a client never changes its trace id, and a client that knows a trace id can add spans to it. The first rows
- * by start are examined, because most parents start before their children.
- */
-export const EXAMINED_ROWS = 1_000_000
 
 const FIRST_CAPACITY = 1_024
 
@@ -38,35 +32,19 @@ export class TraceSkeleton {
   #ends = new Uint32Array(2 * FIRST_CAPACITY)
   #receivedAt = new Uint32Array(2 * FIRST_CAPACITY)
   #digests = new Uint32Array(2 * FIRST_CAPACITY)
-  #textBytes: Uint32Array<ArrayBuffer>
   #occurrences = new Uint32Array(FIRST_CAPACITY)
-  #rows: Uint32Array<ArrayBuffer>
-  #isError: Uint8Array<ArrayBuffer>
+  #rows = new Uint32Array(FIRST_CAPACITY)
   /** A hash table over span ids, with open addressing. A slot contains number + 1, or 0 if it is free. At most half is used. */
   #slots = new Uint32Array(2 * FIRST_CAPACITY)
-  readonly #keepsColumns: boolean
-
-  /**
-   * `keepsRows`: whether `rowOf` is used. `keepsColumns`: whether times and parents of single spans are read after `arrange`.
-   * Sizes and errors are then not kept: the shape lacks them.
-   */
-  constructor({ keepsRows, keepsColumns = false }: { readonly keepsRows: boolean; readonly keepsColumns?: boolean }) {
-    this.#rows = new Uint32Array(keepsRows ? FIRST_CAPACITY : 0)
-    this.#keepsColumns = keepsColumns
-    this.#textBytes = new Uint32Array(keepsColumns ? 0 : FIRST_CAPACITY)
-    this.#isError = new Uint8Array(keepsColumns ? 0 : FIRST_CAPACITY)
-  }
+  #rowCount = 0
 
   /** The number of distinct spans. */
   get size(): number {
     return this.#size
   }
 
-  /**
-   * Adds the row whose head (`SPAN_HEAD`) is at `row`. `textBytes` is what its texts add to a response, and `rowOf` returns
-   * `kept` for its span if this row is the one to show.
-   */
-  add(view: DataView, row: number, textBytes: number, isError: boolean, kept: number = row): void {
+  /** Adds the row whose head (`SPAN_HEAD`) is at `row`. */
+  add(view: DataView, row: number): void {
     if (this.#size === this.#occurrences.length) this.#grow()
     const high = view.getUint32(row + SPAN_AT.spanId)
     const low = view.getUint32(row + SPAN_AT.spanId + 4)
@@ -75,7 +53,8 @@ export class TraceSkeleton {
     if (known !== 0) {
       const number = known - 1
       this.#occurrences[number] = this.occurrences(number) + 1
-      if (this.#precedes(view, row, number)) this.#set(number, view, row, textBytes, isError, kept)
+      if (this.#precedes(view, row, number)) this.#set(number, view, row)
+      this.#rowCount++
       return
     }
     const number = this.#size++
@@ -83,7 +62,8 @@ export class TraceSkeleton {
     this.#ids[2 * number] = high
     this.#ids[2 * number + 1] = low
     this.#occurrences[number] = 1
-    this.#set(number, view, row, textBytes, isError, kept)
+    this.#set(number, view, row)
+    this.#rowCount++
   }
 
   /** Returns how many rows of the span were added. */
@@ -91,7 +71,7 @@ export class TraceSkeleton {
     return this.#occurrences[number] ?? 0
   }
 
-  /** Returns what names the row to show for the span, as it was added. */
+  /** Returns the row to show for the span: how many were added before it. */
   rowOf(number: number): number {
     return this.#rows[number] ?? 0
   }
@@ -101,32 +81,44 @@ export class TraceSkeleton {
     return hexOf(this.#ids[2 * number]) + hexOf(this.#ids[2 * number + 1])
   }
 
-  /** Returns the first or the second word of the id of the span. */
-  idWord(number: number, word: 0 | 1): number {
-    return this.#ids[2 * number + word] ?? 0
+  /** The ids of spans, two words for each number. */
+  get ids(): Uint32Array {
+    return this.#ids
   }
 
-  /** Returns the id of the parent of the span in hex. Needs `keepsColumns`. */
+  /** The ids of their parents, zeros for a root. */
+  get parentIds(): Uint32Array {
+    return this.#parentIds
+  }
+
+  /** Their starts in Unix nanoseconds. */
+  get starts(): Uint32Array {
+    return this.#starts
+  }
+
+  /** Their ends. */
+  get ends(): Uint32Array {
+    return this.#ends
+  }
+
+  /** Returns the id of the parent of the span in hex. */
   parentSpanId(number: number): string {
     return hexOf(this.#parentIds[2 * number]) + hexOf(this.#parentIds[2 * number + 1])
   }
 
-  /** Returns how many nanoseconds after another span the span starts, exact up to 2^53. Needs `keepsColumns`. */
+  /** Returns how many nanoseconds after another span the span starts, exact up to 2^53. */
   nanosAfterStart(number: number, other: number): number {
     return nanosBetween(this.#starts, other, this.#starts, number)
   }
 
-  /**
-   * Returns how long the span took in nanoseconds, exact up to 2^53, negative if it ends before it starts. Needs
-   * `keepsColumns`.
-   */
+  /** Returns how long the span took in nanoseconds, exact up to 2^53, negative if it ends before it starts. */
   durationNanos(number: number): number {
     return nanosBetween(this.#starts, number, this.#ends, number)
   }
 
   /**
-   * Sorts the spans, links them to their parents, and counts roots and missing parents. Frees each column as soon as nothing
-   * needs it: afterwards no row can be added, and ids, rows, occurrences and kept columns can still be read.
+   * Sorts the spans, links them to their parents, and counts roots and missing parents. Frees what only orders rows: afterwards
+   * no row can be added.
    */
   arrange(): ArrangedTrace {
     free(this.#receivedAt, this.#digests)
@@ -134,17 +126,15 @@ export class TraceSkeleton {
     const first = 2 * (numbers[0] ?? 0)
     const startedAtUnixNano = bigOf(this.#starts[first], this.#starts[first + 1])
     const endedAtUnixNano = this.#lastEnd()
-    if (!this.#keepsColumns) free(this.#starts, this.#ends)
-    const shape = this.#shapeOf(numbers)
-    if (!this.#keepsColumns) free(this.#parentIds)
-    free(this.#textBytes, this.#isError, this.#slots)
+    const parents = this.#parentsOf(numbers)
+    free(this.#slots)
     let rootCount = 0
     let danglingParentCount = 0
-    for (const parent of shape.parents) {
+    for (const parent of parents) {
       if (parent === ROOT) rootCount++
       else if (parent === DANGLING) danglingParentCount++
     }
-    return { shape, numbers, rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano }
+    return { parents, numbers, rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano }
   }
 
   /** Returns the largest time of any span. A span may end before it starts, because clocks are set back. */
@@ -163,20 +153,16 @@ export class TraceSkeleton {
     return bigOf(high, low)
   }
 
-  #shapeOf(numbers: Uint32Array): TraceShape {
+  #parentsOf(numbers: Uint32Array): Int32Array {
     const positions = new Uint32Array(numbers.length)
     numbers.forEach((number, position) => {
       positions[number] = position
     })
     const parents = new Int32Array(numbers.length)
-    const isError = new Uint8Array(this.#keepsColumns ? 0 : numbers.length)
-    const sizes = new Uint32Array(this.#keepsColumns ? 0 : numbers.length)
     numbers.forEach((number, position) => {
       parents[position] = this.#parentPosition(number, positions)
-      isError[position] = this.#isError[number] ?? 0
-      sizes[position] = this.#textBytes[number] ?? 0
     })
-    return { parents, isError, sizes }
+    return parents
   }
 
   #parentPosition(number: number, positions: Uint32Array): number {
@@ -215,7 +201,7 @@ export class TraceSkeleton {
     return false
   }
 
-  #set(number: number, view: DataView, row: number, textBytes: number, isError: boolean, kept: number): void {
+  #set(number: number, view: DataView, row: number): void {
     const at = 2 * number
     this.#parentIds[at] = view.getUint32(row + SPAN_AT.parentSpanId)
     this.#parentIds[at + 1] = view.getUint32(row + SPAN_AT.parentSpanId + 4)
@@ -227,9 +213,7 @@ export class TraceSkeleton {
     this.#receivedAt[at + 1] = view.getUint32(row + SPAN_AT.receivedAt, true)
     this.#digests[at] = view.getUint32(row + SPAN_AT.digest + 4, true)
     this.#digests[at + 1] = view.getUint32(row + SPAN_AT.digest, true)
-    this.#textBytes[number] = textBytes
-    this.#rows[number] = kept
-    this.#isError[number] = isError ? 1 : 0
+    this.#rows[number] = this.#rowCount
   }
 
   /** Returns the slot that contains this id, or the free slot where it belongs. */
@@ -255,10 +239,8 @@ export class TraceSkeleton {
     this.#ends = new Uint32Array(doubled(this.#ends))
     this.#receivedAt = new Uint32Array(doubled(this.#receivedAt))
     this.#digests = new Uint32Array(doubled(this.#digests))
-    this.#textBytes = new Uint32Array(doubled(this.#textBytes))
     this.#occurrences = new Uint32Array(doubled(this.#occurrences))
     this.#rows = new Uint32Array(doubled(this.#rows))
-    this.#isError = new Uint8Array(doubled(this.#isError))
     this.#slots = new Uint32Array(doubled(this.#slots)).fill(0)
     for (let number = 0; number < this.#size; number++) {
       this.#slots[this.#slotOf(this.#ids[2 * number] ?? 0, this.#ids[2 * number + 1] ?? 0)] = number + 1

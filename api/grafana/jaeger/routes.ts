@@ -16,20 +16,18 @@ import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okJson } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import { recentTraces } from '../../traces/search/recent-traces.ts'
-import { runTraceSearch } from '../../traces/search/run-search.ts'
+import type { TraceReadDeps } from '../../traces/load-columns.ts'
 import {
   filterOfConditions,
   goDurationNanos,
   type SpanCondition,
   searchRange,
 } from '../../traces/search/search-filter.ts'
-import { searchTraces, type TraceSearch } from '../../traces/search/search-traces.ts'
+import { recentTraces, runTraceSearch, searchTraces, type TraceSearch } from '../../traces/search/search-traces.ts'
 import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from '../../traces/spans/load-all-spans.ts'
-import type { SpansDeps } from '../../traces/spans/load-spans.ts'
 import { presentJaegerTrace } from './present-trace.ts'
 
-interface Deps extends GuardedRouteDeps, SpansDeps {
+interface Deps extends GuardedRouteDeps, TraceReadDeps {
   /** Slots for searches of traces. */
   readonly traceSearches: Pick<FairSlots, 'run'>
   readonly now: () => number

@@ -26,21 +26,19 @@ import { millisecondsBetween } from '../../http/format-time.ts'
 import { type GuardedRequest, type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okReply } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import { recentTraces } from '../../traces/search/recent-traces.ts'
-import { runTraceSearch } from '../../traces/search/run-search.ts'
+import type { TraceReadDeps } from '../../traces/load-columns.ts'
 import {
   filterOfConditions,
   goDurationNanos,
   type SpanCondition,
   searchRange,
 } from '../../traces/search/search-filter.ts'
-import { searchTraces } from '../../traces/search/search-traces.ts'
+import { recentTraces, runTraceSearch, searchTraces } from '../../traces/search/search-traces.ts'
 import { useAllSpans, type WholeTrace } from '../../traces/spans/load-all-spans.ts'
-import type { SpansDeps } from '../../traces/spans/load-spans.ts'
 import { otlpTrace, resourceSpansJson, traceBytes } from './otlp-trace.ts'
 import { parseTags, parseTraceQl } from './parse-search.ts'
 
-interface Deps extends GuardedRouteDeps, SpansDeps {
+interface Deps extends GuardedRouteDeps, TraceReadDeps {
   /** Slots for searches of traces. */
   readonly traceSearches: Pick<FairSlots, 'run'>
   readonly now: () => number

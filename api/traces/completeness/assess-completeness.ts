@@ -1,8 +1,8 @@
 import type { Completeness, MissingCause } from '../../../schemas/http/traces/schemas.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import { rfc3339FromUnixMs } from '../../http/format-time.ts'
-import type { TraceColumns } from '../columns/load-columns.ts'
-import { findMissingParents, type MissingParent } from './find-missing-parents.ts'
+import { DANGLING } from '../choose-spans.ts'
+import type { TraceColumns } from '../load-columns.ts'
 import type { Evidence } from './load-evidence.ts'
 
 /** What is missing of a trace, and why (docs/api/traces.md#completeness). */
@@ -82,4 +82,40 @@ function lossesOf({ arranged, truncated }: TraceColumns, evidence: Evidence | un
 function ownCause({ isRemote }: MissingParent): MissingCause {
   if (isRemote === undefined) return 'unknown'
   return isRemote ? 'not_received_from_other_service' : 'not_received_from_this_service'
+}
+
+/** A parent that is not retained in its trace. */
+interface MissingParent {
+  readonly spanId: string
+  /** Index of the first of its children. */
+  readonly firstChild: number
+  readonly childCount: number
+  /** Whether it is of another service, as its first child states. */
+  readonly isRemote?: boolean
+}
+
+/** Most missing parents that a response names. `danglingParentCount` counts the spans of all. */
+const MISSING_PARENTS = 1_000
+
+/** W3C trace flags as OTLP extends them: whether it is known that the parent is of another service, and whether it is. */
+const HAS_IS_REMOTE = 0x100
+const IS_REMOTE = 0x200
+
+/** Returns the parents that are not retained, in the order of their first children. */
+function findMissingParents({ skeleton, arranged: { numbers, parents }, facts }: TraceColumns): MissingParent[] {
+  const missing = new Map<string, MissingParent & { childCount: number }>()
+  numbers.forEach((number, i) => {
+    if (parents[i] !== DANGLING) return
+    const spanId = skeleton.parentSpanId(number)
+    const known = missing.get(spanId)
+    if (known !== undefined) {
+      known.childCount++
+      return
+    }
+    if (missing.size === MISSING_PARENTS) return
+    const flags = facts.flags[skeleton.rowOf(number)] ?? 0
+    const isRemote = (flags & HAS_IS_REMOTE) === 0 ? undefined : (flags & IS_REMOTE) !== 0
+    missing.set(spanId, { spanId, firstChild: i, childCount: 1, ...(isRemote === undefined ? {} : { isRemote }) })
+  })
+  return [...missing.values()]
 }

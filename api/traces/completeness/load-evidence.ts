@@ -1,10 +1,10 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import type { TraceArrivals } from '../../../clickhouse/queries/traces/completeness/select-trace-arrivals.ts'
 import {
   selectTraceLosses,
   type TraceLosses,
 } from '../../../clickhouse/queries/traces/completeness/select-trace-losses.ts'
-import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import type { TraceArrivals } from '../../../clickhouse/queries/traces/select-trace-extent.ts'
+import type { TraceKey } from '../../../clickhouse/read-connection.ts'
 import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import type { Refusals } from '../../../shared/queue/request-counts.ts'
 import { errorFields } from '../../../shared/runtime/errors.ts'

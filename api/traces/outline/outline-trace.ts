@@ -1,14 +1,14 @@
-import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import type { TraceKey } from '../../../clickhouse/read-connection.ts'
 import type { Completeness, MissingCause } from '../../../schemas/http/traces/schemas.ts'
 import { millisecondsBetween, rfc3339FromUnixNano } from '../../http/format-time.ts'
-import { type ColumnsDeps, useColumns } from '../columns/use-columns.ts'
 import { assessCompleteness } from '../completeness/assess-completeness.ts'
 import { beginEvidence, type EvidenceDeps } from '../completeness/load-evidence.ts'
+import { type TraceReadDeps, useWaterfall } from '../load-columns.ts'
 import { chooseOutline } from './choose-outline.ts'
 import { TraceTree } from './trace-tree.ts'
 
 /** Stores from which an outline is made. */
-export type OutlineDeps = EvidenceDeps & ColumnsDeps
+export type OutlineDeps = EvidenceDeps & TraceReadDeps
 
 /** Selects the part of a trace that is outlined. */
 interface OutlineOptions {
@@ -72,7 +72,7 @@ export async function outlineTrace(
   deadline: AbortSignal,
 ): Promise<TraceOutline | undefined> {
   const loadEvidence = await beginEvidence(deps, key, deadline)
-  return useColumns(deps, key, deadline, async (columns): Promise<TraceOutline | undefined> => {
+  return useWaterfall(deps, key, deadline, async (columns): Promise<TraceOutline | undefined> => {
     const { completeness, missingParents } = assessCompleteness(columns, await loadEvidence(columns.arrivals))
     const { rootCount, danglingParentCount, startedAtUnixNano, endedAtUnixNano } = columns.arranged
     const tree = new TraceTree(columns)

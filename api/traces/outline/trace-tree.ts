@@ -1,12 +1,14 @@
 import { DANGLING } from '../choose-spans.ts'
-import type { TraceColumns } from '../columns/load-columns.ts'
+import type { Waterfall } from '../load-columns.ts'
 
 const ERROR = 2
 const NANOS_PER_MS = 1e6
 
 /** A trace as a tree. Spans are named by their index in the order of their starts. It is made in linear time. */
 export class TraceTree {
-  readonly #columns: TraceColumns
+  readonly #columns: Waterfall
+  readonly #names: readonly string[]
+  readonly #services: readonly string[]
   /** The children of a span are `#order` from `#starts[span]` to `#starts[span + 1]`, the earliest first. */
   readonly #starts: Uint32Array
   readonly #order: Uint32Array
@@ -15,9 +17,11 @@ export class TraceTree {
   readonly tops: readonly number[]
   readonly errorCount: number
 
-  constructor(columns: TraceColumns) {
+  constructor(columns: Waterfall) {
     this.#columns = columns
-    const { parents } = columns.arranged.shape
+    this.#names = columns.names.distinct()
+    this.#services = columns.services.distinct()
+    const { parents } = columns.arranged
     const tops: number[] = []
     this.#starts = new Uint32Array(parents.length + 1)
     for (const parent of parents) if (parent >= 0) this.#starts[parent + 1] = (this.#starts[parent + 1] ?? 0) + 1
@@ -64,25 +68,25 @@ export class TraceTree {
   }
 
   isParentMissing(span: number): boolean {
-    return this.#columns.arranged.shape.parents[span] === DANGLING
+    return this.#columns.arranged.parents[span] === DANGLING
   }
 
   /** Returns the number of the name, or a negative number if too many names are longer than what is kept. */
   nameNumber(span: number): number {
-    return this.#columns.facts.names[this.#rowOf(span)] ?? -1
+    return this.#columns.names.indexOf(this.#rowOf(span))
   }
 
   /** Returns the number of the service, or a negative one. */
   serviceNumber(span: number): number {
-    return this.#columns.facts.services[this.#rowOf(span)] ?? -1
+    return this.#columns.services.indexOf(this.#rowOf(span))
   }
 
   name(span: number): string {
-    return this.#columns.names[this.nameNumber(span)] ?? ''
+    return this.#names[this.nameNumber(span)] ?? ''
   }
 
   service(span: number): string {
-    return this.#columns.services[this.serviceNumber(span)] ?? ''
+    return this.#services[this.serviceNumber(span)] ?? ''
   }
 
   spanId(span: number): string {

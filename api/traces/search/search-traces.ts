@@ -1,4 +1,4 @@
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { type ClickHouseClient, readsTooMuch } from '../../../clickhouse/client.ts'
 import { selectMatchingTraces } from '../../../clickhouse/queries/traces/search/select-matching-traces.ts'
 import {
   selectTraceCandidates,
@@ -10,7 +10,11 @@ import {
 } from '../../../clickhouse/queries/traces/search/select-trace-totals.ts'
 import { spanCondition, type TraceFilter } from '../../../clickhouse/queries/traces/search/trace-filter.ts'
 import type { BoundCondition } from '../../../clickhouse/select.ts'
+import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
+import type { CallerRead } from '../../http/guarded-route.ts'
+import { invalid, type Outcome } from '../../http/outcome.ts'
 import { findRareValue } from './find-rare-value.ts'
+import { filterOfConditions, type SearchRange } from './search-filter.ts'
 
 /** Selects a page of traces. */
 export interface TraceSearch {
@@ -101,4 +105,46 @@ interface ShownTraces {
   readonly shown: readonly TracePosition[]
   /** Undefined if all of them are known to meet it. */
   readonly condition: BoundCondition | undefined
+}
+
+/** Traces whose spans name the attributes, values and names that are offered for a search. */
+const RECENT_TRACES = 300
+
+/** Returns the newest traces of a time, of one service or of all. */
+export async function recentTraces(
+  client: ClickHouseClient,
+  { workspaceId, service, range, nowMs }: RecentSearch,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const filter = filterOfConditions(service === undefined ? [] : [{ of: 'service', value: service }], range)
+  if (!filter.ok) return []
+  const search = { workspaceId, filter: filter.value, after: undefined, traceIds: undefined }
+  const { found } = await selectTraceCandidates(client, { ...search, limit: RECENT_TRACES, nowMs }, signal)
+  return found.map(({ traceId }) => traceId)
+}
+
+/** Selects recent traces. */
+interface RecentSearch {
+  readonly workspaceId: string
+  readonly service: string | undefined
+  readonly range: SearchRange
+  readonly nowMs: number
+}
+
+/** Runs a search of traces in a slot of its workspace, and refuses one that reads too much. `times` are its parameters of time. */
+export async function runTraceSearch<T>(
+  traceSearches: Pick<FairSlots, 'run'>,
+  { workspaceId, deadline }: Pick<CallerRead<never>, 'workspaceId' | 'deadline'>,
+  times: readonly [string, string],
+  search: () => Promise<T>,
+): Promise<Outcome<T>> {
+  try {
+    return { ok: true, value: await traceSearches.run(workspaceId, search, deadline) }
+  } catch (error) {
+    if (!readsTooMuch(error)) throw error
+    const [from, to] = times
+    return invalid(
+      `the search would read too much: choose a shorter time by "${from}" and "${to}", or search fewer traces by another condition`,
+    )
+  }
 }

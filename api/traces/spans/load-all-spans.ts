@@ -1,13 +1,14 @@
 import { type ClickHouseClient, isClickHouseCode, OVER_LIMIT_CODES } from '../../../clickhouse/client.ts'
-import { selectFirstSpanIds } from '../../../clickhouse/queries/traces/select-first-span-ids.ts'
 import {
   type SizedSpanRow,
   type SpanDetailsRow,
+  selectFirstSpanIds,
   selectSmallTrace,
 } from '../../../clickhouse/queries/traces/select-span-details.ts'
-import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import type { TraceKey } from '../../../clickhouse/read-connection.ts'
 import { MIB } from '../../../schemas/units.ts'
-import { type LoadedSpans, loadSpans, RESPONSE_BYTES, SMALL_BYTES, type SpansDeps } from './load-spans.ts'
+import type { TraceReadDeps } from '../load-columns.ts'
+import { type LoadedSpans, loadSpans, RESPONSE_BYTES, SMALL_BYTES } from './load-spans.ts'
 
 /** The first spans of a trace with everything that was received, in the order of their starts. */
 export interface WholeTrace {
@@ -35,7 +36,7 @@ const BATCH_SPANS = 500
  * and must not keep the rows.
  */
 export async function useAllSpans<T>(
-  { clickhouse, largeTraces }: SpansDeps,
+  { clickhouse, largeTraces }: TraceReadDeps,
   key: TraceKey,
   use: (whole: WholeTrace) => T,
   signal: AbortSignal,

@@ -4,9 +4,9 @@ import {
   selectSpanDetails,
   selectSpanSizes,
 } from '../../../clickhouse/queries/traces/select-span-details.ts'
-import type { TraceKey } from '../../../clickhouse/queries/traces/select-trace.ts'
+import type { TraceKey } from '../../../clickhouse/read-connection.ts'
 import { MIB } from '../../../schemas/units.ts'
-import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
+import type { TraceReadDeps } from '../load-columns.ts'
 
 /** A span, and how often it was received. */
 export interface LoadedSpan extends SizedSpanRow {
@@ -24,13 +24,6 @@ export interface LoadedSpans {
   readonly absent: string[]
 }
 
-/** Dependencies of {@link useSpans}. */
-export interface SpansDeps {
-  readonly clickhouse: ClickHouseClient
-  /** Slots for large traces, which bound the memory that they need. */
-  readonly largeTraces: Pick<FairSlots, 'run'>
-}
-
 /** Bytes in the memory of ClickHouse of spans that are read without waiting for a slot, of which 32 requests may read at once. */
 export const SMALL_BYTES = MIB
 /** Bytes of the spans of a response in the memory of ClickHouse. */
@@ -42,7 +35,7 @@ export const RESPONSE_BYTES = 4 * MIB
  * signal fires.
  */
 export async function useSpans<T>(
-  { clickhouse, largeTraces }: SpansDeps,
+  { clickhouse, largeTraces }: TraceReadDeps,
   key: TraceKey,
   spanIds: readonly string[],
   use: (loaded: LoadedSpans) => T,

@@ -1,7 +1,12 @@
-import { SPAN_KINDS, SPAN_STATUSES, type SpanDetails } from '../../../schemas/http/traces/schemas.ts'
+import { HttpStatusColumn } from '../../../clickhouse/tables/http-status-column.ts'
+import {
+  HTTP_STATUS_CODE_MAX,
+  SPAN_KINDS,
+  SPAN_STATUSES,
+  type SpanDetails,
+} from '../../../schemas/http/traces/schemas.ts'
 import { millisecondsBetween, rfc3339FromUnixMs, rfc3339FromUnixNano } from '../../http/format-time.ts'
 import { presentAttributes, presentScope } from '../../http/present-attributes.ts'
-import { shownHttpStatus } from '../shown-http-status.ts'
 import type { LoadedSpan } from './load-spans.ts'
 
 /** Each id of a finding has this many characters, and they follow each other. */
@@ -46,4 +51,10 @@ export function presentSpan({ row, occurrenceCount }: LoadedSpan): SpanDetails {
     findingIds: row.findingIds.match(FINDING_ID) ?? [],
     ...presentScope(row),
   }
+}
+
+/** Returns the status of HTTP that a response shows for a stored one, or undefined if it shows none. */
+export function shownHttpStatus(stored: number): number | undefined {
+  if (stored === HttpStatusColumn.zero) return 0
+  return stored !== HttpStatusColumn.none && stored <= HTTP_STATUS_CODE_MAX ? stored : undefined
 }

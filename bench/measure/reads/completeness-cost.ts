@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { loadColumns } from '../../../api/traces/columns/load-columns.ts'
 import { assessCompleteness } from '../../../api/traces/completeness/assess-completeness.ts'
 import { beginEvidence, type EvidenceDeps } from '../../../api/traces/completeness/load-evidence.ts'
 import { connectTraceQueues } from '../../../api/traces/completeness/trace-queues.ts'
+import { loadWaterfall } from '../../../api/traces/load-columns.ts'
 import { onOneServer } from '../../../shared/queue/queues.ts'
 import { percentile } from '../../report/statistics.ts'
 import type { TraceTarget } from '../../services/start-trace-reader.ts'
@@ -83,7 +83,7 @@ async function measureOfSize(
 
 /** Reads the columns of a trace, and returns the number of its spans. */
 async function readColumns({ clickhouse }: EvidenceDeps, target: TraceTarget): Promise<number> {
-  const columns = await loadColumns(clickhouse, target, MAX_ROWS, AbortSignal.timeout(TIMEOUT_MS))
+  const columns = await loadWaterfall(clickhouse, target, MAX_ROWS, AbortSignal.timeout(TIMEOUT_MS))
   return columns?.arranged.numbers.length ?? 0
 }
 
@@ -91,7 +91,7 @@ async function readColumns({ clickhouse }: EvidenceDeps, target: TraceTarget): P
 async function readColumnsWithVerdict(deps: EvidenceDeps, target: TraceTarget): Promise<number> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   const loadEvidence = await beginEvidence(deps, target, signal)
-  const columns = await loadColumns(deps.clickhouse, target, MAX_ROWS, signal)
+  const columns = await loadWaterfall(deps.clickhouse, target, MAX_ROWS, signal)
   const known = columns && (await loadEvidence(columns.arrivals))
   if (columns === undefined || known === undefined) throw new Error('the evidence of a stored trace is missing')
   assessCompleteness(columns, known)

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { selectTrace } from '../../../clickhouse/queries/traces/select-trace.ts'
+import { selectTraceColumns } from '../../../clickhouse/queries/traces/select-trace-columns.ts'
 import type { Trace } from '../../../schemas/http/traces/schemas.ts'
 import {
   allNumbers,
@@ -95,9 +95,12 @@ export async function measureReads(
 
   const before = await selectEvents(client)
   const queries = await timeEach(perRound, async i => {
-    const { rows } = await selectTrace(client, targetOf(i), MAX_ROWS, AbortSignal.timeout(QUERY_TIMEOUT_MS))
-    if (rows.length !== spansOf(isLarge))
-      throw new Error(`the query returned ${rows.length} rows instead of ${spansOf(isLarge)}`)
+    const selection = { texts: 'shown', maxRows: MAX_ROWS } as const
+    let count = 0
+    await selectTraceColumns(client, targetOf(i), selection, () => count++, AbortSignal.timeout(QUERY_TIMEOUT_MS))
+    if (count !== spansOf(isLarge)) {
+      throw new Error(`the query returned ${count} rows instead of ${spansOf(isLarge)}`)
+    }
   })
   const after = await selectEvents(client)
   return {

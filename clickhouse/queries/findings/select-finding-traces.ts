@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
+import type { TraceKey } from '../../read-connection.ts'
 import { selectRows } from '../../select.ts'
-import type { TraceKey } from '../traces/select-trace.ts'
 import { TRACE_READ_SETTINGS } from '../traces/span-row.ts'
 import type { FindingKey } from './select-finding.ts'
 import type { ArrivalKey } from './select-findings-page.ts'

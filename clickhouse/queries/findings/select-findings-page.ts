@@ -135,8 +135,8 @@ function queryParts({ workspaceId, snapshot, filter, limit, after }: FindingsPag
 }
 
 /**
- * Returns the query of a page that does not read `finding_buckets`. It lists findings first whose arrival was lost by `findings`, as
- * `isLost`: if there is one, its result is not the page. Both counts are of one moment, because `findings` is read once.
+ * Returns the query of a page that does not read `finding_buckets`. It lists findings first whose arrival was lost by `findings`,
+ * as `isLost`: if there is one, its result is not the page. Both counts are of one moment, because `findings` is read once.
  */
 function queryWithoutBuckets({ owner, arrival, arrivals, key, condition, order }: QueryParts): string {
   return `

@@ -1,11 +1,11 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import { MIB } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
+import type { TraceKey } from '../../read-connection.ts'
 import { selectBytes, selectRows } from '../../select.ts'
 import { type AttributeColumns, attributeColumns } from '../attributes/attribute-columns.ts'
 import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
-import type { TraceKey } from './select-trace.ts'
-import { OF_TRACE, SPAN_DIGEST, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
+import { OF_SPANS, OF_TRACE, SPAN_DIGEST, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** A stored row of a span with all of its columns. Ids are hex, numbers of 64 bits are decimal digits. */
 export interface SpanDetailsRow extends ScopeRow {
@@ -73,8 +73,6 @@ const COLUMNS = `
                  l.dropped_attributes_count), links) AS linkColumns,
   dropped_links_count AS droppedLinksCount, session_id AS sessionId, http_route AS httpRoute,
   http_status_code AS httpStatusCode, finding_ids AS findingIds`
-
-const OF_SPANS = `${OF_TRACE} AND span_id IN (SELECT toFixedString(unhex(arrayJoin({spanIds: Array(String)})), 8))`
 
 /**
  * Returns the stored rows of spans, of each span the one to show first. Fails with ClickHouse's code 396 if the rows have more
@@ -197,4 +195,32 @@ export function selectSpanSizes(
     settings: TRACE_READ_SETTINGS,
     trace: key,
   })
+}
+
+const SPAN_ID_BYTES = 8
+
+/**
+ * Returns the ids (16 hex digits each) of the first `limit` spans of a trace by start. The order is that of the primary key, so
+ * that rows after them are not read, however many spans the trace has.
+ */
+export async function selectFirstSpanIds(
+  client: ClickHouseClient,
+  key: TraceKey,
+  limit: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const query = `
+    SELECT span_id FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id
+    LIMIT 1 BY span_id LIMIT {limit: UInt32} FORMAT RowBinary`
+  const params = { ...key, limit }
+  const bytes = await selectBytes(client, {
+    query,
+    params,
+    signal,
+    settings: { ...TRACE_READ_SETTINGS, max_result_bytes: '0' },
+    trace: key,
+  })
+  return Array.from({ length: bytes.length / SPAN_ID_BYTES }, (_, i) =>
+    bytes.toString('hex', i * SPAN_ID_BYTES, (i + 1) * SPAN_ID_BYTES),
+  )
 }

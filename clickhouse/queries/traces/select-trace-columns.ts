@@ -1,22 +1,45 @@
+import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
+import type { TraceKey } from '../../read-connection.ts'
 import { selectChunks } from '../../select.ts'
-import type { TraceKey } from './select-trace.ts'
-import { OF_TRACE, SPAN_AT, SPAN_HEAD, TRACE_STREAM_SETTINGS } from './span-row.ts'
+import { OF_SPANS, OF_TRACE, SPAN_AT, SPAN_HEAD, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
 
-/** Positions in a row of what follows the head (`SPAN_HEAD`). Texts follow: the surface, the service, and the name of the span. */
+/** Positions in a row of what follows the head (`SPAN_HEAD`). The texts follow, each as its length (a varint) and its bytes. */
 export const COLUMNS_AT = {
   /** As OTLP has them, UInt32. */
   flags: SPAN_AT.rest,
-  kind: SPAN_AT.rest + 4,
-  statusCode: SPAN_AT.rest + 5,
-  texts: SPAN_AT.rest + 6,
+  /** Bytes of the shown texts in JSON, UInt32. 0 unless `sizes` are selected. */
+  textBytes: SPAN_AT.rest + 4,
+  /** As stored (`HttpStatusColumn`), UInt16. */
+  httpStatusCode: SPAN_AT.rest + 8,
+  kind: SPAN_AT.rest + 10,
+  statusCode: SPAN_AT.rest + 11,
+  texts: SPAN_AT.rest + 12,
 } as const
 
-/** Characters after which a name is cut. The whole name is in the details of the span. */
-const NAME_CHARACTERS = 256
+/** Texts of a waterfall. Longer ones are cut: the whole name is in the details of the span. */
+const CUT_TEXTS = ['leftUTF8(service_name, 256)', 'leftUTF8(name, 256)', 'toString(surface_id)'] as const
+/** Texts of a list of spans, and the ids of findings, of 30 characters each. */
+const SHOWN_TEXTS = ['name', 'service_name', 'status_message', 'session_id', 'http_route', 'finding_ids'] as const
+
+const TEXTS = { cut: CUT_TEXTS, shown: SHOWN_TEXTS, sizes: [] } as const
+
+/** A control character of a text has six bytes in JSON. */
+const TEXT_BYTES = `toUInt32(least(4294967295, length(toJSONString(name)) + length(toJSONString(status_message))
+  + length(toJSONString(service_name)) + length(session_id) + length(toJSONString(http_route))))`
 
 /** Rows up to which one thread reads them. Preparing a second one took 2 ms of 8 for a trace of 1,000 spans among 30 million. */
 const ONE_THREAD_ROWS = 20_000
+
+/** Selects rows of a trace. */
+export interface ColumnsSelection {
+  readonly texts: keyof typeof TEXTS
+  /** Spans of which one row each is selected, the one to show. All rows unless given. 16 hex digits each. */
+  readonly spanIds?: readonly string[]
+  readonly maxRows: number
+  /** Limit of the result in the memory of ClickHouse: above it, the read fails with its code 396. None unless given. */
+  readonly maxBytes?: number
+}
 
 /** A row, and where the bytes of its texts are. It is valid until `onRow` returns. */
 export interface ColumnsRow {
@@ -24,54 +47,56 @@ export interface ColumnsRow {
   readonly view: DataView
   /** Position of its first byte. */
   readonly row: number
-  readonly surfaceStart: number
-  readonly surfaceEnd: number
-  readonly serviceStart: number
-  readonly serviceEnd: number
-  readonly nameStart: number
-  readonly nameEnd: number
+  readonly starts: Uint32Array
+  readonly ends: Uint32Array
 }
 
 /**
- * Passes the stored rows of a trace with the columns of a waterfall to `onRow`, including duplicates, ordered by start and span
- * id: the first `maxRows` of them. The order is that of the primary key, so no more than these rows are read.
+ * Passes stored rows of a trace to `onRow`, including duplicates: the first `maxRows` by start and span id. The order is that of
+ * the primary key, so no more than these rows are read. Rows with shown texts have no order, because a caller that reads them
+ * needs all: that saves a sort. The read is not restricted to the days of a finding, because spans may arrive on another day than
+ * their exception.
  */
 export async function selectTraceColumns(
   client: ClickHouseClient,
   key: TraceKey,
-  maxRows: number,
+  { texts, spanIds, maxRows, maxBytes = 0 }: ColumnsSelection,
   onRow: (row: ColumnsRow) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  const size = texts === 'sizes' ? TEXT_BYTES : 'toUInt32(0)'
+  const columns = [SPAN_HEAD, 'flags', size, 'http_status_code', 'kind', 'status_code', ...TEXTS[texts]]
+  const rows = spanIds ? `${OF_SPANS} ORDER BY ${SPAN_PRECEDENCE} LIMIT 1 BY span_id` : OF_TRACE
+  const order = texts === 'shown' ? '' : 'ORDER BY start_time_unix_nano, span_id'
   const query = `
-    SELECT ${SPAN_HEAD}, flags, kind, status_code, toString(surface_id), leftUTF8(service_name, ${NAME_CHARACTERS}),
-           leftUTF8(name, ${NAME_CHARACTERS})
-    FROM spans WHERE ${OF_TRACE} ORDER BY start_time_unix_nano, span_id
-    LIMIT {maxRows: UInt32} FORMAT RowBinary`
-  const reader = new RowReader()
-  const isSmall = maxRows <= ONE_THREAD_ROWS
-  const settings = {
-    ...TRACE_STREAM_SETTINGS,
-    ...(isSmall ? { max_threads: 1 } : { output_format_parallel_formatting: 1 as const }),
+    SELECT ${columns.join(', ')} FROM spans WHERE ${rows} ${order} LIMIT {maxRows: UInt32} FORMAT RowBinary`
+  const settings: ClickHouseSettings = {
+    ...TRACE_READ_SETTINGS,
+    max_result_bytes: String(maxBytes),
+    result_overflow_mode: 'throw',
+    ...(maxRows <= ONE_THREAD_ROWS ? { max_threads: 1 } : { output_format_parallel_formatting: 1 as const }),
   }
-  await selectChunks(client, { query, params: { ...key, maxRows }, signal, settings, trace: key }, chunk =>
-    reader.read(chunk, onRow),
-  )
-  if (reader.isWithinRow) throw new Error('the result of ClickHouse ended within a row')
+  const reader = new RowReader(TEXTS[texts].length)
+  const params = { ...key, maxRows, ...(spanIds && { spanIds }) }
+  await selectChunks(client, { query, params, signal, settings, trace: key }, chunk => reader.read(chunk, onRow))
+  if (reader.isWithinRow) throw new RangeError('the result of ClickHouse ended within a row')
 }
 
 /** Cuts chunks into rows. It passes the same object for each of them, because a million objects would be garbage. */
 class RowReader {
   /** The beginning of a row that continues in the next chunk. */
   #begun: Buffer = Buffer.alloc(0)
-  readonly #row = {
-    bytes: this.#begun,
-    view: new DataView(this.#begun.buffer),
-    ...{ row: 0, surfaceStart: 0, surfaceEnd: 0, serviceStart: 0, serviceEnd: 0, nameStart: 0, nameEnd: 0 },
+  readonly #row
+
+  constructor(textCount: number) {
+    this.#row = {
+      bytes: this.#begun,
+      view: new DataView(this.#begun.buffer),
+      row: 0,
+      starts: new Uint32Array(textCount),
+      ends: new Uint32Array(textCount),
+    }
   }
-  /** Start and end of the text that was read last. */
-  #start = 0
-  #end = 0
 
   get isWithinRow(): boolean {
     return this.#begun.length > 0
@@ -85,34 +110,31 @@ class RowReader {
     let at = 0
     for (;;) {
       row.row = at
-      if (!this.#readText(bytes, at + COLUMNS_AT.texts)) break
-      row.surfaceStart = this.#start
-      row.surfaceEnd = this.#end
-      if (!this.#readText(bytes, this.#end)) break
-      row.serviceStart = this.#start
-      row.serviceEnd = this.#end
-      if (!this.#readText(bytes, this.#end)) break
-      row.nameStart = this.#start
-      row.nameEnd = this.#end
-      at = this.#end
+      const end = this.#readTexts(bytes, at + COLUMNS_AT.texts)
+      if (end > bytes.length) break
+      at = end
       onRow(row)
     }
     // Copied, because the chunk must not stay in memory for its last bytes.
     this.#begun = Buffer.from(bytes.subarray(at))
   }
 
-  /** Reads the text whose length, a varint, is at `at`. Returns false if the chunk ends before the text does. */
-  #readText(bytes: Buffer, at: number): boolean {
-    let start = at
-    let size = 0
-    for (let factor = 1; ; factor *= 0x80) {
-      const byte = bytes[start++]
-      if (byte === undefined) return false
-      size += (byte & 0x7f) * factor
-      if (byte < 0x80) break
+  /** Reads where the texts are. Returns the position after them, which is infinite if the chunk ends before they do. */
+  #readTexts(bytes: Buffer, at: number): number {
+    const { starts, ends } = this.#row
+    let end = at
+    for (let text = 0; text < starts.length; text++) {
+      let size = 0
+      for (let factor = 1; ; factor *= 0x80) {
+        const byte = bytes[end++]
+        if (byte === undefined) return Number.POSITIVE_INFINITY
+        size += (byte & 0x7f) * factor
+        if (byte < 0x80) break
+      }
+      starts[text] = end
+      end += size
+      ends[text] = end
     }
-    this.#start = start
-    this.#end = start + size
-    return this.#end <= bytes.length
+    return end
   }
 }

@@ -25,6 +25,9 @@ export const SPAN_PRECEDENCE = `received_at, ${SPAN_DIGEST}`
 /** Condition on the first two columns of the primary key: reads one granule of each part that `by_trace_id` leaves. */
 export const OF_TRACE = 'workspace_id = {workspaceId: String} AND trace_id = unhex({traceId: String})'
 
+/** The same for some spans of the trace. */
+export const OF_SPANS = `${OF_TRACE} AND span_id IN (SELECT toFixedString(unhex(arrayJoin({spanIds: Array(String)})), 8))`
+
 /**
  * Settings of reads with `OF_TRACE`: the filter skips whole parts before any of their columns is opened. By default the
  * filter is applied while parts are read, which saves nothing if a part has one granule to read. Measured CPU: 17.7 ms
@@ -35,6 +38,3 @@ export const TRACE_READ_SETTINGS: ClickHouseSettings = {
   // It remembers granules by condition. Each trace is a condition of its own, so it costs 0.5 ms and helps none.
   use_query_condition_cache: 0,
 }
-
-/** The same for rows that are read as a stream: their number is the limit, and not their size. */
-export const TRACE_STREAM_SETTINGS: ClickHouseSettings = { ...TRACE_READ_SETTINGS, max_result_bytes: '0' }

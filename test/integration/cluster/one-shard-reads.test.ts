@@ -2,10 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, onEachShard } from '../../../clickhouse/client.ts'
 import { selectFindingHasTrace } from '../../../clickhouse/queries/findings/select-finding-traces.ts'
-import { selectSpansById } from '../../../clickhouse/queries/traces/select-spans-by-id.ts'
-import { selectTrace } from '../../../clickhouse/queries/traces/select-trace.ts'
-import { selectTraceEnd } from '../../../clickhouse/queries/traces/select-trace-end.ts'
-import { selectTraceSkeleton } from '../../../clickhouse/queries/traces/select-trace-skeleton.ts'
+import { type ColumnsSelection, selectTraceColumns } from '../../../clickhouse/queries/traces/select-trace-columns.ts'
+import { selectTraceExtent } from '../../../clickhouse/queries/traces/select-trace-extent.ts'
 import { selectRows } from '../../../clickhouse/select.ts'
 import { type ClickHouseCluster, startClickHouseCluster } from '../../support/cluster/clickhouse-cluster.ts'
 import { createDatabase, insertExceptions, insertSpans } from '../../support/services/api.ts'
@@ -56,13 +54,16 @@ describe('reads of a trace', () => {
     const signal = AbortSignal.timeout(30_000)
     for (const traceId of traces) {
       const key = { workspaceId: 'ws_1', traceId }
-      expect((await selectTrace(client, key, 10, signal)).rows).toHaveLength(2)
-      expect((await selectSpansById(client, key, ['0000000000000002'], signal)).rows).toHaveLength(1)
-      expect(await selectTraceEnd(client, key, signal)).toBeGreaterThan(0n)
+      const countRows = async (selection: ColumnsSelection) => {
+        let rows = 0
+        await selectTraceColumns(client, key, selection, () => rows++, signal)
+        return rows
+      }
+      expect(await countRows({ texts: 'shown', maxRows: 10 })).toBe(2)
+      expect(await countRows({ texts: 'shown', maxRows: 10, spanIds: ['0000000000000002'] })).toBe(1)
+      expect(await countRows({ texts: 'sizes', maxRows: 10 })).toBe(2)
+      expect((await selectTraceExtent(client, key, signal))?.endedAtUnixNano).toBeGreaterThan(0n)
       expect(await selectFindingHasTrace(client, { ...key, findingId: FINDING }, signal)).toBe(true)
-      let rows = 0
-      await selectTraceSkeleton(client, key, 10, () => rows++, signal)
-      expect(rows).toBe(2)
     }
     // The text of each of the five reads contains this, and a read of both shards would be in the log of each.
     // A server logs a query after it has answered.

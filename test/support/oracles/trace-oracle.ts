@@ -117,20 +117,20 @@ function timestamp(unixNano: bigint): string {
   return `${second}.${String(unixNano % 1_000_000_000n).padStart(9, '0')}Z`
 }
 
-/** Returns rows in the format RowBinary, with the columns of `SpanRows`. */
+/** Returns rows in the format RowBinary, with the shown texts of `selectTraceColumns`. */
 export function spanRowBinary(rows: readonly StoredRow[]): Buffer {
   return Buffer.concat(
     rows.flatMap(row => {
-      const head = Buffer.alloc(52)
+      const head = Buffer.alloc(60)
       head.writeBigUInt64BE(row.spanId, 0)
       head.writeBigUInt64BE(row.parentSpanId, 8)
       head.writeBigUInt64LE(row.start, 16)
       head.writeBigUInt64LE(row.end, 24)
       head.writeBigInt64LE(row.receivedAt, 32)
       head.writeBigUInt64LE(row.digest, 40)
-      head.writeUInt8(row.statusCode, 48)
-      head.writeUInt8(row.kind, 49)
-      head.writeUInt16LE(row.httpStatusCode, 50)
+      head.writeUInt16LE(row.httpStatusCode, 56)
+      head.writeUInt8(row.kind, 58)
+      head.writeUInt8(row.statusCode, 59)
       const texts = [
         row.name,
         row.serviceName,

@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { loadColumns } from '../../../../api/traces/columns/load-columns.ts'
 import { assessCompleteness } from '../../../../api/traces/completeness/assess-completeness.ts'
 import { beginEvidence } from '../../../../api/traces/completeness/load-evidence.ts'
 import { connectTraceQueues } from '../../../../api/traces/completeness/trace-queues.ts'
+import { loadWaterfall } from '../../../../api/traces/load-columns.ts'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
 import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
 import { HOUR_MS } from '../../../../schemas/units.ts'
@@ -87,14 +87,14 @@ describe('losses of a trace', () => {
     }
     const key = { workspaceId, traceId }
     const loadEvidence = await beginEvidence(evidenceDeps, key, signal)
-    const earlier = await loadColumns(client, key, 10, signal)
+    const earlier = await loadWaterfall(client, key, 10, signal)
     if (earlier === undefined) throw new Error('the trace is absent')
     expect(assessCompleteness(earlier, await loadEvidence(earlier.arrivals)).completeness).toMatchObject(isComplete)
 
     const deletion = { where: "workspace_id = {workspaceId: String} AND name = 'leaf'", params: { workspaceId } }
     const counted = { ...deletion, table: 'spans', isSource: true, reason: 'erased', id: workspaceId } as const
     expect(await deleteCountedRows(client, counted, signal)).toBe(1)
-    const later = await loadColumns(client, key, 10, signal)
+    const later = await loadWaterfall(client, key, 10, signal)
     if (later === undefined) throw new Error('the trace is absent')
     expect(assessCompleteness(later, await loadEvidence(later.arrivals)).completeness).toMatchObject(
       isUncertain('erased'),

@@ -1,7 +1,7 @@
-import { millisecondsBetween } from '../../http/format-time.ts'
-import type { AssessedTrace } from '../completeness/assess-completeness.ts'
-import { JsonWriter } from '../json-writer.ts'
-import type { TraceColumns } from './load-columns.ts'
+import { millisecondsBetween } from '../http/format-time.ts'
+import type { AssessedTrace } from './completeness/assess-completeness.ts'
+import { JsonWriter } from './json-writer.ts'
+import type { TraceColumns, Waterfall } from './load-columns.ts'
 
 /** Bytes of which a piece is made. */
 const PIECE_BYTES = 65_536
@@ -15,9 +15,9 @@ const COMMA = Buffer.from(',')
  * 50 MB of it. A piece is valid until the next one is requested. Values are written as bytes: their strings were garbage of
  * 100 MB, which V8 keeps beside the columns until it collects the whole heap.
  */
-export function* renderColumns(traceId: string, columns: TraceColumns, assessed: AssessedTrace): Generator<Uint8Array> {
+export function* renderColumns(traceId: string, columns: Waterfall, assessed: AssessedTrace): Generator<Uint8Array> {
   const { skeleton, arranged, facts, names, services, truncated } = columns
-  const { numbers, shape, startedAtUnixNano, endedAtUnixNano, rootCount, danglingParentCount } = arranged
+  const { numbers, parents, startedAtUnixNano, endedAtUnixNano, rootCount, danglingParentCount } = arranged
   const head = {
     traceId,
     spanCount: numbers.length,
@@ -25,7 +25,7 @@ export function* renderColumns(traceId: string, columns: TraceColumns, assessed:
     startedAtUnixNano: String(startedAtUnixNano),
     endedAtUnixNano: String(endedAtUnixNano),
     wallDurationMs: millisecondsBetween(startedAtUnixNano, endedAtUnixNano),
-    ...{ truncated, names, services },
+    ...{ truncated, names: names.distinct(), services: services.distinct() },
     repeated: repeatedSpans(columns),
     ...assessed,
   }
@@ -33,17 +33,17 @@ export function* renderColumns(traceId: string, columns: TraceColumns, assessed:
   const json = new JsonWriter(PIECE_BYTES + VALUE_BYTES)
   yield* pieces(json, numbers.length, i => {
     const number = numbers[i] ?? 0
-    json.hexWord(skeleton.idWord(number, 0))
-    json.hexWord(skeleton.idWord(number, 1))
+    json.hexWord(skeleton.ids[2 * number] ?? 0)
+    json.hexWord(skeleton.ids[2 * number + 1] ?? 0)
   })
   json.ascii('"')
   const rowOf = (i: number) => skeleton.rowOf(numbers[i] ?? 0)
   const numbersByName: Readonly<Record<string, (i: number) => number | undefined>> = {
     startDeltaNanos: i => (i === 0 ? 0 : skeleton.nanosAfterStart(numbers[i] ?? 0, numbers[i - 1] ?? 0)),
     durationNanos: i => skeleton.durationNanos(numbers[i] ?? 0),
-    parents: i => shape.parents[i],
-    names: i => facts.names[rowOf(i)],
-    services: i => facts.services[rowOf(i)],
+    parents: i => parents[i],
+    names: i => names.indexOf(rowOf(i)),
+    services: i => services.indexOf(rowOf(i)),
     kinds: i => facts.kinds[rowOf(i)],
     statuses: i => facts.statuses[rowOf(i)],
     flags: i => facts.flags[rowOf(i)],

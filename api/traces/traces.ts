@@ -1,0 +1,119 @@
+import type { TraceKey } from '../../clickhouse/read-connection.ts'
+import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
+import { readCompleteness, readSpans, readTrace, readTraceColumns } from '../../schemas/http/traces/operations.ts'
+import {
+  readSpansBodySchema,
+  readTraceQuerySchema,
+  type Spans,
+  type TraceCompleteness,
+  traceIdSchema,
+} from '../../schemas/http/traces/schemas.ts'
+import { MIB } from '../../schemas/units.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { invalid, type Outcome, okJson } from '../http/outcome.ts'
+import { type PackedJson, type PackOptions, packedReply, packJson } from '../http/packed-json.ts'
+import { queryRoute } from '../http/query-route.ts'
+import { FINDINGS, notFound, TRACES } from '../http/resource.ts'
+import { assessCompleteness } from './completeness/assess-completeness.ts'
+import { beginEvidence, type EvidenceDeps } from './completeness/load-evidence.ts'
+import { type TraceReadDeps, useWaterfall } from './load-columns.ts'
+import { loadTrace } from './load-trace.ts'
+import { renderColumns } from './render-columns.ts'
+import { type LoadedSpans, useSpans } from './spans/load-spans.ts'
+import { presentSpan } from './spans/present-span.ts'
+
+interface Deps extends GuardedRouteDeps, EvidenceDeps, TraceReadDeps {}
+
+/** Returns the routes that read one trace. */
+export function traceRoutes(deps: Deps): Route[] {
+  return [readTraceRoute(deps), readTraceColumnsRoute(deps), readCompletenessRoute(deps), readSpansRoute(deps)]
+}
+
+/** Returns the route that reads every retained span of one trace of a finding (docs/api/findings.md#trace). */
+function readTraceRoute(deps: Deps): Route {
+  return guardedRoute(deps, readTrace, {
+    resource: FINDINGS,
+    query: readTraceQuerySchema,
+    reply: okJson,
+    async run({ workspaceId, param, query: { limit }, deadline }) {
+      const [findingId, traceId] = [param('findingId'), param('traceId')]
+      const isWellFormed = findingIdSchema.safeParse(findingId).success && traceIdSchema.safeParse(traceId).success
+      if (!isWellFormed) return notFound(FINDINGS)
+      const trace = await loadTrace(deps, { workspaceId, findingId, traceId }, limit, deadline)
+      return trace === undefined ? notFound(FINDINGS) : { ok: true, value: trace }
+    },
+  })
+}
+
+const PLAIN_BYTES = 24 * MIB
+
+/** Returns the route that reads all spans of a trace as columns (docs/api/traces.md#trace-columns). */
+function readTraceColumnsRoute(deps: Deps): Route {
+  return guardedRoute(deps, readTraceColumns, {
+    resource: TRACES,
+    reply: packedReply,
+    async run({ workspaceId, param, deadline, acceptsGzip }): Promise<Outcome<PackedJson>> {
+      const key = { workspaceId, traceId: param('traceId') }
+      if (!traceIdSchema.safeParse(key.traceId).success) return notFound(TRACES)
+      const options = { acceptsGzip, plainLimitBytes: PLAIN_BYTES, signal: deadline }
+      const loadEvidence = await beginEvidence(deps, key, deadline)
+      const outcome = await useWaterfall(deps, key, deadline, async columns => {
+        const assessed = assessCompleteness(columns, await loadEvidence(columns.arrivals))
+        return pack(renderColumns(key.traceId, columns, assessed), options)
+      })
+      return outcome ?? notFound(TRACES)
+    },
+  })
+}
+
+async function pack(json: Iterable<Uint8Array>, options: PackOptions): Promise<Outcome<PackedJson>> {
+  const value = await packJson(json, options)
+  if (value !== undefined) return { ok: true, value }
+  return invalid('accept-encoding must include gzip: the response has more than 24 MiB')
+}
+
+/** Returns the route that states how complete a trace is (docs/api/traces.md#completeness). */
+function readCompletenessRoute(deps: Deps): Route {
+  return guardedRoute(deps, readCompleteness, {
+    resource: TRACES,
+    async run({ workspaceId, param, deadline }): Promise<Outcome<TraceCompleteness>> {
+      const traceId = param('traceId')
+      if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
+      const key = { workspaceId, traceId }
+      const loadEvidence = await beginEvidence(deps, key, deadline)
+      const value = await useWaterfall(deps, key, deadline, async columns => {
+        const { completeness, missingParents } = assessCompleteness(columns, await loadEvidence(columns.arrivals))
+        const { rootCount, danglingParentCount, numbers } = columns.arranged
+        const counts = { spanCount: numbers.length, rootCount, danglingParentCount }
+        return { traceId, ...completeness, ...counts, missingParents: [...missingParents] }
+      })
+      return value === undefined ? notFound(TRACES) : { ok: true, value }
+    },
+  })
+}
+
+/** Returns the route that reads the details of some spans of a trace (docs/api/traces.md#span-details). */
+function readSpansRoute(deps: Deps): Route {
+  return queryRoute(deps, readSpans, {
+    resource: TRACES,
+    body: readSpansBodySchema,
+    run: ({ workspaceId, body, param, deadline }) =>
+      readSpanDetails(deps, { workspaceId, traceId: param('traceId') }, body.spanIds, deadline),
+  })
+}
+
+/** Reads the details of spans of a trace. */
+export async function readSpanDetails(
+  deps: TraceReadDeps,
+  key: TraceKey,
+  asked: readonly string[],
+  deadline: AbortSignal,
+): Promise<Outcome<Spans>> {
+  const { traceId } = key
+  if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
+  const spanIds = [...new Set(asked)]
+  const present = ({ spans, ...others }: LoadedSpans): Spans => ({ traceId, spans: spans.map(presentSpan), ...others })
+  const value = await useSpans(deps, key, spanIds, present, deadline)
+  return value.absent.length === spanIds.length ? notFound(TRACES) : { ok: true, value }
+}
