@@ -30,7 +30,9 @@ export interface TraceColumns {
 /** Columns of the stored rows of a trace, in the order in which they were read. */
 interface SpanFacts {
   readonly flags: Uint32Array
+  /** Empty unless `sizes` are selected. */
   readonly textBytes: Uint32Array
+  /** Empty unless `shown` texts are selected. */
   readonly httpStatusCodes: Uint16Array
   readonly kinds: Uint8Array
   readonly statuses: Uint8Array
@@ -60,7 +62,9 @@ export const SMALL_TRACE_ROWS = 16_000
  */
 export const EXAMINED_ROWS = 1_000_000
 
-const FIRST_CAPACITY = 1_024
+const SMALL_CAPACITY = 1_024
+/** Columns of a large trace never grow: while one of them is copied it has 1.5 times its memory. Pages without rows take none. */
+const LARGE_CAPACITY = 2 ** 20
 /** Limits of the distinct texts of a waterfall. */
 const NAME_BYTES = 4 * MIB
 const SERVICE_BYTES = MIB
@@ -78,8 +82,9 @@ export async function loadColumns(
   signal: AbortSignal,
 ): Promise<TraceColumns | undefined> {
   const { maxRows } = selection
-  const skeleton = new TraceSkeleton()
-  const facts = new GrowingFacts()
+  const capacity = maxRows > SMALL_TRACE_ROWS ? LARGE_CAPACITY : SMALL_CAPACITY
+  const skeleton = new TraceSkeleton(capacity)
+  const facts = new GrowingFacts(selection.texts, capacity)
   let rowCount = 0
   const add = (found: ColumnsRow) => {
     if (rowCount++ === maxRows) return
@@ -168,19 +173,28 @@ export function receivedAtMs(view: DataView, row: number): number {
   return view.getUint32(row + SPAN_AT.receivedAt + 4, true) * 2 ** 32 + view.getUint32(row + SPAN_AT.receivedAt, true)
 }
 
-/** Columns that grow with each row. */
+/** Columns that grow with each row. Those that the selection does not need stay empty: a million rows would have 6 MB of them. */
 class GrowingFacts implements SpanFacts {
   #size = 0
-  flags = new Uint32Array(FIRST_CAPACITY)
-  textBytes = new Uint32Array(FIRST_CAPACITY)
-  httpStatusCodes = new Uint16Array(FIRST_CAPACITY)
-  kinds = new Uint8Array(FIRST_CAPACITY)
-  statuses = new Uint8Array(FIRST_CAPACITY)
+  flags: Uint32Array<ArrayBuffer>
+  textBytes: Uint32Array<ArrayBuffer>
+  httpStatusCodes: Uint16Array<ArrayBuffer>
+  kinds: Uint8Array<ArrayBuffer>
+  statuses: Uint8Array<ArrayBuffer>
+
+  constructor(texts: ColumnsSelection['texts'], capacity: number) {
+    this.flags = new Uint32Array(capacity)
+    this.textBytes = new Uint32Array(texts === 'sizes' ? capacity : 0)
+    this.httpStatusCodes = new Uint16Array(texts === 'shown' ? capacity : 0)
+    this.kinds = new Uint8Array(capacity)
+    this.statuses = new Uint8Array(capacity)
+  }
 
   add({ view, row }: ColumnsRow): void {
     if (this.#size === this.flags.length) this.#grow()
     const at = this.#size++
     this.flags[at] = view.getUint32(row + COLUMNS_AT.flags, true)
+    // A value beyond the end of an array is dropped.
     this.textBytes[at] = view.getUint32(row + COLUMNS_AT.textBytes, true)
     this.httpStatusCodes[at] = view.getUint16(row + COLUMNS_AT.httpStatusCode, true)
     this.kinds[at] = view.getUint8(row + COLUMNS_AT.kind)

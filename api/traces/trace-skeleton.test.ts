@@ -26,7 +26,7 @@ function add(skeleton: TraceSkeleton, spanId: bigint, change: Partial<Head> = {}
 }
 
 it('sorts spans by start and id, and refers to parents by their index', () => {
-  const skeleton = new TraceSkeleton()
+  const skeleton = new TraceSkeleton(1_024)
   add(skeleton, 3n, { parentSpanId: 1n, start: 90n })
   add(skeleton, 2n, { parentSpanId: 77n, end: 300n })
   add(skeleton, 1n)
@@ -44,7 +44,7 @@ it('sorts spans by start and id, and refers to parents by their index', () => {
 })
 
 it('compares times and ids by all of their 64 bits', () => {
-  const skeleton = new TraceSkeleton()
+  const skeleton = new TraceSkeleton(1_024)
   const large = 2n ** 63n
   add(skeleton, large + 1n, { start: large, end: 0n })
   add(skeleton, large, { start: large, end: 2n ** 32n })
@@ -64,7 +64,7 @@ it('shows the row of each span that was received first, in whatever order the ro
   })
   fc.assert(
     fc.property(rows, received => {
-      const skeleton = new TraceSkeleton()
+      const skeleton = new TraceSkeleton(1_024)
       for (const [row, { id, at, digest }] of received.entries()) {
         add(skeleton, id, { receivedAt: at, digest }, row)
       }
@@ -82,7 +82,7 @@ it('shows the row of each span that was received first, in whatever order the ro
 })
 
 it('keeps 50,000 ids apart, up to the largest', () => {
-  const skeleton = new TraceSkeleton()
+  const skeleton = new TraceSkeleton(1_024)
   const ids = Array.from({ length: 50_000 }, (_, i) => (i % 2 === 0 ? BigInt(i) << 32n : 2n ** 64n - 1n - BigInt(i)))
   for (const id of [...ids, ...ids]) add(skeleton, id, { parentSpanId: 2n ** 64n - 2n })
   expect(skeleton.size).toBe(50_000)

@@ -14,8 +14,6 @@ export interface ArrangedTrace {
   readonly endedAtUnixNano: bigint
 }
 
-const FIRST_CAPACITY = 1_024
-
 /** A random seed of the hash, without which clients could choose span ids that all fall into one slot. */
 const SEED = randomInt(2 ** 32)
 
@@ -26,17 +24,31 @@ const SEED = randomInt(2 ** 32)
  */
 export class TraceSkeleton {
   #size = 0
-  #ids = new Uint32Array(2 * FIRST_CAPACITY)
-  #parentIds = new Uint32Array(2 * FIRST_CAPACITY)
-  #starts = new Uint32Array(2 * FIRST_CAPACITY)
-  #ends = new Uint32Array(2 * FIRST_CAPACITY)
-  #receivedAt = new Uint32Array(2 * FIRST_CAPACITY)
-  #digests = new Uint32Array(2 * FIRST_CAPACITY)
-  #occurrences = new Uint32Array(FIRST_CAPACITY)
-  #rows = new Uint32Array(FIRST_CAPACITY)
+  #ids: Uint32Array<ArrayBuffer>
+  #parentIds: Uint32Array<ArrayBuffer>
+  #starts: Uint32Array<ArrayBuffer>
+  #ends: Uint32Array<ArrayBuffer>
+  #receivedAt: Uint32Array<ArrayBuffer>
+  #digests: Uint32Array<ArrayBuffer>
+  #occurrences: Uint32Array<ArrayBuffer>
+  #rows: Uint32Array<ArrayBuffer>
   /** A hash table over span ids, with open addressing. A slot contains number + 1, or 0 if it is free. At most half is used. */
-  #slots = new Uint32Array(2 * FIRST_CAPACITY)
+  #slots: Uint32Array<ArrayBuffer>
   #rowCount = 0
+
+  /** `capacity` is the number of spans up to which it does not grow, a power of two. */
+  constructor(capacity: number) {
+    const words = () => new Uint32Array(2 * capacity)
+    this.#ids = words()
+    this.#parentIds = words()
+    this.#starts = words()
+    this.#ends = words()
+    this.#receivedAt = words()
+    this.#digests = words()
+    this.#slots = words()
+    this.#occurrences = new Uint32Array(capacity)
+    this.#rows = new Uint32Array(capacity)
+  }
 
   /** The number of distinct spans. */
   get size(): number {

@@ -1,7 +1,7 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import type { TraceKey } from '../../read-connection.ts'
-import { selectChunks } from '../../select.ts'
+import { selectBytes, selectChunks } from '../../select.ts'
 import { OF_SPANS, OF_TRACE, SPAN_AT, SPAN_HEAD, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** Positions in a row of what follows the head (`SPAN_HEAD`). The texts follow, each as its length (a varint) and its bytes. */
@@ -77,10 +77,15 @@ export async function selectTraceColumns(
     ...(maxRows <= ONE_THREAD_ROWS ? { max_threads: 1 } : { output_format_parallel_formatting: 1 as const }),
   }
   const reader = new RowReader(TEXTS[texts].length)
-  const params = { ...key, maxRows, ...(spanIds && { spanIds }) }
-  await selectChunks(client, { query, params, signal, settings, trace: key }, chunk => reader.read(chunk, onRow))
+  const select = { query, params: { ...key, maxRows, ...(spanIds && { spanIds }) }, signal, settings, trace: key }
+  // The caller keeps shown texts. As one buffer they leave the process when they are freed, while chunks of 64 KiB stay in the heap.
+  if (texts === 'shown') reader.read(await selectBytes(client, select), onRow)
+  else await selectChunks(client, select, chunk => reader.read(chunk, onRow))
   if (reader.isWithinRow) throw new RangeError('the result of ClickHouse ended within a row')
 }
+
+/** Bytes of a chunk that are joined with the beginning of a row at first. Most rows have less. */
+const JOINED_BYTES = 512
 
 /** Cuts chunks into rows. It passes the same object for each of them, because a million objects would be garbage. */
 class RowReader {
@@ -103,20 +108,34 @@ class RowReader {
   }
 
   read(chunk: Buffer, onRow: (row: ColumnsRow) => void): void {
+    let at = 0
+    // A row that began in the last chunk is joined with as much of this one as it needs. Joined chunks would be much garbage.
+    for (let size = JOINED_BYTES; this.isWithinRow && at < chunk.length; size *= 2) {
+      const joined = Buffer.concat([this.#begun, chunk.subarray(at, at + size)])
+      const end = this.#readRows(joined, onRow, 1)
+      at = end === 0 ? at + size : at + end - this.#begun.length
+      this.#begun = end === 0 ? joined : Buffer.alloc(0)
+    }
+    const rest = chunk.subarray(at)
+    const end = this.#readRows(rest, onRow)
+    // Copied, because the chunk must not stay in memory for its last bytes.
+    if (end < rest.length) this.#begun = Buffer.from(rest.subarray(end))
+  }
+
+  /** Passes at most `limit` rows that `bytes` contains whole. Returns the position after them. */
+  #readRows(bytes: Buffer, onRow: (row: ColumnsRow) => void, limit = Number.POSITIVE_INFINITY): number {
     const row = this.#row
-    const bytes = this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk])
     row.bytes = bytes
     row.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     let at = 0
-    for (;;) {
+    for (let count = 0; count < limit; count++) {
       row.row = at
       const end = this.#readTexts(bytes, at + COLUMNS_AT.texts)
       if (end > bytes.length) break
       at = end
       onRow(row)
     }
-    // Copied, because the chunk must not stay in memory for its last bytes.
-    this.#begun = Buffer.from(bytes.subarray(at))
+    return at
   }
 
   /** Reads where the texts are. Returns the position after them, which is infinite if the chunk ends before they do. */
