@@ -78,7 +78,7 @@ export async function selectTraceColumns(
   }
   const reader = new RowReader(TEXTS[texts].length)
   const select = { query, params: { ...key, maxRows, ...(spanIds && { spanIds }) }, signal, settings, trace: key }
-  // The caller keeps shown texts. As one buffer they leave the process when they are freed, while chunks of 64 KiB stay in the heap.
+  // Shown texts are kept. One buffer leaves the process when it is freed, while chunks of 64 KiB stay in its heap.
   if (texts === 'shown') reader.read(await selectBytes(client, select), onRow)
   else await selectChunks(client, select, chunk => reader.read(chunk, onRow))
   if (reader.isWithinRow) throw new RangeError('the result of ClickHouse ended within a row')
