@@ -116,7 +116,7 @@ export function connectEdge(
   const tallies = new RequestTallies(queues.common, logger, now)
   lifecycle.onStop('counts of requests', () => tallies.stop())
   const { sinks, lanes } = connectSinks(wiring, parts)
-  watchRedis(metrics, { directory: directoryRedis, queues: queues.firstOf('spans').redis })
+  watchRedis(metrics, { directory: directoryRedis, queues: queues.firstOf('traces').redis })
   watchQueueAges(metrics, queues)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())

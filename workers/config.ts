@@ -69,7 +69,7 @@ export const workersConfigSchema = z.object({
 /** Validated settings of the workers process. */
 export type WorkersConfig = Readonly<z.infer<typeof workersConfigSchema>>
 
-/** Returns the queues named by `--pools spans,dead-letters`, or all queues without the option. */
+/** Returns the queues named by `--pools traces,dead-letters`, or all queues without the option. */
 export function poolsFromArguments(args: readonly string[], all: readonly QueueName[]): QueueName[] {
   const flag = args.findIndex(arg => arg === '--pools' || arg.startsWith('--pools='))
   if (flag < 0) return [...all]

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { tidySchema } from '../../schemas/openapi/tidy-schema.ts'
-import type { ReceiptKind } from '../../schemas/queues/names.ts'
+import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import type { Permission } from '../../schemas/records/directory.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
 import type { readFindingDetails, readFindingTraces } from '../findings/finding.ts'
@@ -45,7 +45,7 @@ interface ToolDefinition<S extends z.ZodObject> {
   readonly permission: Permission
   readonly resource: Resource
   /** Kinds of requests from which the answer is made, whose watermark is its evidence. */
-  readonly madeOf: readonly [ReceiptKind, ...ReceiptKind[]]
+  readonly madeOf: readonly [AdmittedQueue, ...AdmittedQueue[]]
   /** Arguments. Their schemas are those of query parameters, whose values are texts. */
   readonly input: S
   /** Members of the answer. */

@@ -20,7 +20,7 @@ function marksOf(busy: readonly QueueName[], sinceMs = NOW): SurfaceWatermarks {
 describe('the requests that are counted', () => {
   it('are those of surfaces that wait, of the hours in which they can have arrived', () => {
     const surfaces = [
-      { surfaceId: 'srf_1', marks: marksOf(['spans'], NOW - 2 * HOUR_MS) },
+      { surfaceId: 'srf_1', marks: marksOf(['traces'], NOW - 2 * HOUR_MS) },
       { surfaceId: 'srf_2', marks: marksOf([]) },
       { surfaceId: 'srf_3', marks: marksOf(['replay-chunks']) },
     ]
@@ -32,7 +32,7 @@ describe('the requests that are counted', () => {
     expect(hours).toEqual([499_998, 499_999, 500_000])
     const counted = countedQueues(pairs, id => `ws_1/${id}`).filter(({ members }) => members.length > 0)
     expect(counted).toEqual([
-      { queue: 'spans', members: ['ws_1/srf_1'] },
+      { queue: 'traces', members: ['ws_1/srf_1'] },
       { queue: 'replay', members: ['ws_1/srf_3'] },
     ])
   })
@@ -50,7 +50,7 @@ describe('the requests that are counted', () => {
   it('are not counted when they are too many', () => {
     const surfaces = Array.from({ length: 1_000 }, (_, i) => ({
       surfaceId: `srf_${i}`,
-      marks: marksOf(['spans'], NOW - 24 * HOUR_MS),
+      marks: marksOf(['traces'], NOW - 24 * HOUR_MS),
     }))
     expect(waitingRequests(surfaces, NOW).hours).toBeUndefined()
   })

@@ -1,11 +1,5 @@
 import type { LoggedRequests, SurfaceKind } from '../../clickhouse/queries/pipeline/select-logged-requests.ts'
-import {
-  ADMITTED_QUEUES,
-  type AdmittedQueue,
-  type QueueName,
-  RECEIPT_KIND_OF_QUEUE,
-  type ReceiptKind,
-} from '../../schemas/queues/names.ts'
+import { ADMITTED_QUEUES, type AdmittedQueue, type QueueName } from '../../schemas/queues/names.ts'
 import { HOUR_MS } from '../../schemas/units.ts'
 import type { CountedQueue } from '../../shared/queue/request-counts.ts'
 import { QUEUES_OF_SIGNAL, type SurfaceWatermarks } from '../../shared/queue/watermark.ts'
@@ -37,12 +31,11 @@ export function waitingRequests(surfaces: readonly SurfaceMarks[], readAtMs: num
   let sinceMs = readAtMs
   for (const { surfaceId, marks } of surfaces) {
     for (const queue of ADMITTED_QUEUES) {
-      const kind = RECEIPT_KIND_OF_QUEUE[queue]
-      const busy = QUEUES_OF_SIGNAL[kind].filter(
+      const busy = QUEUES_OF_SIGNAL[queue].filter(
         name => !LOGGED_BEFORE.includes(name) && marks.unfinishedWork[name] > 0,
       )
       if (busy.length === 0) continue
-      pairs.push({ surfaceId, kind })
+      pairs.push({ surfaceId, kind: queue })
       sinceMs = Math.min(sinceMs, ...busy.map(name => marks.unfinishedSinceMs[name]))
     }
   }
@@ -56,7 +49,7 @@ export function waitingRequests(surfaces: readonly SurfaceMarks[], readAtMs: num
 export function countedQueues(pairs: readonly SurfaceKind[], member: (surfaceId: string) => string): CountedQueue[] {
   return ADMITTED_QUEUES.map(queue => ({
     queue,
-    members: pairs.filter(({ kind }) => kind === RECEIPT_KIND_OF_QUEUE[queue]).map(pair => member(pair.surfaceId)),
+    members: pairs.filter(({ kind }) => kind === queue).map(pair => member(pair.surfaceId)),
   }))
 }
 
@@ -68,11 +61,11 @@ export function depthsOf(
   accepted: readonly (readonly number[])[],
   hours: readonly number[],
   logged: readonly LoggedRequests[],
-): Record<ReceiptKind, number> {
+): Record<AdmittedQueue, number> {
   const found = new Map(logged.map(row => [`${row.kind} ${row.hour}`, row]))
   const depthOf = (queue: AdmittedQueue, counts: readonly number[]) => {
     const left = hours.map((hour, i) => {
-      const row = found.get(`${RECEIPT_KIND_OF_QUEUE[queue]} ${hour}`)
+      const row = found.get(`${queue} ${hour}`)
       return Math.max(counts[i] ?? 0, row?.accepted ?? 0) - (row?.processed ?? 0)
     })
     // The two stores are not read at one moment, so a request may be in the log and not yet counted.
@@ -81,6 +74,6 @@ export function depthsOf(
       left.reduce((sum, n) => sum + n, 0),
     )
   }
-  const depths = ADMITTED_QUEUES.map((queue, i) => [RECEIPT_KIND_OF_QUEUE[queue], depthOf(queue, accepted[i] ?? [])])
-  return Object.fromEntries(depths) as Record<ReceiptKind, number>
+  const depths = ADMITTED_QUEUES.map((queue, i) => [queue, depthOf(queue, accepted[i] ?? [])])
+  return Object.fromEntries(depths) as Record<AdmittedQueue, number>
 }

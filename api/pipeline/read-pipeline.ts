@@ -14,7 +14,7 @@ import {
   pipelineQuerySchema,
   readPipeline,
 } from '../../schemas/http/pipeline.ts'
-import { QUEUES, type QueueName, RECEIPT_KIND_OF_QUEUE, type ReceiptKind } from '../../schemas/queues/names.ts'
+import { type AdmittedQueue, isAdmitted, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { DAY_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
@@ -159,25 +159,22 @@ interface QueueStates {
   /** Watermarks of all surfaces of the installation, if not all of the workspace are read. */
   readonly oldest: OldestWatermarks | undefined
   /** Undefined if requests cannot be counted. */
-  readonly depths: Readonly<Record<ReceiptKind, number>> | undefined
+  readonly depths: Readonly<Record<AdmittedQueue, number>> | undefined
   /** Kinds of which something waits. */
-  readonly waiting: ReadonlySet<ReceiptKind>
+  readonly waiting: ReadonlySet<AdmittedQueue>
 }
-
-const KINDS: Readonly<Partial<Record<QueueName, ReceiptKind>>> = RECEIPT_KIND_OF_QUEUE
 
 function presentQueue(queue: QueueName, { readAtMs, surfaces, oldest, depths, waiting }: QueueStates): PipelineQueue {
   const sinceMs = Math.min(readAtMs, ...surfaces.map(({ marks }) => marks.unfinishedSinceMs[queue]))
   const workBytes = surfaces.reduce((sum, { marks }) => sum + marks.unfinishedWork[queue], 0)
   const state = { queue, workBytes: Math.round(workBytes), oldestAgeSeconds: (readAtMs - sinceMs) / 1_000 }
-  const kind = KINDS[queue]
-  if (kind === undefined) return state
-  const settledMs = [readAtMs, oldest?.settledBeforeMs[kind] ?? readAtMs]
-  const settledBeforeMs = Math.min(...settledMs, ...surfaces.map(({ marks }) => marks.settledBeforeMs[kind]))
+  if (!isAdmitted(queue)) return state
+  const settledMs = [readAtMs, oldest?.settledBeforeMs[queue] ?? readAtMs]
+  const settledBeforeMs = Math.min(...settledMs, ...surfaces.map(({ marks }) => marks.settledBeforeMs[queue]))
   return {
     ...state,
-    kind,
-    requests: waiting.has(kind) ? (depths?.[kind] ?? null) : 0,
+    kind: queue,
+    requests: waiting.has(queue) ? (depths?.[queue] ?? null) : 0,
     settledBefore: new Date(settledBeforeMs).toISOString(),
   }
 }

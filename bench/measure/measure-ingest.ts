@@ -107,7 +107,7 @@ function watch(meter: ProcessMeter) {
 async function readCommits({ adminUrl }: IngestContender): Promise<{ commits: number; payloads: number } | undefined> {
   if (adminUrl === undefined) return undefined
   return {
-    commits: await readMetric(adminUrl, 'penstock_commit_frames_count', 'queue="spans"'),
-    payloads: await readMetric(adminUrl, 'penstock_commit_frames_sum', 'queue="spans"'),
+    commits: await readMetric(adminUrl, 'penstock_commit_frames_count', 'queue="traces"'),
+    payloads: await readMetric(adminUrl, 'penstock_commit_frames_sum', 'queue="traces"'),
   }
 }

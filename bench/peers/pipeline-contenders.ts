@@ -1,4 +1,4 @@
-import { SIGNAL_QUEUES, type Signal } from '../../schemas/queues/names.ts'
+import type { Signal } from '../../schemas/queues/names.ts'
 import { sendRequests } from '../load/send-requests.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
@@ -28,8 +28,7 @@ export async function startProduct(
   edge: BenchEdge,
   signal: Signal,
 ): Promise<PipelineContender> {
-  const queue = SIGNAL_QUEUES[signal]
-  const workers = await startWorkers(context, redis, clickhouse, [queue])
+  const workers = await startWorkers(context, redis, clickhouse, [signal])
   return {
     name: PRODUCT,
     pids: { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid },
@@ -43,8 +42,8 @@ export async function startProduct(
       connections: CONNECTIONS,
     }),
     inserts: async () => ({
-      inserts: await readMetric(workers.adminUrl, 'penstock_batch_rows_count', `queue="${queue}"`),
-      rows: await readMetric(workers.adminUrl, 'penstock_batch_rows_sum', `queue="${queue}"`),
+      inserts: await readMetric(workers.adminUrl, 'penstock_batch_rows_count', `queue="${signal}"`),
+      rows: await readMetric(workers.adminUrl, 'penstock_batch_rows_sum', `queue="${signal}"`),
     }),
   }
 }

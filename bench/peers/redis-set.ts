@@ -92,7 +92,7 @@ function makeWrite({ bodies, way }: SetPlan, connection: number): Write {
   let length = 0
   const commands = values.map((value, i) => {
     const own = String(connection * 1_000_000 + i).padStart(18, '0')
-    const key = `penstock:{spans.0}:payload:${own}${'0'.repeat(COUNTER_DIGITS)}`
+    const key = `penstock:{traces.0}:payload:${own}${'0'.repeat(COUNTER_DIGITS)}`
     const command = encodeCommand('SET', key, value)
     counters.push(length + command.indexOf(key) + key.length - COUNTER_DIGITS)
     length += command.length

@@ -76,7 +76,7 @@ async function startBench(context: ScenarioContext) {
   const generator = await startGenerator()
   context.onEnd(() => generator.stop())
   const edge = await startEdge(context, redis, QUEUE_LIMITS)
-  const workers = await startWorkers(context, redis, clickhouse, ['spans'])
+  const workers = await startWorkers(context, redis, clickhouse, ['traces'])
   const [markerSurface] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
   return {
     generator,

@@ -22,7 +22,7 @@ export const scenario: Scenario = {
     const generator = await startGenerator()
     context.onEnd(() => generator.stop())
     const edge = await startEdge(context, redis, QUEUE_LIMITS)
-    const workers = await startWorkers(context, redis, clickhouse, ['spans'])
+    const workers = await startWorkers(context, redis, clickhouse, ['traces'])
     const pids = { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid }
     const measure = async (mode: LoadMode, durationMs: number) => {
       await redis.rewriteLog()

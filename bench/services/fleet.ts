@@ -39,7 +39,7 @@ export function createFleet(context: ScenarioContext, redis: BenchRedis, clickho
       const settings = QUEUE_LIMITS
       edges.push(...(await startAll(size.edges - edges.length, () => startEdge(context, redis, settings))))
       workers.push(
-        ...(await startAll(size.workers - workers.length, () => startWorkers(context, redis, clickhouse, ['spans']))),
+        ...(await startAll(size.workers - workers.length, () => startWorkers(context, redis, clickhouse, ['traces']))),
       )
       return {
         started,
@@ -63,7 +63,7 @@ function startAll<T>(count: number, start: () => Promise<T>): Promise<T[]> {
 
 async function insertsOf(workers: readonly BenchWorkers[]): Promise<{ count: number; rows: number }> {
   const sum = async (metric: string) => {
-    const values = await Promise.all(workers.map(({ adminUrl }) => readMetric(adminUrl, metric, 'queue="spans"')))
+    const values = await Promise.all(workers.map(({ adminUrl }) => readMetric(adminUrl, metric, 'queue="traces"')))
     return values.reduce((total, value) => total + value, 0)
   }
   return { count: await sum('penstock_batch_rows_count'), rows: await sum('penstock_batch_rows_sum') }

@@ -9,7 +9,7 @@ import {
   selectRequestBalance,
 } from '../../clickhouse/queries/audit/select-request-balance.ts'
 import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/audit/select-row-balance.ts'
-import type { ReceiptKind } from '../../schemas/queues/names.ts'
+import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { DAY_S, HOUR_S } from '../../schemas/units.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
@@ -115,13 +115,13 @@ class Judge {
   /** Returns those of the entries whose hour is settled for these kinds of requests. */
   async settled<T extends { workspaceId: string; surfaceId: string; hour: number }>(
     entries: readonly T[],
-    kindsOf: (entry: T) => readonly ReceiptKind[],
+    kindsOf: (entry: T) => readonly AdmittedQueue[],
   ): Promise<T[]> {
     const isCounted = (entry: T) =>
       entry.hour >= this.#firstHour && `${entry.workspaceId}/${entry.surfaceId}` !== OTHER_SURFACES
     const counted = entries.filter(isCounted)
     const surfaces = [...new Map(counted.map(entry => [`${entry.workspaceId}/${entry.surfaceId}`, entry])).values()]
-    const marks = new Map<string, Readonly<Record<ReceiptKind, number>>>()
+    const marks = new Map<string, Readonly<Record<AdmittedQueue, number>>>()
     for (let i = 0; i < surfaces.length; i += 500) {
       const page = surfaces.slice(i, i + 500)
       const read = await readWatermarks(this.#deps.queues, page)

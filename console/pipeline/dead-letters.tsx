@@ -39,7 +39,7 @@ export function DeadLetters({ nameOf }: { readonly nameOf: (surfaceId: string) =
       <h2>Dead letters</h2>
       <Filters>
         <ChoiceFilter name="state" label="State" options={STATES} />
-        <TextFilter name="queue" label="Queue" placeholder="spans" />
+        <TextFilter name="queue" label="Queue" placeholder="traces" />
         <TextFilter name="reason" label="Reason" type="search" />
       </Filters>
       <Shown loaded={loaded} what="dead letters">

@@ -24,7 +24,7 @@ function given(random = 0, maxCost = MAX_COST) {
     onRefused: () => {},
   })
   const onRefused = (reason: RefusalReason) => void world.refusals.push(reason)
-  const queue = new QueueShares({ ...common, queue: 'spans', maxCost, onRefused, deadLetters })
+  const queue = new QueueShares({ ...common, queue: 'traces', maxCost, onRefused, deadLetters })
   return { world, queue, deadLetters }
 }
 
@@ -62,7 +62,7 @@ describe('a surface', () => {
     expect(accepted).toBe(50)
     expect(queue.refuse(surface('a'), 100)).toMatchObject({
       code: 'INGEST_BACKPRESSURE',
-      message: 'the surface is over its share of the spans queue; retry after the delay',
+      message: 'the surface is over its share of the traces queue; retry after the delay',
     })
     expect(queue.refuse(surface('b'), 100)).toBeUndefined()
     expect(accept(queue, 'b', MIB)).toBe(true)
@@ -155,7 +155,7 @@ describe('a workspace with many surfaces', () => {
     expect(accepted).toBeLessThanOrEqual(668)
     expect(queue.refuse(ofFlood(2_000), 100)).toMatchObject({
       code: 'INGEST_BACKPRESSURE',
-      message: 'the workspace is over its share of the spans queue; retry after the delay',
+      message: 'the workspace is over its share of the traces queue; retry after the delay',
     })
     expect(accept(queue, 'b', MIB)).toBe(true)
     expect(new Set(world.refusals)).toEqual(new Set(['workspace_share']))

@@ -44,7 +44,7 @@ export function requestCost(
 
 /** Workers stop decoding a request at these sizes. Other queues take bodies without a content encoding only. */
 const DECODED_LIMITS: Readonly<Record<AdmittedQueue, number>> = {
-  spans: EXPORT_DECOMPRESSED_BYTES,
+  traces: EXPORT_DECOMPRESSED_BYTES,
   logs: EXPORT_DECOMPRESSED_BYTES,
   metrics: EXPORT_DECOMPRESSED_BYTES,
   replay: CHUNK_DECOMPRESSED_BYTES,

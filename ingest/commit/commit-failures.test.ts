@@ -19,31 +19,31 @@ function given() {
 
 it('counts every failure and logs one line a second, with the number of suppressed lines', () => {
   const { world, failures } = given()
-  for (world.time = 5; world.time < 2_005; world.time += 100) failures.report('spans', new Error('lost'))
-  expect(world.counts).toEqual({ spans: 20 })
+  for (world.time = 5; world.time < 2_005; world.time += 100) failures.report('traces', new Error('lost'))
+  expect(world.counts).toEqual({ traces: 20 })
   expect(world.lines).toEqual([
-    { queue: 'spans', suppressed: 0, error: 'Error: lost' },
-    { queue: 'spans', suppressed: 9, error: 'Error: lost' },
+    { queue: 'traces', suppressed: 0, error: 'Error: lost' },
+    { queue: 'traces', suppressed: 9, error: 'Error: lost' },
   ])
   world.time = 10_000
-  failures.report('spans', new Error('lost'))
+  failures.report('traces', new Error('lost'))
   expect(world.lines.at(-1)).toMatchObject({ suppressed: 9 })
   world.time = 20_000
-  failures.report('spans', new Error('lost'))
+  failures.report('traces', new Error('lost'))
   expect(world.lines.at(-1)).toMatchObject({ suppressed: 0 })
 })
 
 it('limits the lines of each queue separately', () => {
   const { world, failures } = given()
-  for (const queue of ['spans', 'logs', 'spans', 'logs'] as const) failures.report(queue, new Error('lost'))
-  expect(world.lines).toMatchObject([{ queue: 'spans' }, { queue: 'logs' }])
-  expect(world.counts).toEqual({ spans: 2, logs: 2 })
+  for (const queue of ['traces', 'logs', 'traces', 'logs'] as const) failures.report(queue, new Error('lost'))
+  expect(world.lines).toMatchObject([{ queue: 'traces' }, { queue: 'logs' }])
+  expect(world.counts).toEqual({ traces: 2, logs: 2 })
 })
 
 it('logs the error with its code and its cause', () => {
   const { world, failures } = given()
   const cause = new Error('redis did not confirm in time')
-  failures.report('spans', new TransientError('the queue could not confirm the write', { cause }))
+  failures.report('traces', new TransientError('the queue could not confirm the write', { cause }))
   expect(world.lines).toMatchObject([
     {
       error: 'TransientError: the queue could not confirm the write',

@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis'
-import { RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { LARGE_FRAME_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
 import {
@@ -111,7 +110,7 @@ export function createConditionalCommit(
         return Promise.reject(new TransientError('redis is not connected'))
       }
       if (!deps.receipts.isReady) return Promise.reject(new TransientError('the secret of receipts is unknown'))
-      const receipts = deps.receipts.open(RECEIPT_KIND_OF_QUEUE[name], frame.receivedAtMs)
+      const receipts = deps.receipts.open(name, frame.receivedAtMs)
       const receiptId = Buffer.from(receipts.idOf(0, receipts.issue(frame)))
       const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
       appendFrame(payload, beginPayload(payload), frame, receipts.receipt, place.cost)

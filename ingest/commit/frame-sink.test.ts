@@ -41,7 +41,7 @@ const enqueue = (_: unknown, __: unknown, request: WaitingRequest) => {
 }
 
 const sink = createFrameSink({
-  queue: 'spans',
+  queue: 'traces',
   commits: { express: { enqueue }, bulk: { enqueue } },
   largeCommit: {
     enqueue(...request) {
@@ -80,7 +80,7 @@ it.each([1, LARGE_FRAME_BYTES + 1])('refuses a request of %i bytes when its comm
   accept(bytes)
   expect(events.splice(0)).toEqual(['begin'])
   waiting[0]?.failed(new TransientError('late'))
-  expect(events).toEqual(['counts no more', ['unconfirmed', '7'], 'spans: late', NOT_STORED])
+  expect(events).toEqual(['counts no more', ['unconfirmed', '7'], 'traces: late', NOT_STORED])
 })
 
 it('refuses a request whose commit was confirmed by a server that could lose it', () => {
@@ -88,14 +88,14 @@ it('refuses a request whose commit was confirmed by a server that could lose it'
   events.splice(0)
   unsafe = UNSAFE
   waiting[0]?.confirmed(receipt)
-  const reported = 'spans: redis has confirmed the write and could lose it'
+  const reported = 'traces: redis has confirmed the write and could lose it'
   expect(events).toEqual(['counts no more', ['unconfirmed', '7'], reported, NOT_STORED])
 })
 
 it('refuses at once what cannot be enqueued, and counts nothing of it', () => {
   isConnected = false
   accept()
-  expect(events.splice(0)).toEqual(['spans: redis is not connected', NOT_STORED])
+  expect(events.splice(0)).toEqual(['traces: redis is not connected', NOT_STORED])
   isConnected = true
   freeSlots = 0
   accept(LARGE_FRAME_BYTES + 1)

@@ -1,4 +1,4 @@
-import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
+import type { IngestQueue } from '../../schemas/queues/names.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
@@ -69,7 +69,7 @@ const YIELDING_COMMIT_BYTES = MIB
 export class GroupCommit {
   readonly #writers: LaneWriters
   readonly #receipts: ReceiptIssuer
-  readonly #receiptKind: (typeof RECEIPT_KIND_OF_QUEUE)[IngestQueue]
+  readonly #receiptKind: IngestQueue
   readonly #options: GroupCommitOptions
   readonly #isBulk: boolean
   readonly #traffic: ExpressTraffic
@@ -87,7 +87,7 @@ export class GroupCommit {
     this.#isBulk = deps.lane === 'bulk'
     this.#traffic = deps.traffic
     this.#receipts = deps.receipts
-    this.#receiptKind = RECEIPT_KIND_OF_QUEUE[deps.queue]
+    this.#receiptKind = deps.queue
     this.#options = options
     this.#memory = deps.memory
     this.#rest = new CommitRest(MAX_JOINED_BYTES, deps.now)

@@ -1,4 +1,4 @@
-import { type IngestQueue, RECEIPT_KIND_OF_QUEUE } from '../../schemas/queues/names.ts'
+import type { IngestQueue } from '../../schemas/queues/names.ts'
 import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { PIECE_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
@@ -71,7 +71,7 @@ export class LargeCommit {
     if (!receipts.isReady) throw new TransientError('the secret of receipts is unknown')
     const owner = place.share.member
     if (!slots.take(owner, 1)) return false
-    const commit = receipts.open(RECEIPT_KIND_OF_QUEUE[queue], frame.receivedAtMs)
+    const commit = receipts.open(queue, frame.receivedAtMs)
     const receiptId = Buffer.from(commit.idOf(0, commit.issue(frame)))
     const payload = memory.take(PAYLOAD_HEADER_BYTES + frameBytes(frame))
     appendFrame(payload, beginPayload(payload), frame, commit.receipt, place.cost)

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { ReceiptKind } from '../../schemas/queues/names.ts'
+import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { ensureReceiptSecret } from '../../shared/directory/receipt-secret.ts'
 import {
   COMMIT_BYTES,
@@ -19,7 +19,7 @@ export interface ReceiptIssuer {
   /** False until the secret is known. Nothing can be accepted before. */
   readonly isReady: boolean
   /** Opens the receipts of one commit. `arrivedAtMs` is the arrival of its first request. */
-  open(kind: ReceiptKind, arrivedAtMs: number): OpenCommit
+  open(kind: AdmittedQueue, arrivedAtMs: number): OpenCommit
 }
 
 /** The receipts of one commit. */

@@ -1,7 +1,7 @@
 import { EXPORT_BYTES } from '../../schemas/http/limits.ts'
 import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
 import { drain } from '../../schemas/http/telemetry.ts'
-import { SIGNAL_QUEUES, type SignalQueue } from '../../schemas/queues/names.ts'
+import { SIGNALS, type Signal } from '../../schemas/queues/names.ts'
 import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import {
@@ -26,8 +26,8 @@ import { type SurfaceRouteDeps, type Taker, withSurface } from './surface-route.
 
 interface Deps extends SurfaceRouteDeps {
   /** The sink of each OTLP signal's queue. */
-  readonly sinks: Readonly<Record<SignalQueue, FrameSink>>
-  readonly counterOf: (queue: SignalQueue) => RequestCounter
+  readonly sinks: Readonly<Record<Signal, FrameSink>>
+  readonly counterOf: (queue: Signal) => RequestCounter
   readonly now: () => number
 }
 
@@ -48,10 +48,10 @@ const SUCCESS: Record<OtlpContentType, Reply> = {
 /** Accepts OTLP exports without decoding them, and replies once they are on disk (docs/api/otlp.md#drain). */
 export function drainRoute(deps: Deps): Route {
   const signals = new Map<string, Taker<BodyType>>()
-  for (const [signal, queue] of Object.entries(SIGNAL_QUEUES)) {
-    const signalDeps: SignalDeps = { sink: deps.sinks[queue], now: deps.now }
+  for (const signal of SIGNALS) {
+    const signalDeps: SignalDeps = { sink: deps.sinks[signal], now: deps.now }
     signals.set(signal, {
-      counter: deps.counterOf(queue),
+      counter: deps.counterOf(signal),
       renderProblem: drainProblem,
       take(surface, type) {
         const refused = refuseHead(signalDeps.sink, surface, type.contentLength, EXPORT_BYTES)

@@ -33,7 +33,7 @@ const conditions = {
     description: 'Only letters in this state. `dead` includes those that are being replayed.',
     example: 'dead',
   }),
-  queue: queue.optional().meta({ description: 'Only letters of this queue.', example: 'spans' }),
+  queue: queue.optional().meta({ description: 'Only letters of this queue.', example: 'traces' }),
   surface: word
     .optional()
     .meta({ description: 'Only letters of the surface with this id.', example: EXAMPLE.surfaceId }),
@@ -166,7 +166,7 @@ export type LettersPurged = z.infer<typeof lettersPurgedSchema>
 const LETTER = {
   id: EXAMPLE.deadLetterId,
   state: 'dead',
-  queue: 'spans',
+  queue: 'traces',
   surfaceId: EXAMPLE.surfaceId,
   reason: 'refused_by_clickhouse',
   receivedAt: EXAMPLE_TIMES.receivedAt,

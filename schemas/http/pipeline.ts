@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { QUEUES, RECEIPT_KIND_OF_QUEUE, RECEIPT_KINDS } from '../queues/names.ts'
+import { ADMITTED_QUEUES, isAdmitted, QUEUES } from '../queues/names.ts'
 import { READER } from './credentials.ts'
 import { instantQuerySchema } from './filters.ts'
 import type { PermittedOperation } from './operation.ts'
@@ -20,7 +20,7 @@ export const pipelineQuerySchema = z.object({
 
 const count = z.number().int().min(0)
 const counts = z.array(count)
-const kind = z.enum(RECEIPT_KINDS)
+const kind = z.enum(ADMITTED_QUEUES)
 
 /** Unfinished requests of one queue. */
 const pipelineQueueSchema = z
@@ -104,7 +104,6 @@ export type Pipeline = z.infer<typeof pipelineSchema>
 
 const readAt = '2026-09-21T14:13:22.004Z'
 const IN_QUEUE_OF_SPANS = { workBytes: 41_204, oldestAgeSeconds: 0.302 }
-const kinds: Readonly<Record<string, Pipeline['queues'][number]['kind']>> = RECEIPT_KIND_OF_QUEUE
 
 /** Responses to the examples of the operations, by operation. */
 const ANSWERS: { readonly readPipeline: Pipeline } = {
@@ -112,12 +111,15 @@ const ANSWERS: { readonly readPipeline: Pipeline } = {
     readAt,
     isPartial: false,
     queues: QUEUES.map(queue => {
-      const kind = kinds[queue]
-      const isBusy = queue === 'spans'
+      const isBusy = queue === 'traces'
       return {
         queue,
         ...(isBusy ? IN_QUEUE_OF_SPANS : { workBytes: 0, oldestAgeSeconds: 0 }),
-        ...(kind && { kind, requests: isBusy ? 3 : 0, settledBefore: isBusy ? '2026-09-21T14:13:21.702Z' : readAt }),
+        ...(isAdmitted(queue) && {
+          kind: queue,
+          requests: isBusy ? 3 : 0,
+          settledBefore: isBusy ? '2026-09-21T14:13:21.702Z' : readAt,
+        }),
       }
     }),
     history: {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RECEIPT_KINDS } from '../queues/names.ts'
+import { ADMITTED_QUEUES } from '../queues/names.ts'
 import { PUBLIC_KEY, READER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
 import type { Operation } from './operation.ts'
@@ -29,7 +29,7 @@ const receiptSchema = z
   .strictObject({
     id: receiptIdSchema,
     status: z.enum(RECEIPT_STATUSES),
-    kind: z.enum(RECEIPT_KINDS).meta({ description: 'The kind of the request.' }),
+    kind: z.enum(ADMITTED_QUEUES).meta({ description: 'The kind of the request.' }),
     surfaceId: z.string(),
     receivedAt: z.iso.datetime().meta({
       description:

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { SIGNAL_QUEUES, type Signal } from '../queues/names.ts'
+import { SIGNALS } from '../queues/names.ts'
 import { PUBLIC_KEY } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_EXCEPTION } from './example-values.ts'
 import { EXPORT_BYTES, EXPORT_DECOMPRESSED_BYTES, formatBytes } from './limits.ts'
@@ -51,9 +51,7 @@ export const EXAMPLE_EXPORT = {
 export const EXAMPLE_EXPORT_BASE64 =
   'CpsDCjQKFgoMc2VydmljZS5uYW1lEgYKBHNob3AKGgoPc2VydmljZS52ZXJzaW9uEgcKBTEuNC4wEuICEt8CChBbjv/3mAOBA9JptjOBP8YMEgju4Zt+w8GxdCoJR0VUIC9jYXJ0MAI5AADzI4Rb1xhBgN5zJoRb1xhKGQoKc2Vzc2lvbi5pZBILCglzZXNzaW9uLTFKFQoKaHR0cC5yb3V0ZRIHCgUvY2FydFrYAQlAnGQmhFvXGBIJZXhjZXB0aW9uGiIKDmV4Y2VwdGlvbi50eXBlEhAKDkVtcHR5Q2FydEVycm9yGigKEWV4Y2VwdGlvbi5tZXNzYWdlEhMKEXRoZSBjYXJ0IGlzIGVtcHR5GnQKFGV4Y2VwdGlvbi5zdGFja3RyYWNlElwKWkVtcHR5Q2FydEVycm9yOiB0aGUgY2FydCBpcyBlbXB0eQogICAgYXQgY2hlY2tvdXQgKGh0dHBzOi8vc2hvcC5leGFtcGxlL2Fzc2V0cy9hcHAuanM6MToxKXoVEhF0aGUgY2FydCBpcyBlbXB0eRgC'
 
-const signal = z
-  .enum(Object.keys(SIGNAL_QUEUES) as [Signal, ...Signal[]])
-  .meta({ description: 'The OTLP signal of the body.', example: 'traces' })
+const signal = z.enum(SIGNALS).meta({ description: 'The OTLP signal of the body.', example: 'traces' })
 
 const contentEncoding = z
   .enum(['gzip', 'deflate', 'zstd'])

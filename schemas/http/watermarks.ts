@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { QUEUES, RECEIPT_KINDS } from '../queues/names.ts'
+import { ADMITTED_QUEUES, QUEUES } from '../queues/names.ts'
 import { READER } from './credentials.ts'
 import { EXAMPLE } from './example-values.ts'
 import type { PermittedOperation } from './operation.ts'
@@ -15,7 +15,7 @@ function membersOf<K extends string, S extends z.ZodType>(names: readonly K[], s
 const watermarkSchema = z
   .strictObject({
     surfaceId: z.string(),
-    settledBefore: membersOf(RECEIPT_KINDS, z.iso.datetime()).meta({
+    settledBefore: membersOf(ADMITTED_QUEUES, z.iso.datetime()).meta({
       description:
         'By kind of request: everything that was accepted before this time is stored, dead-lettered or discarded, and its receipt is final.',
     }),
@@ -38,8 +38,8 @@ export const watermarksPageSchema = z.strictObject({
 export type WatermarksPage = z.infer<typeof watermarksPageSchema>
 
 const readAt = '2026-09-21T14:13:22.004Z'
-const settled = RECEIPT_KINDS.map(kind => [kind, kind === 'traces' ? '2026-09-21T14:13:21.702Z' : readAt])
-const ages = QUEUES.map(queue => [queue, queue === 'spans' ? 0.302 : 0])
+const settled = ADMITTED_QUEUES.map(kind => [kind, kind === 'traces' ? '2026-09-21T14:13:21.702Z' : readAt])
+const ages = QUEUES.map(queue => [queue, queue === 'traces' ? 0.302 : 0])
 
 /** Responses to the examples of the operations, by operation. */
 const ANSWERS: { readonly listWatermarks: WatermarksPage } = {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RECEIPT_KINDS } from './names.ts'
+import { ADMITTED_QUEUES } from './names.ts'
 
 /** Version of the job data of a commit. Data without a version is of this one. */
 export const COMMIT_JOB_VERSION = 1
@@ -20,7 +20,7 @@ export type BuildReportJob = z.infer<typeof buildReportJobSchema>
 
 /** Frame body of the queue `receipts`: the outcome of a request whose worker writes no rows itself. */
 export const settlementSchema = z.object({
-  kind: z.enum(RECEIPT_KINDS),
+  kind: z.enum(ADMITTED_QUEUES),
   /** Job that contained the request. */
   jobId: z.string(),
   /** Size of the request as sent. */

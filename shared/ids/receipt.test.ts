@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { receiptIdSchema } from '../../schemas/http/receipts.ts'
-import { RECEIPT_KINDS } from '../../schemas/queues/names.ts'
+import { ADMITTED_QUEUES } from '../../schemas/queues/names.ts'
 import { base32, fromBase32, writeBase32 } from './base32.ts'
 import {
   COMMIT_BYTES,
@@ -23,7 +23,7 @@ const surfaceId = fc.oneof(
   fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 60 }),
 )
 const request = fc.record({
-  kind: fc.constantFrom(...RECEIPT_KINDS),
+  kind: fc.constantFrom(...ADMITTED_QUEUES),
   arrivedAtMs: fc.integer({ min: 0, max: 2 ** 48 - 1 }),
   workspaceId: fc.stringMatching(/^ws_[0-9a-z]{1,20}$/),
   surfaceId,

@@ -1,7 +1,7 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { receiptIdSchema } from '../../schemas/http/receipts.ts'
-import { RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
+import { ADMITTED_QUEUES, type AdmittedQueue } from '../../schemas/queues/names.ts'
 import { base32, fromBase32, writeBase32 } from './base32.ts'
 
 /**
@@ -36,7 +36,7 @@ const SURFACE_AT = INDEX_AT + INDEX_CHARACTERS + TAG_CHARACTERS + 1
 /** Contents of a receipt id. */
 interface OpenedReceipt {
   readonly surfaceId: string
-  readonly kind: ReceiptKind
+  readonly kind: AdmittedQueue
   /** Arrival of the first request of its group commit. The request itself arrived at most some seconds later. */
   readonly arrivedAtMs: number
   readonly commit: Buffer
@@ -53,10 +53,10 @@ export interface ReceiptSeal {
 }
 
 /** Creates the id of a group commit, which is unique. */
-export function newCommit(kind: ReceiptKind, arrivedAtMs: number): Buffer {
+export function newCommit(kind: AdmittedQueue, arrivedAtMs: number): Buffer {
   const commit = Buffer.allocUnsafe(COMMIT_BYTES)
   commit.writeUIntBE(Math.floor(arrivedAtMs), 0, KIND_AT)
-  commit[KIND_AT] = RECEIPT_KINDS.indexOf(kind)
+  commit[KIND_AT] = ADMITTED_QUEUES.indexOf(kind)
   // `randomUUID` has a cache of random bytes. Drawing them each time costs a system call.
   commit.write(randomUUID().slice(-10), KIND_AT + 1, 'hex')
   return commit
@@ -116,7 +116,7 @@ export function readReceiptId(id: string): OpenedReceipt | undefined {
   const indexAndCheck = fromBase32(id.slice(INDEX_AT, INDEX_AT + INDEX_CHARACTERS))
   const surfaceId = decode(id.slice(SURFACE_AT))
   if (commit === undefined || indexAndCheck === undefined || surfaceId === undefined) return undefined
-  const kind = RECEIPT_KINDS[commit[KIND_AT] as number]
+  const kind = ADMITTED_QUEUES[commit[KIND_AT] as number]
   const index = indexAndCheck.readUIntBE(0, 3) >>> 4
   if (kind === undefined) return undefined
   return { surfaceId, kind, arrivedAtMs: commit.readUIntBE(0, KIND_AT), commit, index }

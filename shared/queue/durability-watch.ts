@@ -222,7 +222,7 @@ class QueueWatches {
   constructor(deps: QueueWatchesDeps, promise: DurabilitySettings) {
     this.#deps = deps
     this.#promise = promise
-    this.of(deps.queues.firstOf('spans'))
+    this.of(deps.queues.firstOf('traces'))
   }
 
   /** Returns the watch of the server of a queue, which begins with the first call. */
@@ -301,7 +301,7 @@ export function watchStores(
   const isAlone = config.REDIS_DURABILITY === 'replicated'
   const promise: DurabilitySettings = isAlone ? { ...config, REDIS_DURABILITY: 'fsync' } : config
   const deps = { redis: directory, store: 'directory', logger, reconnect: () => reconnect('directory') } as const
-  const ofDirectory = isShared ? ofQueues.of(queues.firstOf('spans')) : new DurabilityWatch(deps, promise)
+  const ofDirectory = isShared ? ofQueues.of(queues.firstOf('traces')) : new DurabilityWatch(deps, promise)
   lifecycle.onStop('durability of the directory', () => ofDirectory.stop())
   metrics.gauge({
     name: 'penstock_redis_durable',

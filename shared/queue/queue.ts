@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type JobsOptions, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { CommitJob } from '../../schemas/queues/jobs.ts'
-import { ADMITTED_QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { isAdmitted, type QueueName } from '../../schemas/queues/names.ts'
 import { MIB } from '../../schemas/units.ts'
 
 /**
@@ -16,7 +16,7 @@ export type Lane = (typeof LANES)[number]
 
 /** Returns the lanes of a queue. Queues that only workers write to have one. */
 export function lanesOf(queue: QueueName): readonly Lane[] {
-  return (ADMITTED_QUEUES as readonly QueueName[]).includes(queue) ? LANES : ['express']
+  return isAdmitted(queue) ? LANES : ['express']
 }
 
 /**

@@ -1,9 +1,4 @@
-import {
-  ADMITTED_QUEUES,
-  type AdmittedQueue,
-  RECEIPT_KIND_OF_QUEUE,
-  type ReceiptKind,
-} from '../../schemas/queues/names.ts'
+import { ADMITTED_QUEUES, type AdmittedQueue } from '../../schemas/queues/names.ts'
 import { queueKeys } from './queue.ts'
 import type { QueueList, Queues } from './queues.ts'
 
@@ -42,7 +37,7 @@ export const OTHER_SURFACES = '*/*'
 interface RequestCount {
   readonly workspaceId: string
   readonly surfaceId: string
-  readonly kind: ReceiptKind
+  readonly kind: AdmittedQueue
   /** Hours since 1970. */
   readonly hour: number
   readonly outcome: RequestOutcome
@@ -116,7 +111,7 @@ export async function* takeRequestCounts(
     const places = placesOf(queues, list, queue)
     for (const { redis, key } of places) {
       for await (const page of redis.hscanStream(key, { count: 1_000 })) {
-        const counts = countsOf(RECEIPT_KIND_OF_QUEUE[queue], page as string[])
+        const counts = countsOf(queue, page as string[])
         if (counts.length === 0) continue
         const fields = counts.map(({ field }) => field)
         const others = places.filter(place => place.key !== key)
@@ -132,7 +127,7 @@ export async function* takeRequestCounts(
   }
 }
 
-function countsOf(kind: ReceiptKind, page: readonly string[]): StoredCount[] {
+function countsOf(kind: AdmittedQueue, page: readonly string[]): StoredCount[] {
   const counts: StoredCount[] = []
   for (let i = 0; i < page.length; i += 2) {
     const field = page[i] ?? ''

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { ADMITTED_QUEUES, QUEUES, type QueueName, RECEIPT_KINDS, type ReceiptKind } from '../../schemas/queues/names.ts'
+import { ADMITTED_QUEUES, type AdmittedQueue, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { shareMember } from './queue.ts'
 import type { Queues, RedisQueue } from './queues.ts'
 
@@ -22,8 +22,8 @@ const IN_ORDER_OF_PASSAGE: readonly QueueName[] = [
 const LETTERS = ['dead-letters', 'dead-letter-index'] as const
 
 /** Queues that a request of each kind passes through until it is settled and its receipt is final. */
-export const QUEUES_OF_SIGNAL: Readonly<Record<ReceiptKind, readonly QueueName[]>> = {
-  traces: ['spans', ...LETTERS],
+export const QUEUES_OF_SIGNAL: Readonly<Record<AdmittedQueue, readonly QueueName[]>> = {
+  traces: ['traces', ...LETTERS],
   logs: ['logs', ...LETTERS],
   metrics: ['metrics', ...LETTERS],
   sessions: ['sessions', ...LETTERS],
@@ -42,7 +42,7 @@ export interface WatermarkSurface {
 /** What is settled of one surface. All times are Unix ms by the clock of Redis. */
 export interface SurfaceWatermarks {
   /** Everything that was accepted before this time is settled, by kind of request. */
-  readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>>
+  readonly settledBeforeMs: Readonly<Record<AdmittedQueue, number>>
   /** The latest time before which no unfinished request of the surface was accepted, by queue. */
   readonly unfinishedSinceMs: Readonly<Record<QueueName, number>>
   /** Estimated work of the unfinished requests of the surface in decoded bytes (request-work.ts), by queue. */
@@ -91,7 +91,7 @@ export async function readWatermarks(queues: Queues, surfaces: readonly Watermar
     readAtMs,
     surfaces: members.map((_, index) => {
       const unfinishedSinceMs = boundsOf(index)
-      const settled = RECEIPT_KINDS.map(kind => [
+      const settled = ADMITTED_QUEUES.map(kind => [
         kind,
         Math.min(...QUEUES_OF_SIGNAL[kind].map(queue => unfinishedSinceMs[queue])),
       ])
@@ -99,7 +99,7 @@ export async function readWatermarks(queues: Queues, surfaces: readonly Watermar
       return {
         unfinishedSinceMs,
         unfinishedWork,
-        settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number>,
+        settledBeforeMs: Object.fromEntries(settled) as Record<AdmittedQueue, number>,
       }
     }),
   }
@@ -118,17 +118,17 @@ export async function settledBeforeMs(queues: Queues, _workspaceId: string): Pro
 /** What is settled of all surfaces together, by kind of request, and the time of Redis at which it was read. Unix ms. */
 export interface OldestWatermarks {
   readonly readAtMs: number
-  readonly settledBeforeMs: Readonly<Record<ReceiptKind, number>>
+  readonly settledBeforeMs: Readonly<Record<AdmittedQueue, number>>
 }
 
 /** Returns the time before which everything that any surface had accepted is settled, by kind of request. */
 export async function readOldestWatermarks(queues: Queues): Promise<OldestWatermarks> {
   const { readAtMs, reads } = await readAllBounds(queues, [])
-  const settled = RECEIPT_KINDS.map(kind => {
+  const settled = ADMITTED_QUEUES.map(kind => {
     const own = reads.filter(({ queue }) => QUEUES_OF_SIGNAL[kind].includes(queue.name))
     return [kind, Math.min(readAtMs, ...own.map(({ oldestMs }) => oldestMs))]
   })
-  return { readAtMs, settledBeforeMs: Object.fromEntries(settled) as Record<ReceiptKind, number> }
+  return { readAtMs, settledBeforeMs: Object.fromEntries(settled) as Record<AdmittedQueue, number> }
 }
 
 /** Returns the latest time of the servers of the queues in Unix ms. They have accepted nothing after it until then. */

@@ -106,7 +106,7 @@ async function untilAllAccept({ queues }: Installation): Promise<void> {
     async () => {
       const counts = await Promise.all(
         EIGHT.flatMap(partition =>
-          (['spans', 'logs', 'metrics'] as const).map(name => {
+          (['traces', 'logs', 'metrics'] as const).map(name => {
             const { redis, keys } = queues.at(name, partition)
             return redis.hget(keys.flow, 'acceptedPayloads')
           }),

@@ -76,7 +76,7 @@ async function keepsLedger(change: (partition: number) => Promise<string>): Prom
     console.log(`ledger: ${JSON.stringify(ledger.summary())}, answers: ${JSON.stringify(ledger.answers())}`)
     const read = await queues.read()
     expect(read.numbers).toEqual(PARTITIONS)
-    const accepted = read.of('spans').map(({ redis, keys }) => redis.hget(keys.flow, 'acceptedPayloads'))
+    const accepted = read.of('traces').map(({ redis, keys }) => redis.hget(keys.flow, 'acceptedPayloads'))
     expect((await Promise.all(accepted)).map(Number).every(count => count > 0)).toBe(true)
     expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
     expect(installation.unexpectedEnds()).toEqual([])

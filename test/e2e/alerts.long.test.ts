@@ -171,14 +171,14 @@ describe.skipIf(typeof found === 'string')('alerts and dashboards', () => {
 
   it('rejected requests become dead letters, and over their bound they are discarded', async () => {
     for (let i = 0; i < 6; i++) expect(await send(at, '/drain/v1/traces', UNREADABLE)).toBe(200)
-    expect(await untilAlert('PenstockDeadLettersRising')).toMatchObject([{ queue: 'spans' }])
-    expect(await untilAlert('PenstockDeadLettersDiscarded')).toMatchObject([{ queue: 'spans' }])
+    expect(await untilAlert('PenstockDeadLettersRising')).toMatchObject([{ queue: 'traces' }])
+    expect(await untilAlert('PenstockDeadLettersDiscarded')).toMatchObject([{ queue: 'traces' }])
   })
 
   it('workers that stop are down, their queues get old, and a surface is refused at its share', async () => {
     signal('workers', 'SIGSTOP')
     expect(await untilAlert('PenstockProcessDown')).toMatchObject([{ job: 'penstock-workers' }])
-    expect(JSON.stringify(await untilAlert('PenstockQueueOld'))).toContain('"queue":"spans"')
+    expect(JSON.stringify(await untilAlert('PenstockQueueOld'))).toContain('"queue":"traces"')
     await until('a surface is over its share', async () => (await send(at, '/drain/v1/logs', LOGS)) === 429)
     await untilAlert('PenstockSurfaceOverShare')
     signal('workers', 'SIGCONT')

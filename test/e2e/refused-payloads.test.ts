@@ -83,7 +83,7 @@ it('refused payloads are kept as they were sent, with their reason, and do not a
   const kept = await until(
     'the refused payloads are kept',
     async () => {
-      const letters = await listDeadLetters(stack.services.s3, `dead-letters/${workspaceId}/${surfaceId}/spans/`)
+      const letters = await listDeadLetters(stack.services.s3, `dead-letters/${workspaceId}/${surfaceId}/traces/`)
       return letters.length >= refused.length ? letters : undefined
     },
     { deadlineMs: 30_000 },

@@ -38,7 +38,7 @@ it(`stores ${LETTERS} dead letters once that are replayed twice at once while wo
     const frames = Array.from({ length: Math.min(250, LETTERS - from) }, (_, i) =>
       traceFrame(surface, exportOf(from + i)),
     )
-    await letters.refuse('spans', `job-${from}`, frames)
+    await letters.refuse('traces', `job-${from}`, frames)
   }
   await until('the letters are indexed', async () => (await count('dead_letters')) === LETTERS, { deadlineMs: 120_000 })
 

@@ -84,8 +84,8 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
   const isReady = ({ status }: Pod) =>
     status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
   const isSettled = async () => {
-    const { spans, receipts } = await installation.queues()
-    return spans?.requests === 0 && receipts?.requests === 0
+    const { traces, receipts } = await installation.queues()
+    return traces?.requests === 0 && receipts?.requests === 0
   }
   /** Compares what a client knows with what is stored. An export that was not acknowledged may be stored, once. */
   async function expectExact(load: Load, report: LoadReport): Promise<void> {
@@ -173,7 +173,7 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
         (await podsOf()).filter(isReady),
         pod => pod.metadata.labels['app.kubernetes.io/component'] ?? '',
       )
-      for (const component of ['edge', 'api', 'workers-spans', 'workers-others']) {
+      for (const component of ['edge', 'api', 'workers-traces', 'workers-others']) {
         least.set(component, Math.min(least.get(component) ?? 2, ready.get(component)?.length ?? 0))
       }
     }
@@ -208,7 +208,7 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       () => false,
     )
     if (!hasKeda) return context.skip('the cluster has no KEDA')
-    const pool = 'workers.pools.spans'
+    const pool = 'workers.pools.traces'
     const limited = [
       ...UPGRADED,
       `${pool}.resources.requests.cpu=50m`,
@@ -216,7 +216,7 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       `${pool}.resources.limits.cpu=150m`,
       `${pool}.resources.limits.memory=640Mi`,
     ]
-    const workers = async () => (await podsOf(',app.kubernetes.io/component=workers-spans')).length
+    const workers = async () => (await podsOf(',app.kubernetes.io/component=workers-traces')).length
 
     await installation.upgrade(...limited, `${pool}.replicas=1`)
     const capacity = await measureCapacity()
@@ -229,8 +229,8 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
     const startedAt = performance.now()
     const history: { atS: number; workers: number; ageSeconds: number; busy: number }[] = []
     const observe = async () => {
-      const { spans } = await installation.queues()
-      const { ageSeconds = 0, busyWorkers: busy = 0 } = spans ?? {}
+      const { traces } = await installation.queues()
+      const { ageSeconds = 0, busyWorkers: busy = 0 } = traces ?? {}
       history.push({
         atS: Math.round((performance.now() - startedAt) / 1_000),
         workers: await workers(),
@@ -272,7 +272,7 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
       )
       return { n: Number(row?.n ?? 0), at: performance.now() }
     }
-    await until('the worker is behind', async () => ((await installation.queues()).spans?.ageSeconds ?? 0) > 4, {
+    await until('the worker is behind', async () => ((await installation.queues()).traces?.ageSeconds ?? 0) > 4, {
       deadlineMs: 60_000,
       everyMs: 500,
     })

@@ -52,8 +52,8 @@ export function connectLetters(
   }
 
   async function move(moves: readonly Move[]): Promise<void> {
-    await redis.set(queueKeys('spans').payload('finished'), 'x')
-    await new RedisPayloadStore(queueOn(redis, 'spans')).finishJob(
+    await redis.set(queueKeys('traces').payload('finished'), 'x')
+    await new RedisPayloadStore(queueOn(redis, 'traces')).finishJob(
       'finished',
       { frames: 0, bytes: 0, shares: new Map() },
       moves,
@@ -109,7 +109,7 @@ export function connectLetters(
         replayed += result.replayed
         if (result.next === undefined) return replayed
         after = result.next.after
-        if (result.isBusy) await until('the queue has room', async () => (await backlog('spans')) < 16e6)
+        if (result.isBusy) await until('the queue has room', async () => (await backlog('traces')) < 16e6)
       }
     },
     async close(): Promise<void> {

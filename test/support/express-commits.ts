@@ -15,7 +15,7 @@ import { queueOn } from './queue-on.ts'
 export function openExpressCommits(
   redis: Redis,
   options: GroupCommitOptions,
-  queue: IngestQueue = 'spans',
+  queue: IngestQueue = 'traces',
   memory: BufferPool = new BufferPool(8 * MIB),
   now: () => number = () => performance.now(),
 ): GroupCommit {

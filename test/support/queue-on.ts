@@ -4,7 +4,7 @@ import { onOneServer, Queues, type RedisQueue } from '../../shared/queue/queues.
 import type { QueueFeed } from '../../shared/queue/registry/queue-feed.ts'
 
 /** Returns the queue of a name in a Redis. */
-export function queueOn(redis: Redis, name: QueueName = 'spans'): RedisQueue {
+export function queueOn(redis: Redis, name: QueueName = 'traces'): RedisQueue {
   return onOneServer(redis).firstOf(name)
 }
 

@@ -11,7 +11,7 @@ import type { TakenJob } from '../queue/pool.ts'
 import { type StoreDeadLettersDeps, storeDeadLetters } from './store-dead-letters.ts'
 
 const DESCRIPTION: DeadLetter = {
-  queue: 'spans',
+  queue: 'traces',
   jobId: 'job',
   index: 0,
   reason: 'truncated',
@@ -93,9 +93,9 @@ describe('a job of dead letters', () => {
     const { run, objects, index, read, moves } = setUp(frames)
     await run()
     expect([...objects.keys()].sort()).toEqual([
-      'dead-letters/ws_1/srf_0/spans/2026-11-20/dead-1',
-      'dead-letters/ws_1/srf_1/spans/2026-11-20/dead-1',
-      'dead-letters/ws_1/srf_1/spans/2026-11-21/dead-1',
+      'dead-letters/ws_1/srf_0/traces/2026-11-20/dead-1',
+      'dead-letters/ws_1/srf_1/traces/2026-11-20/dead-1',
+      'dead-letters/ws_1/srf_1/traces/2026-11-21/dead-1',
     ])
     expect(moves()).toEqual([['dead-letter-index', 'letters-dead-1']])
     const rows = index()

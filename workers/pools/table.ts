@@ -1,4 +1,4 @@
-import { type QueueName, SIGNAL_QUEUES, type Signal } from '../../schemas/queues/names.ts'
+import type { QueueName, Signal } from '../../schemas/queues/names.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { createRecentStacks } from '../exceptions/stack-requests.ts'
 import { acceptJson, createJsonTranscoder } from '../otlp/json/transcode-json.ts'
@@ -21,7 +21,7 @@ import { startSymbolicationPool } from './start-symbolication.ts'
 
 /** The pool that consumes each queue. */
 export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
-  spans: deps => {
+  traces: deps => {
     const recentStacks = createRecentStacks()
     return startSignalPool('traces', () => createSpansBatch(recentStacks), deps)
   },
@@ -45,8 +45,7 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
 }
 
 /** Starts the pool of an OTLP signal, which accepts protobuf and JSON. */
-function startSignalPool(otlpSignal: Signal, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: PoolsDeps): Pool {
   const transcoder = createJsonTranscoder()
-  const source = { queue: SIGNAL_QUEUES[otlpSignal], kind: otlpSignal }
-  return startRowsPool(source, () => acceptJson(otlpSignal, createRows(), transcoder), deps)
+  return startRowsPool({ queue: signal, kind: signal }, () => acceptJson(signal, createRows(), transcoder), deps)
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ADMITTED_QUEUES, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { isAdmitted, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { lanesOf } from '../../shared/queue/queue.ts'
 import type { Queues, RedisQueue } from '../../shared/queue/queues.ts'
 
@@ -11,7 +11,7 @@ export interface QueueBacklog {
 }
 
 /** Queues that only workers write to. The edge reports the backlogs of the others. */
-const INTERNAL_QUEUES = QUEUES.filter(queue => !(ADMITTED_QUEUES as readonly QueueName[]).includes(queue))
+const INTERNAL_QUEUES = QUEUES.filter(queue => !isAdmitted(queue))
 const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedBytes', 'doneBytes'] as const
 /** A report of metrics must not wait for Redis. */
 const READ_TIMEOUT_MS = 1_000

@@ -32,8 +32,8 @@ const nothing: RowBatch = {
   shrink() {},
 }
 
-const OBJECT_KEY = 'dead-letters/ws_1/srf_1/spans/1970-01-01/dead-batch'
-const SPANS: BatchSource = { queue: 'spans', kind: 'traces' }
+const OBJECT_KEY = 'dead-letters/ws_1/srf_1/traces/1970-01-01/dead-batch'
+const SPANS: BatchSource = { queue: 'traces', kind: 'traces' }
 const refusing: RowBatch = { ...nothing, append: () => ({ ok: false, reason: 'truncated' }) }
 const add = (batch: Batch, frames: PayloadFrame[], jobId = 'a') =>
   batch.add({ jobId, lane: 'express', token: '' }, frames, 1_040, NO_JOB_LIMITS)
@@ -103,7 +103,7 @@ describe('a request with records that break a rule', () => {
     const [letter] = lettersOf(batch)
     expect(letter).toMatchObject({ body: frame.body, receipt })
     expect(letter?.letter).toMatchObject({
-      queue: 'spans',
+      queue: 'traces',
       jobId: 'a',
       index: 0,
       reason: 'records_rejected',
@@ -176,7 +176,7 @@ it('gives the dead letters of a batch that is formed again the same object keys'
 
 it('stops decoding a job at the limit, but always decodes its first request', async () => {
   const add = (frames: PayloadFrame[], maxDecodedBytes: number) => {
-    const batch = new Batch({ queue: 'spans', kind: 'traces' }, nothing)
+    const batch = new Batch({ queue: 'traces', kind: 'traces' }, nothing)
     return batch.add({ jobId: 'a', lane: 'express', token: '' }, frames, 1_040, { ...NO_JOB_LIMITS, maxDecodedBytes })
   }
   expect(await add([frame], 10)).toMatchObject({ frames: 1 })

@@ -7,18 +7,18 @@ import { RowsPool } from './rows-pool.ts'
 
 it('admits a pool that holds nothing, whatever the others hold', () => {
   const memory = new ColumnMemory(90)
-  expect(memory.take('spans', 60)).toBe(true)
-  expect(memory.take('spans', 35)).toBe(false)
+  expect(memory.take('traces', 60)).toBe(true)
+  expect(memory.take('traces', 35)).toBe(false)
   expect(memory.take('logs', 80)).toBe(true)
   expect(memory.take('logs', 1)).toBe(false)
   memory.give('logs', 80)
-  memory.give('spans', 60)
-  expect(memory.take('spans', 60)).toBe(true)
+  memory.give('traces', 60)
+  expect(memory.take('traces', 60)).toBe(true)
 })
 
 it('wakes a pool that waits when another gives memory back', async () => {
   const memory = new ColumnMemory(90)
-  memory.take('spans', 40)
+  memory.take('traces', 40)
   memory.take('logs', 30)
   let isReserved = false
   const reserved = memory.reserve('logs', 30).then(() => {
@@ -26,7 +26,7 @@ it('wakes a pool that waits when another gives memory back', async () => {
   })
   await Promise.resolve()
   expect(isReserved).toBe(false)
-  memory.give('spans', 40)
+  memory.give('traces', 40)
   await reserved
 })
 
@@ -35,7 +35,7 @@ it('gives the memory of idle rows back before a pool has to wait', async () => {
   const rows = new TextBatch()
   Object.defineProperty(rows, 'capacityBytes', { value: 20 * MIB, writable: true })
   rows.shrink = () => Object.assign(rows, { capacityBytes: 0 })
-  const idle = new RowsPool('spans', memory, [rows])
+  const idle = new RowsPool('traces', memory, [rows])
   idle.giveBack(await idle.take())
   expect(memory.take('logs', 75 * MIB)).toBe(true)
   expect(rows.capacityBytes).toBe(0)
@@ -46,7 +46,7 @@ it('lets idle rows give their memory back for other work of the process', async 
   const rows = new TextBatch()
   Object.defineProperty(rows, 'capacityBytes', { value: 20 * MIB, writable: true })
   rows.shrink = () => Object.assign(rows, { capacityBytes: 0 })
-  const idle = new RowsPool('spans', memory, [rows])
+  const idle = new RowsPool('traces', memory, [rows])
   const busy = await idle.take()
   memory.giveBackIdle()
   expect(rows.capacityBytes).toBe(20 * MIB)

@@ -14,7 +14,7 @@ const frames = Array.from({ length: 40 }, (_, i) => ({
   body: Buffer.from('{}'),
 }))
 const store = { payload: async () => encodePayload(frames), giveBack() {} }
-const deps = (shards: number) => ({ store, queue: 'spans' as const, kind: 'traces', activeShards: async () => shards })
+const deps = (shards: number) => ({ store, queue: 'traces' as const, kind: 'traces', activeShards: async () => shards })
 const named = { batchId: 'batch', jobIds: ['a'], storedTables: [] as string[] }
 
 async function unitsOf(shards: number, batch: (typeof named & { formed?: never }) | object): Promise<string[]> {

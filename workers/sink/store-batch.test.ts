@@ -36,7 +36,7 @@ it('a request to symbolicate does not count as made when it was left out because
     }),
   } as unknown as PayloadStore
   const storer = new BatchStorer({
-    queue: 'spans',
+    queue: 'traces',
     kind: 'traces',
     store,
     insert: async () => {},
@@ -48,7 +48,7 @@ it('a request to symbolicate does not count as made when it was left out because
     stopping: new AbortController().signal,
   })
   const named = { batchId: 'b', jobIds: ['a'], storedTables: [] }
-  expect(await storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, rows), [])).toBe(true)
+  expect(await storer.store(named, new Batch({ queue: 'traces', kind: 'traces' }, rows), [])).toBe(true)
   expect(leftOut).toEqual([['ws_2/srf_2']])
 })
 
@@ -70,7 +70,7 @@ it('logs the code of a refused batch, and the text of ClickHouse, which may quot
     finishBatch: async () => ({ isFirst: true, leftOut: [] }),
   } as unknown as PayloadStore
   const storer = new BatchStorer({
-    queue: 'spans',
+    queue: 'traces',
     kind: 'traces',
     store,
     insert: async ({ table }) => {
@@ -84,7 +84,7 @@ it('logs the code of a refused batch, and the text of ClickHouse, which may quot
     logger,
     stopping: new AbortController().signal,
   })
-  const batch = new Batch({ queue: 'spans', kind: 'traces' }, new TextBatch())
+  const batch = new Batch({ queue: 'traces', kind: 'traces' }, new TextBatch())
   await batch.add({ jobId: 'a', lane: 'express', token: '' }, [FRAME], 1, NO_JOB_LIMITS)
   expect(await storer.store({ batchId: 'b', jobIds: ['a'], storedTables: [] }, batch, [])).toBe(true)
   const levelsOf = (part: string) => new Set(lines.filter(({ text }) => text.includes(part)).map(({ level }) => level))

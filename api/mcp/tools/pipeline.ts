@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pageLimit, pageQuerySchema } from '../../../schemas/http/page.ts'
-import { RECEIPT_KINDS } from '../../../schemas/queues/names.ts'
+import { ADMITTED_QUEUES } from '../../../schemas/queues/names.ts'
 import { readWatermarksPage, WATERMARKS } from '../../pipeline/list-watermarks.ts'
 import { defineTool } from '../tool.ts'
 import { nextCursor } from './fields.ts'
@@ -13,7 +13,7 @@ export const pipelineHealthTool = defineTool({
     'Returns for each surface what of its telemetry is stored: everything accepted before `settledBefore` is, and `waitingSeconds` is the age of the oldest request that still waits, by queue. Use it if something recent is missing.',
   permission: 'org:telemetry:read',
   resource: WATERMARKS,
-  madeOf: RECEIPT_KINDS,
+  madeOf: ADMITTED_QUEUES,
   input: pageQuerySchema.safeExtend({ limit: pageLimit(20, 20) }),
   output: {
     surfaces: z.array(z.looseObject({ surfaceId: z.string(), waitingSeconds: z.record(z.string(), z.number()) })),

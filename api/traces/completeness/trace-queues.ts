@@ -18,6 +18,6 @@ export function connectTraceQueues(queues: Queues): TraceQueues {
       const { readAtMs, settledBeforeMs } = await readOldestWatermarks(queues)
       return { readAtMs, settledBeforeMs: settledBeforeMs.traces }
     },
-    refusedSpans: (surfaces, hours) => countRefused(queues, 'spans', surfaces.map(shareMember), hours),
+    refusedSpans: (surfaces, hours) => countRefused(queues, 'traces', surfaces.map(shareMember), hours),
   }
 }

@@ -1,4 +1,3 @@
-import { SIGNAL_QUEUES } from '../../../schemas/queues/names.ts'
 import { TEST_CLUSTER } from '../../../test/support/cluster/clickhouse-cluster.ts'
 import { sendRequests } from '../../load/send-requests.ts'
 import type { LoadGenerator } from '../../load/start-generator.ts'
@@ -22,7 +21,7 @@ import type { ScenarioRun } from '../../support/scenario.ts'
 import { CLUSTER_SETTING, PARTITIONS_SETTING, type ScaleFleet } from './points.ts'
 
 const CONNECTIONS = 64
-const QUEUE = SIGNAL_QUEUES.traces
+const QUEUE = 'traces'
 
 /** Stores and tools that all fleets share. */
 export interface ScaleStage {

@@ -15,7 +15,7 @@ The last request comes first. A letter is dead, replaying (it waits for a worker
 ${exitCodesHelp({ [EXIT.failed]: 'a store is unavailable', [EXIT.notFound]: 'the workspace does not exist' })}
 
 Example:
-  $ npm run cli -- dead-letters list --workspace acme --queue spans --from 2026-11-21T00:00:00Z`
+  $ npm run cli -- dead-letters list --workspace acme --queue traces --from 2026-11-21T00:00:00Z`
 
 const LIMIT_RULE = 'It must be a whole number from 1 to 10000.'
 const limitSchema = z

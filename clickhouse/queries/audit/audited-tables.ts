@@ -1,11 +1,11 @@
-import type { ReceiptKind } from '../../../schemas/queues/names.ts'
+import type { AdmittedQueue } from '../../../schemas/queues/names.ts'
 import { LOGGED_LETTERS } from '../../logged-letters.ts'
 
 /** A table whose rows are counted against the log of the batches that wrote them. */
 export interface AuditedTable {
   readonly table: string
   /** Kinds of requests that write rows. */
-  readonly kinds: readonly ReceiptKind[]
+  readonly kinds: readonly AdmittedQueue[]
   /** Number of rows that a row of `ingest_log` has written. */
   readonly logged: string
   /** Rows that the log counts; all if left out. */

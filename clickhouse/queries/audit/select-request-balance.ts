@@ -1,4 +1,4 @@
-import type { ReceiptKind } from '../../../schemas/queues/names.ts'
+import type { AdmittedQueue } from '../../../schemas/queues/names.ts'
 import { REFUSED } from '../../../shared/queue/request-counts.ts'
 import { BURNED_PREFIX } from '../../burn-token.ts'
 import type { ClickHouseClient } from '../../client.ts'
@@ -16,7 +16,7 @@ export interface AuditRange {
 export interface RequestBalance {
   readonly workspaceId: string
   readonly surfaceId: string
-  readonly kind: ReceiptKind
+  readonly kind: AdmittedQueue
   /** Unix time of the hour in seconds. */
   readonly hour: number
   readonly accepted: number
@@ -92,7 +92,7 @@ export async function selectRequestBalance(
   return rows.map(row => ({
     workspaceId: row.workspace_id,
     surfaceId: row.surface_id,
-    kind: row.signal as ReceiptKind,
+    kind: row.signal as AdmittedQueue,
     hour: Number(row.at),
     accepted: Number(row.accepted_requests),
     acknowledged: Number(row.acknowledged_requests),

@@ -1,4 +1,4 @@
-import type { ReceiptKind } from '../../../schemas/queues/names.ts'
+import type { AdmittedQueue } from '../../../schemas/queues/names.ts'
 import { HOUR_MS } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
@@ -6,7 +6,7 @@ import { AS_SENT } from './period.ts'
 
 /** Requests of one kind that arrived in one hour. */
 export interface LoggedRequests {
-  readonly kind: ReceiptKind
+  readonly kind: AdmittedQueue
   /** Hours since 1970. */
   readonly hour: number
   /** Accepted requests, as far as their count is copied from Redis. */
@@ -18,7 +18,7 @@ export interface LoggedRequests {
 /** A surface of the workspace with a kind of its requests. */
 export interface SurfaceKind {
   readonly surfaceId: string
-  readonly kind: ReceiptKind
+  readonly kind: AdmittedQueue
 }
 
 const OF_PAIRS = `workspace_id = {workspaceId: String} AND (toString(surface_id), toString(signal)) IN (
@@ -55,7 +55,7 @@ export async function selectLoggedRequests(
     signal: abortSignal,
   })
   return rows.map(({ kind, hour, accepted, processed }) => ({
-    kind: kind as ReceiptKind,
+    kind: kind as AdmittedQueue,
     hour: Number(hour),
     accepted: Number(accepted),
     processed: Number(processed),

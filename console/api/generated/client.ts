@@ -29,7 +29,7 @@ export type Watermark = {
     };
     /** By queue: no request of the surface that is unfinished there was accepted longer ago than this. 0 if there is none. */
     oldestAgeSeconds: {
-        spans: number;
+        traces: number;
         logs: number;
         metrics: number;
         sessions: number;
@@ -45,7 +45,7 @@ export type Watermark = {
     };
 };
 export type PipelineQueue = {
-    queue: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     /** Estimated work of the unfinished requests in the queue, in decoded bytes. */
     workBytes: number;
     /** No request that is unfinished in the queue was accepted longer ago than this. 0 if there is none. */
@@ -888,7 +888,7 @@ export type DeadLetter = {
     id: string;
     state: "dead" | "replaying" | "replayed";
     /** The queue that refused the request. */
-    queue: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
     reason: string;
     /** When the request arrived. */
@@ -904,7 +904,7 @@ export type DeadLetterDetails = {
     id: string;
     state: "dead" | "replaying" | "replayed";
     /** The queue that refused the request. */
-    queue: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
     reason: string;
     /** When the request arrived. */
@@ -1703,7 +1703,7 @@ export function listDeadLetters({ limit, cursor, state, queue, surface, reason, 
     limit?: number;
     cursor?: string;
     state?: "dead" | "replayed";
-    queue?: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surface?: string;
     reason?: string;
     $from?: string;
@@ -1758,7 +1758,7 @@ export function replayDeadLetters({ body }: {
             /** Only letters in this state. `dead` includes those that are being replayed. */
             state?: "dead" | "replayed";
             /** Only letters of this queue. */
-            queue?: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
             /** Only letters of the surface with this id. */
             surface?: string;
             /** Only letters with this reason. */
@@ -1803,7 +1803,7 @@ export function purgeDeadLetters({ body }: {
             /** Only letters in this state. `dead` includes those that are being replayed. */
             state?: "dead" | "replayed";
             /** Only letters of this queue. */
-            queue?: "spans" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
             /** Only letters of the surface with this id. */
             surface?: string;
             /** Only letters with this reason. */

@@ -11,7 +11,7 @@ it('has queues of its own process at once, also after a read that began before t
     queues: Object.assign(queues, { read: () => began.promise }),
     logger: pino({ level: 'silent' }),
   })
-  const followed = () => feed.of('spans')
+  const followed = () => feed.of('traces')
   try {
     let changes = 0
     const read = Promise.withResolvers<void>()
@@ -19,10 +19,10 @@ it('has queues of its own process at once, also after a read that began before t
       if (++changes === 2) read.resolve()
     })
     feed.add([0, 1])
-    expect(followed()).toEqual([queues.at('spans', 0), queues.at('spans', 1)])
+    expect(followed()).toEqual([queues.at('traces', 0), queues.at('traces', 1)])
     began.resolve({ ...queues.ofNumbers([0, 2]), readAtMs: 0, numbers: [0, 2] })
     await read.promise
-    expect(followed()).toEqual([queues.at('spans', 0), queues.at('spans', 1), queues.at('spans', 2)])
+    expect(followed()).toEqual([queues.at('traces', 0), queues.at('traces', 1), queues.at('traces', 2)])
   } finally {
     feed.stop()
   }

@@ -26,9 +26,9 @@ describe('tags of partitions', () => {
   })
 
   it('never change, because they name keys that exist', () => {
-    expect([queueTag('spans', 1), queueTag('dead-letters', 3), queueTag('receipts', 64)]).toMatchInlineSnapshot(`
+    expect([queueTag('traces', 1), queueTag('dead-letters', 3), queueTag('receipts', 64)]).toMatchInlineSnapshot(`
       [
-        "spans.1.049j",
+        "traces.1.02lp",
         "dead-letters.3.06v4",
         "receipts.64.09z8",
       ]

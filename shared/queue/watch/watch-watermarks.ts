@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ADMITTED_QUEUES, RECEIPT_KINDS } from '../../../schemas/queues/names.ts'
+import { ADMITTED_QUEUES } from '../../../schemas/queues/names.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
 import type { Queues } from '../queues.ts'
 import { readOldestWatermarks, readWatermarks, type WatermarkSurface } from '../watermark.ts'
@@ -42,7 +42,7 @@ async function readLags(queues: Queues): Promise<Lag[]> {
   const all = await readOldestWatermarks(queues)
   const surfaces = await busiestSurfaces(queues)
   const { readAtMs, surfaces: marks } = await readWatermarks(queues, surfaces)
-  return RECEIPT_KINDS.flatMap(signal => [
+  return ADMITTED_QUEUES.flatMap(signal => [
     { signal, surface: '', seconds: (all.readAtMs - all.settledBeforeMs[signal]) / 1_000 },
     ...marks.flatMap(({ settledBeforeMs }, i) => {
       const seconds = (readAtMs - settledBeforeMs[signal]) / 1_000

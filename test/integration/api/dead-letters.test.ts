@@ -26,7 +26,7 @@ const database = await createTestDatabase(services.clickhouseUrl, `letters_api_$
 const connection = { url: services.clickhouseUrl, user: 'default', password: '', database: database.name }
 const clickhouse = createClickHouse(connection)
 const letters = connectLetters(services, redisUrl, clickhouse)
-const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index', 'receipts']
+const QUEUES: readonly QueueName[] = ['traces', 'dead-letters', 'dead-letter-index', 'receipts']
 let api: TestApi
 let pools: TestPools
 let surface: { workspaceId: string; surfaceId: string }
@@ -68,7 +68,7 @@ const exportOf = (...names: string[]) =>
   Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: names.map(spanOf) }] }] }))
 
 async function refuse(frames: readonly PayloadFrame[], jobId = newId('key')): Promise<void> {
-  await letters.refuse('spans', jobId, frames)
+  await letters.refuse('traces', jobId, frames)
   await letters.untilDone(...QUEUES)
 }
 
@@ -79,13 +79,13 @@ describe('dead letters', () => {
     await refuse([at(1), at(2), at(3), at(4)])
     const all = await listed()
     expect(all.map(({ receivedAt }) => receivedAt.slice(11, 13))).toEqual(['04', '03', '02', '01'])
-    expect(all[0]).toMatchObject({ state: 'dead', queue: 'spans', reason: 'decoder_fault', replays: 0 })
+    expect(all[0]).toMatchObject({ state: 'dead', queue: 'traces', reason: 'decoder_fault', replays: 0 })
     const first = (await ask('GET /v3/dead-letters?limit=3')).body as LettersAnswer
     const second = (await ask(`GET /v3/dead-letters?limit=3&cursor=${first.nextCursor}`)).body as LettersAnswer
     expect([...first.deadLetters, ...second.deadLetters]).toEqual(all)
     expect(second.nextCursor).toBeNull()
     expect(await listed('from=2026-11-20T02:00:00Z&to=2026-11-20T04:00:00Z')).toEqual(all.slice(1, 3))
-    for (const query of ['queue=spans', `surface=${surface.surfaceId}`, 'reason=decoder_fault', 'state=dead'])
+    for (const query of ['queue=traces', `surface=${surface.surfaceId}`, 'reason=decoder_fault', 'state=dead'])
       expect(await listed(query)).toHaveLength(4)
     for (const query of ['queue=logs', 'surface=srf_other', 'reason=bad_compression', 'state=replayed'])
       expect(await listed(query)).toEqual([])

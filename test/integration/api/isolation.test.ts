@@ -57,7 +57,7 @@ beforeAll(async () => {
   pools = startPools(
     [
       ...([
-        'spans',
+        'traces',
         'logs',
         'metrics',
         'sessions',

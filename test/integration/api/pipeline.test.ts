@@ -70,8 +70,8 @@ describe('the pipeline of a workspace', () => {
     expect(first).toMatchObject({ isPartial: false, unavailable: null, history: { rates: [] } })
     expect(first.queues.map(({ queue }) => queue)).toEqual(QUEUES)
     expect(queueOf(first, 'logs')).toMatchObject({ kind: 'logs', requests: 3 })
-    expect(queueOf(first, 'spans')).toMatchObject({ kind: 'traces', requests: 1 })
-    for (const queue of ['logs', 'spans'] as const) {
+    expect(queueOf(first, 'traces')).toMatchObject({ kind: 'traces', requests: 1 })
+    for (const queue of ['logs', 'traces'] as const) {
       const { workBytes, oldestAgeSeconds, settledBefore = '' } = queueOf(first, queue)
       expect(workBytes).toBeGreaterThan(0)
       expect(oldestAgeSeconds).toBeGreaterThan(0)
@@ -105,7 +105,7 @@ describe('the pipeline of a workspace', () => {
   })
 
   it('shows nothing waiting once it is stored, and its rates', async () => {
-    pools = startPools(['logs', 'spans', 'dead-letters', 'dead-letter-index'], services, DATABASE)
+    pools = startPools(['logs', 'traces', 'dead-letters', 'dead-letter-index'], services, DATABASE)
     await until('nothing waits', async () => (await read()).queues.every(({ workBytes }) => workBytes === 0))
     const { history, queues, readAt } = await read()
     for (const { requests = 0, settledBefore = readAt } of queues) {
@@ -133,7 +133,7 @@ describe('the pipeline of a workspace', () => {
     // They are removed there after some hours.
     await saveRequestCounts(onOneServer(redis), clickhouse, Date.now() + DAY_MS)
     expect(queueOf(await read(), 'logs')).toMatchObject({ requests: 2 })
-    pools = startPools(['logs', 'spans', 'dead-letters', 'dead-letter-index'], services, DATABASE)
+    pools = startPools(['logs', 'traces', 'dead-letters', 'dead-letter-index'], services, DATABASE)
     await until('nothing waits', async () => (await read()).queues.every(({ workBytes }) => workBytes === 0))
   })
 
@@ -160,7 +160,7 @@ describe('the pipeline of a workspace', () => {
     ])
     expect(await lettersOf('globex')).toEqual([])
 
-    const purge = { bearer: await signToken(), body: { filter: { state: 'dead', queue: 'spans' } } }
+    const purge = { bearer: await signToken(), body: { filter: { state: 'dead', queue: 'traces' } } }
     expect((await call(api.baseUrl, 'POST /v3/dead-letters/purge', purge)).body).toMatchObject({ purged: 2 })
     const after = await read()
     expect(after.history).toMatchObject({ purgedLetters: 2, letters: [{ reason, dead: 0, replayed: 1 }, {}] })
@@ -222,7 +222,7 @@ describe('the pipeline of a workspace', () => {
       unavailable: expect.stringContaining('stored data cannot be read'),
       queues: expect.arrayContaining([
         expect.objectContaining({ queue: 'logs', requests: null, workBytes: expect.any(Number) }),
-        expect.objectContaining({ queue: 'spans', requests: 0 }),
+        expect.objectContaining({ queue: 'traces', requests: 0 }),
       ]),
     }
     process.kill(services.clickhouse.pid, 'SIGSTOP')

@@ -158,7 +158,7 @@ async function toFullQueue(): Promise<number> {
 }
 
 const REFUSALS: readonly [name: string, queue: AdmittedQueue, status: number, send: () => Promise<number>][] = [
-  ['an announced body over the limit', 'spans', 413, () => announced('public', '/drain/v1/traces')],
+  ['an announced body over the limit', 'traces', 413, () => announced('public', '/drain/v1/traces')],
   ['a chunked body over the limit', 'sessions', 413, () => chunked('public', '/v3/session', 300 * KIB)],
   [
     'a body that stops arriving',

@@ -292,7 +292,7 @@ it.skipIf(isShards)(
   'reports no difference of a request whose counts were copied only in part',
   async () => {
     const count = (outcome: string) =>
-      redis.hincrby(queueKeys('spans').arrivals, `${hour / HOUR_MS}/ws_1/srf_1/${outcome}`, 1)
+      redis.hincrby(queueKeys('traces').arrivals, `${hour / HOUR_MS}/ws_1/srf_1/${outcome}`, 1)
     await count('done')
     const insert: ClickHouseClient['insert'] = clickhouse.insert.bind(clickhouse)
     // The counts of traces are the first to be copied.
@@ -360,6 +360,6 @@ it('keeps the counts of an hour when they have left Redis', async () => {
   const before = (await report()).requests
   await saveRequestCounts(onOneServer(redis), clickhouse, Date.now() + 24 * HOUR_MS)
   await saveRequestCounts(onOneServer(redis), clickhouse, Date.now() + 24 * HOUR_MS)
-  expect(await redis.hlen(queueKeys('spans').arrivals)).toBe(0)
+  expect(await redis.hlen(queueKeys('traces').arrivals)).toBe(0)
   expect((await report()).requests).toEqual(before)
 }, 60_000)

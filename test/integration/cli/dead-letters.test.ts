@@ -23,7 +23,7 @@ const services = sharedServices()
 const redisUrl = `${services.redisUrl}/3`
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
 const DAY = Date.UTC(2026, 10, 20)
-const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index', 'receipts']
+const QUEUES: readonly QueueName[] = ['traces', 'dead-letters', 'dead-letter-index', 'receipts']
 const directory = await mkdtemp(join(tmpdir(), 'dead-letters-'))
 const database = await createTestDatabase(services.clickhouseUrl, `cli_letters_${process.pid}`)
 const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
@@ -123,7 +123,7 @@ const spanNames = async () =>
 
 it('lists letters for a person and as JSON, by time, queue, surface, reason and state', async () => {
   const other = newId('srf')
-  await refuse('spans', ...[1, 2, 3].map(hour => frameOf('a', { receivedAtMs: DAY + hour * HOUR_MS })))
+  await refuse('traces', ...[1, 2, 3].map(hour => frameOf('a', { receivedAtMs: DAY + hour * HOUR_MS })))
   await refuse('logs', frameOf('b', { receivedAtMs: DAY, surfaceId: other }))
   const table = await run('list')
   expect(table).toMatchObject({ code: 0, stderr: '' })
@@ -134,7 +134,7 @@ it('lists letters for a person and as JSON, by time, queue, surface, reason and 
     ['03', '02', '01', '00'].map((hour, i) => [
       all[i]?.id,
       'dead',
-      hour === '00' ? 'logs' : 'spans',
+      hour === '00' ? 'logs' : 'traces',
       'decoder_fault',
       `2026-11-20T${hour}:00:00.000Z`,
       String(exportOf('a').length),
@@ -152,7 +152,7 @@ it('lists letters for a person and as JSON, by time, queue, surface, reason and 
   })
   const filters: [args: string, entries: Entry[]][] = [
     ['--from 2026-11-20T01:00:00Z --to 2026-11-20T03:00:00Z', all.slice(1, 3)],
-    ['--from 2026-11-20T04:00:00+02:00 --queue spans', all.slice(0, 2)],
+    ['--from 2026-11-20T04:00:00+02:00 --queue traces', all.slice(0, 2)],
     ['--queue logs --reason decoder_fault --state dead', all.slice(3)],
     [`--surface ${surface.surfaceId} --limit 2`, all.slice(0, 2)],
     ['--reason bad_compression', []],
@@ -163,13 +163,13 @@ it('lists letters for a person and as JSON, by time, queue, surface, reason and 
 
 it('shows a letter with its attempts, and writes its body as it was sent', async () => {
   const body = gzipSync(exportOf('a'))
-  await refuse('spans', frameOf('a', { body, contentEncoding: 'gzip', receivedAtMs: DAY }), frameOf('b'))
+  await refuse('traces', frameOf('a', { body, contentEncoding: 'gzip', receivedAtMs: DAY }), frameOf('b'))
   const [, letter] = await listed()
   const [id = '', file] = [letter?.id, join(directory, 'body.bin')]
   const { code, stdout, stderr } = await run('show', ['--id', id, '--body', file])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout)).toMatchObject({
-    ...{ id, queue: 'spans', contentType: 'application/json', contentEncoding: 'gzip', bodyBytes: body.length },
+    ...{ id, queue: 'traces', contentType: 'application/json', contentEncoding: 'gzip', bodyBytes: body.length },
     ...{ receivedAt: '2026-11-20T00:00:00.000Z', isReplayable: true, isReplaying: false, storedRecords: 0 },
     attempts: [{ outcome: 'dead', reason: 'decoder_fault', detail: 'fixed since' }],
   })
@@ -183,11 +183,11 @@ it('shows a letter with its attempts, and writes its body as it was sent', async
 })
 
 it('replays letters by filter and by id, and skips those that are stored or wait for a worker', async () => {
-  await refuse('spans', frameOf('a', { receivedAtMs: DAY }), frameOf('b'), frameOf('c'))
+  await refuse('traces', frameOf('a', { receivedAtMs: DAY }), frameOf('b'), frameOf('c'))
   await refuse('symbolication', frameOf('d'))
   await stop()
   expect(await run('replay', ['--to', '2026-11-20T00:00:01Z'])).toEqual(done('1 replayed'))
-  expect(await run('replay', ['--queue', 'spans', '--to', '2026-11-20T00:00:01Z'])).toEqual(
+  expect(await run('replay', ['--queue', 'traces', '--to', '2026-11-20T00:00:01Z'])).toEqual(
     done('0 replayed, 1 skipped (replaying)'),
   )
   const oldest = (await listed()).at(-1)
@@ -213,12 +213,12 @@ it('waits while the queue has no room, and counts each skipped letter once', asy
   const large = Array.from({ length: 400 }, (_, i) =>
     frameOf(`span ${i}`.padEnd(48_000, ' '), { receivedAtMs: DAY + i }),
   )
-  await refuse('spans', ...large, frameOf('last', { surfaceId: newId('srf') }))
+  await refuse('traces', ...large, frameOf('last', { surfaceId: newId('srf') }))
   await refuse('symbolication', frameOf('before', { receivedAtMs: DAY - 1 }), frameOf('after'))
   await stop()
   const ids = (await letters.list(surface.workspaceId)).map(letterId)
   const replaying = run('replay', ['--id', ...ids])
-  await letters.untilQueued('spans')
+  await letters.untilQueued('traces')
   start()
   expect(await replaying).toEqual(done('401 replayed, 2 skipped (not_replayable)'))
   await letters.untilDone(...QUEUES)
@@ -226,7 +226,7 @@ it('waits while the queue has no room, and counts each skipped letter once', asy
 })
 
 it('purges letters once, those that are being replayed later, and none is replayed afterwards', async () => {
-  await refuse('spans', frameOf('a', { receivedAtMs: DAY }), frameOf('b'))
+  await refuse('traces', frameOf('a', { receivedAtMs: DAY }), frameOf('b'))
   const ids = (await listed()).map(({ id }) => id)
   await stop()
   expect(await run('replay', ['--to', '2026-11-20T00:00:01Z'])).toEqual(done('1 replayed'))
@@ -255,7 +255,7 @@ it('purges letters once, those that are being replayed later, and none is replay
 
 it('either stores or purges each letter when both run at once', async () => {
   const frames = Array.from({ length: 40 }, (_, i) => frameOf(`span ${i}`, { receivedAtMs: DAY + i }))
-  await refuse('spans', ...frames)
+  await refuse('traces', ...frames)
   const { workspaceId } = surface
   const all = await letters.list(workspaceId)
   let [replayed, purged] = [0, 0]
@@ -287,7 +287,7 @@ it('names the argument that is wrong, and its rule', async () => {
     [['list', '--workspace', 'a', '--to', '2026-11-21'], /'--to <time>' .* It must be an RFC 3339 time/],
     [
       ['list', '--workspace', 'a', '--queue', 'none'],
-      /'--queue <queue>' argument 'none' is invalid. Allowed choices are spans/,
+      /'--queue <queue>' argument 'none' is invalid. Allowed choices are traces/,
     ],
     [['list', '--workspace', 'a', '--state', 'no'], /'--state <state>' .* Allowed choices are dead, replayed/],
     [['list', '--workspace', 'a', '--limit', '0x10'], /'--limit <count>' .* It must be a whole number from 1 to 10000/],
@@ -302,7 +302,7 @@ it('names the argument that is wrong, and its rule', async () => {
       /^pass --id, --all, or conditions such as --queue and --reason: one of the three\n$/,
     ],
     [['purge', '--workspace', 'a'], /^pass --id, --all, or conditions/],
-    [['purge', '--workspace', 'a', '--all', '--queue', 'spans'], /^pass --id, --all, or conditions/],
+    [['purge', '--workspace', 'a', '--all', '--queue', 'traces'], /^pass --id, --all, or conditions/],
     [['purge', '--workspace', 'a', ID, 'dlt_x'], /^--id: "dlt_x" is not the id of a dead letter\n$/],
   ]
   for (const [words, error] of wrong)

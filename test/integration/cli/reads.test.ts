@@ -120,7 +120,7 @@ describe('penstock trace, findings and pipeline', () => {
     const table = await run(['pipeline', '--url', api.baseUrl])
     expect(table.stdout.split('\n')).toEqual([
       'QUEUE              WAITING   WORK IN BYTES   OLDEST      REQUESTS',
-      'spans              0         0               0.0 s       3',
+      'traces             0         0               0.0 s       3',
       'over_bound: 0 dead letters, 0 replayed, 2 discarded',
       '',
     ])

@@ -9,7 +9,7 @@ import { commitBody, openExpressCommits } from '../../support/express-commits.ts
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 const LIMITS = { maxCommitBytes: MIB, maxCommitFrames: 512, timeoutMs: 5_000 }
 let producer: Redis
 let commitsOfFrames: number[]
@@ -29,7 +29,7 @@ afterEach(() => producer.disconnect())
 async function openCommits(clients: number) {
   let now = 0
   const options = { ...LIMITS, onCommit: (frames: number) => commitsOfFrames.push(frames) }
-  const commits = openExpressCommits(producer, options, 'spans', new BufferPool(MIB), () => now)
+  const commits = openExpressCommits(producer, options, 'traces', new BufferPool(MIB), () => now)
   await until('the queue is open', async () => {
     await commitBody(commits, 'first').catch(() => {})
     return commitsOfFrames.length === 1

@@ -17,7 +17,7 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
 const url = `${sharedServices().redisUrl}/8`
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 let redis: Redis
 let edge: TestEdge
 let publicKey: string
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await deletePayloads(redis, 'spans')
+  await deletePayloads(redis, 'traces')
 })
 
 afterAll(async () => {
@@ -58,7 +58,7 @@ async function post({ path = '/drain/v1/traces', headers = {}, body = EXPORT }: 
   return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
 }
 
-const acknowledged = () => queuedFrames(redis, 'spans')
+const acknowledged = () => queuedFrames(redis, 'traces')
 
 async function expectServing(): Promise<void> {
   expect((await post()).status).toBe(200)

@@ -45,7 +45,7 @@ beforeEach(async () => {
 afterAll(() => database?.drop())
 
 const startWorkers = () => {
-  pools = startPools(['spans'], { ...services, redisUrl: pair.url }, databaseName, SETTINGS)
+  pools = startPools(['traces'], { ...services, redisUrl: pair.url }, databaseName, SETTINGS)
 }
 
 /** Sends one span, and returns its id and the status of the answer. */
@@ -137,7 +137,7 @@ it('a payload that comes back with a promoted replica is stored once, because it
   await clients.stop()
   pair.holdReplication()
   startWorkers()
-  const isNamed = async () => (await pair.primary.hlen(queueKeys('spans').batches)) > 0
+  const isNamed = async () => (await pair.primary.hlen(queueKeys('traces').batches)) > 0
   await until(
     'a batch is named or stored',
     async () => (await isNamed()) || (await stored()).has(clients.sent[0] ?? ''),

@@ -17,7 +17,7 @@ import { queueOn } from '../../support/queue-on.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 /** Enough to be packed, and too much to join a payload. */
 const LARGE_BYTES = 800_000
 const LIMITS = { maxCommitBytes: 4 * MIB, maxCommitFrames: 512, timeoutMs: 5_000 }
@@ -36,9 +36,9 @@ beforeEach(async () => {
   await redis.flushdb()
   producer = connectProducer(url, 5_000, logger)
   now = () => 0
-  commits = openExpressCommits(producer, LIMITS, 'spans', new BufferPool(8 * MIB), () => now())
+  commits = openExpressCommits(producer, LIMITS, 'traces', new BufferPool(8 * MIB), () => now())
   reader = openPayloadReader(redis, logger, { maxIdleBytes: MIB })
-  store = new RedisPayloadStore(queueOn(redis, 'spans'), reader)
+  store = new RedisPayloadStore(queueOn(redis, 'traces'), reader)
   await until('the queue is open', async () => {
     await send('first').catch(() => {})
     return (await redis.scard(keys.open)) === 1
@@ -190,7 +190,7 @@ it('deletes the requests that have joined with their payload', async () => {
 })
 
 it('adds one job for the requests of ten milliseconds, and the sweeper adds the job that is missing', async () => {
-  const queue = openQueue(redis.duplicate(), queueKeys('spans'), 'express')
+  const queue = openQueue(redis.duplicate(), queueKeys('traces'), 'express')
   try {
     await commits.drain()
     for (let i = 0; i < 20; i++) await send(`r${i}`)

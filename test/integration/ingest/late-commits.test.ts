@@ -18,7 +18,7 @@ import { queuedFrames } from '../../support/queued-payloads.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { until } from '../../support/until.ts'
 
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 let dir: string
 let server: LocalService
 let redis: Redis
@@ -57,7 +57,7 @@ async function send(marker: string, { id = 'a', bytes = 0 } = {}): Promise<numbe
 
 /** Returns the markers of the requests that are stored, in alphabetical order. */
 async function stored(): Promise<string[]> {
-  const frames = await queuedFrames(redis, 'spans')
+  const frames = await queuedFrames(redis, 'traces')
   return frames.map(({ body }) => /[a-z]+ \d+/.exec(body.toString('latin1', 0, 40))?.[0] ?? '').sort()
 }
 

@@ -85,7 +85,7 @@ async function sendDuring(outage: () => Promise<void>): Promise<string[]> {
 async function expectStored(markers: string[]): Promise<void> {
   const redis = new Redis(server.url)
   const counts = new Map<string, number>()
-  for (const { body } of await queuedFrames(redis, 'spans')) {
+  for (const { body } of await queuedFrames(redis, 'traces')) {
     const marker = body.subarray(2).toString()
     counts.set(marker, (counts.get(marker) ?? 0) + 1)
   }
@@ -105,7 +105,7 @@ it('exports are refused with 503 within a second while Redis hangs, and acknowle
     process.kill(server.pid, 'SIGCONT')
   })
   await expectStored(markers)
-  expect(await edge.metrics()).toMatch(/penstock_commit_failures_total\{[^}]*queue="spans"[^}]*\} [1-9]/)
+  expect(await edge.metrics()).toMatch(/penstock_commit_failures_total\{[^}]*queue="traces"[^}]*\} [1-9]/)
 })
 
 it('a request that waits for a slow group commit is refused within a second', async () => {

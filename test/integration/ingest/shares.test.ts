@@ -90,11 +90,11 @@ async function change(queue: QueueName, costs: Record<string, number>): Promise<
 /** Waits until an edge has polled this backlog. */
 async function seen(edge: TestEdge, cost: number): Promise<void> {
   await until(`the edge has seen a cost of ${cost}`, async () =>
-    new RegExp(`^penstock_queue_cost_bytes\\{[^}]*queue="spans"[^}]*\\} ${cost}$`, 'm').test(await edge.metrics()),
+    new RegExp(`^penstock_queue_cost_bytes\\{[^}]*queue="traces"[^}]*\\} ${cost}$`, 'm').test(await edge.metrics()),
   )
 }
 
-const stored = () => queuedPayloads(redis, 'spans')
+const stored = () => queuedPayloads(redis, 'traces')
 
 describe('a flood of one surface', () => {
   it('is refused at half of the queue by every edge, while another surface is never refused', async () => {
@@ -107,9 +107,9 @@ describe('a flood of one surface', () => {
     expect(accepted).toBeLessThanOrEqual(50)
     expect(JSON.parse(flood.at(-1)?.text ?? '')).toEqual({
       code: 'INGEST_BACKPRESSURE',
-      message: 'the surface is over its share of the spans queue; retry after the delay',
+      message: 'the surface is over its share of the traces queue; retry after the delay',
     })
-    await change('spans', { a: (50 - accepted) * COST })
+    await change('traces', { a: (50 - accepted) * COST })
     await seen(edge, 50 * COST)
     await seen(other, 50 * COST)
     expect((await send(other, 'a')).status).toBe(429)
@@ -120,25 +120,25 @@ describe('a flood of one surface', () => {
     const frames = (await stored()).flatMap(payload => payload.frames)
     expect(frames.filter(frame => frame.surfaceId === 'srf_a')).toHaveLength(accepted)
     expect(frames.map(frame => frame.cost)).toEqual(Array(accepted + 20).fill(COST))
-    expect(await redis.zrevrange(queueKeys('spans').shares, 0, -1, 'WITHSCORES')).toEqual([
+    expect(await redis.zrevrange(queueKeys('traces').shares, 0, -1, 'WITHSCORES')).toEqual([
       ...['ws_a/srf_a', String(50 * COST)],
       ...['ws_b/srf_b', String(20 * COST)],
     ])
     const refused = 150 - accepted + 10
     expect(await edge.metrics()).toMatch(
-      new RegExp(`penstock_refused_requests_total\\{queue="spans",reason="share"[^}]*\\} ${refused}\n`),
+      new RegExp(`penstock_refused_requests_total\\{queue="traces",reason="share"[^}]*\\} ${refused}\n`),
     )
   })
 
   it('is accepted again when it has fallen to 80 % of its limit', async () => {
     const edge = await open()
-    await change('spans', { a: 50 * COST })
+    await change('traces', { a: 50 * COST })
     await seen(edge, 50 * COST)
     expect((await send(edge, 'a')).status).toBe(429)
-    await change('spans', { a: -5 * COST })
+    await change('traces', { a: -5 * COST })
     await seen(edge, 45 * COST)
     expect((await send(edge, 'a')).status).toBe(429)
-    await change('spans', { a: -1 * COST })
+    await change('traces', { a: -1 * COST })
     await seen(edge, 44 * COST)
     expect((await send(edge, 'a')).status).toBe(200)
   })
@@ -158,18 +158,18 @@ it('a workspace that floods with all its surfaces is refused at two thirds of th
   const key = await issueKey(createDirectory(redis), { workspaceId: 'ws_a', surfaceId: 'srf_new' })
   keyOf.new = key
   const edge = await open()
-  const { flow, shares } = queueKeys('spans')
+  const { flow, shares } = queueKeys('traces')
   const flood = redis.multi().hincrby(flow, 'acceptedCost', 70 * COST)
   for (let i = 0; i < 700; i++) flood.zincrby(shares, COST / 10, `ws_a/srf_flood${i}`)
   await flood.exec()
   await until('another surface of the workspace is refused', async () => (await send(edge, 'new')).status === 429)
-  expect((await send(edge, 'new')).text).toContain('the workspace is over its share of the spans queue')
+  expect((await send(edge, 'new')).text).toContain('the workspace is over its share of the traces queue')
   for (const id of 'bcd') expect((await send(edge, id)).status).toBe(200)
 })
 
 it('every surface is refused when a queue is full, also one that holds nothing, and the other queues are open', async () => {
   const edge = await open()
-  await change('spans', { a: 40 * COST, b: 30 * COST, c: 30 * COST })
+  await change('traces', { a: 40 * COST, b: 30 * COST, c: 30 * COST })
   await seen(edge, 100 * COST)
   for (const id of 'abcd') expect((await send(edge, id)).status).toBe(429)
   const logs = await fetch(`${edge.baseUrl}/drain/v1/logs`, {
@@ -209,14 +209,14 @@ it('while Redis is nearly full, requests that write to it are refused, also thos
 
 it('Retry-After grows with the backlog of the surface and differs among its clients', async () => {
   const delaysAt = async (backlog: number) => {
-    await redis.del(queueKeys('spans').flow, queueKeys('spans').shares)
+    await redis.del(queueKeys('traces').flow, queueKeys('traces').shares)
     const edge = await open({ QUEUE_MAX_COST: String(100 * MIB) })
-    await change('spans', { a: (backlog + 8) * MIB })
+    await change('traces', { a: (backlog + 8) * MIB })
     await seen(edge, (backlog + 8) * MIB)
     // Rates are measured while there is more than 16 MiB. The workers finish a fiftieth of the queue in about a second. The delay
     // is at most twice the time of the backlog.
     for (let left = backlog + 7.5; left >= backlog; left -= 0.5) {
-      await change('spans', { a: -MIB / 2 })
+      await change('traces', { a: -MIB / 2 })
       await seen(edge, left * MIB)
     }
     return Promise.all(Array.from({ length: 20 }, async () => (await send(edge, 'a')).retryAfter))
@@ -233,7 +233,7 @@ it('Retry-After grows with the backlog of the surface and differs among its clie
 
 it('a refused request is answered on its head, before any byte of its body', async () => {
   const edge = await open()
-  await change('spans', { a: 60 * COST })
+  await change('traces', { a: 60 * COST })
   await seen(edge, 60 * COST)
   const head = {
     'content-type': 'application/x-protobuf',
@@ -247,7 +247,7 @@ it('a refused request is answered on its head, before any byte of its body', asy
 
 describe('the cost of a request', () => {
   it('follows the decoded size and the price that workers have measured, and is in its frame and in Redis', async () => {
-    await redis.zadd(queueKeys('spans').prices, 3, 'ws_b/srf_b')
+    await redis.zadd(queueKeys('traces').prices, 3, 'ws_b/srf_b')
     const edge = await open({})
     const body = gzipSync(Buffer.concat(Array(20_000).fill(EXPORT)))
     expect((await send(edge, 'a', body, 'gzip')).status).toBe(200)
@@ -256,7 +256,7 @@ describe('the cost of a request', () => {
       (await stored()).flatMap(({ frames }) => frames.map(frame => [frame.surfaceId, frame.cost])),
     )
     expect(costs).toEqual({ srf_a: 20_000 * EXPORT.length, srf_b: 3 * 20_000 * EXPORT.length })
-    const { flow, shares } = queueKeys('spans')
+    const { flow, shares } = queueKeys('traces')
     expect(Number(await redis.hget(flow, 'acceptedCost'))).toBe(4 * 20_000 * EXPORT.length)
     expect(Number(await redis.zscore(shares, 'ws_b/srf_b'))).toBe(costs.srf_b)
   })
@@ -278,7 +278,7 @@ describe('lanes', () => {
     const found = (await stored()).find(({ frames }) => frames.some(frame => frame.surfaceId === `srf_${id}`))
     return until('the job is added', async () => {
       for (const lane of LANES) {
-        const job = await redis.hgetall(queueKeys('spans').job(lane, found?.jobId ?? ''))
+        const job = await redis.hgetall(queueKeys('traces').job(lane, found?.jobId ?? ''))
         if (Object.keys(job).length > 0) return { lane, priority: Number(job.priority) }
       }
     })
@@ -287,10 +287,10 @@ describe('lanes', () => {
   it('requests of a surface with much unfinished work take the bulk lane, the least loaded surface first', async () => {
     const edge = await open({})
     const load = { a: 30 * MIB, b: 900 * MIB }
-    await change('spans', load)
-    await change('spans', { a: -MIB, b: -MIB })
+    await change('traces', load)
+    await change('traces', { a: -MIB, b: -MIB })
     await seen(edge, 928 * MIB)
-    await change('spans', { a: -MIB, b: -MIB })
+    await change('traces', { a: -MIB, b: -MIB })
     await seen(edge, 926 * MIB)
     for (const id of 'bac') expect((await send(edge, id)).status).toBe(200)
     const [a, b, c] = [await laneOf('a'), await laneOf('b'), await laneOf('c')]

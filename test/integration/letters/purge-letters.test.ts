@@ -16,7 +16,7 @@ const redisUrl = `${services.redisUrl}/3`
 const database = await createTestDatabase(services.clickhouseUrl, `purged_${process.pid}`)
 const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 const letters = connectLetters(services, redisUrl, clickhouse)
-const QUEUES: readonly QueueName[] = ['spans', 'dead-letters', 'dead-letter-index', 'receipts']
+const QUEUES: readonly QueueName[] = ['traces', 'dead-letters', 'dead-letter-index', 'receipts']
 let pools: TestPools
 let surface: { workspaceId: string; surfaceId: string }
 
@@ -39,7 +39,7 @@ afterAll(async () => {
 /** Stores one object with a dead letter for each text. */
 async function store(...texts: string[]): Promise<Letter[]> {
   const frames = texts.map(text => traceFrame(surface, Buffer.from(text)))
-  await letters.refuse('spans', newId('key'), frames)
+  await letters.refuse('traces', newId('key'), frames)
   await letters.untilDone(...QUEUES)
   const stored = await letters.list(surface.workspaceId)
   return texts.map((_, index) => stored.find(letter => letter.index === index) as Letter)

@@ -16,7 +16,7 @@ const redisUrl = `${services.redisUrl}/3`
 const database = await createTestDatabase(services.clickhouseUrl, `replayed_${process.pid}`)
 const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 const letters = connectLetters(services, redisUrl, clickhouse)
-const QUEUES: readonly QueueName[] = ['spans', 'logs', 'metrics', 'dead-letters', 'dead-letter-index', 'receipts']
+const QUEUES: readonly QueueName[] = ['traces', 'logs', 'metrics', 'dead-letters', 'dead-letter-index', 'receipts']
 let pools: TestPools | undefined
 let surface: { workspaceId: string; surfaceId: string }
 
@@ -71,7 +71,7 @@ async function refuse(table: string): Promise<() => Promise<void>> {
 it('stores a letter once, with its arrival and receipt, however often it is replayed (replay-letters.lua)', async () => {
   const accept = await refuse('spans')
   const frame = traceFrame(surface, exportOf(['a', 'b']), { receivedAtMs: Date.UTC(2026, 10, 20, 12) })
-  await letters.enqueue('spans', 'job', [frame])
+  await letters.enqueue('traces', 'job', [frame])
   start()
   await done()
   expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'dead', reason: 'refused_by_clickhouse' }])
@@ -102,7 +102,7 @@ it('stores a letter once, with its arrival and receipt, however often it is repl
 
 it('is the same letter again when it fails again, and is stored by a later replay', async () => {
   const accept = await refuse('spans')
-  await letters.enqueue('spans', 'job', [traceFrame(surface, exportOf(['a']))])
+  await letters.enqueue('traces', 'job', [traceFrame(surface, exportOf(['a']))])
   start()
   await done()
   const [first] = await letters.list(surface.workspaceId)
@@ -123,7 +123,7 @@ it('does not write the rows again that a table has, if another table has refused
   const events = [{ name: 'exception', timeUnixNano: '1', attributes: [] }]
   const span = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), name: 'a', events, status: { code: 2 } }
   const body = Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }))
-  await letters.enqueue('spans', 'job', [traceFrame(surface, body)])
+  await letters.enqueue('traces', 'job', [traceFrame(surface, body)])
   start()
   await done()
   expect(await letters.list(surface.workspaceId)).toMatchObject([
@@ -141,7 +141,7 @@ it('does not write the rows again that a table has, if another table has refused
 it('replays only the records that are not stored', async () => {
   const zero = '0'.repeat(32)
   const body = exportOf(['a', 'bad', 'c'], ['1'.repeat(32), zero, '1'.repeat(32)])
-  await letters.enqueue('spans', 'job', [traceFrame(surface, body)])
+  await letters.enqueue('traces', 'job', [traceFrame(surface, body)])
   start()
   await done()
   expect(await spanNames()).toEqual(['a', 'c'])
@@ -175,7 +175,7 @@ it('replays only the records that the letter names, of each signal', async () =>
   // The positions count over all resources, scopes and metrics.
   const signals: [QueueName, table: string, name: string, body: object][] = [
     [
-      'spans',
+      'traces',
       'spans',
       'name',
       {
@@ -227,13 +227,13 @@ it('replays only the records that the letter names, of each signal', async () =>
 
 it('stores a replayed letter once if its worker dies after the insert', async () => {
   const accept = await refuse('spans')
-  await letters.enqueue('spans', 'job', [traceFrame(surface, exportOf(['a']))])
+  await letters.enqueue('traces', 'job', [traceFrame(surface, exportOf(['a']))])
   start()
   await done()
   await accept()
   await stop()
   await letters.replayAll(surface.workspaceId)
-  const keys = queueKeys('spans')
+  const keys = queueKeys('traces')
   expect(await letters.redis.zcard(keys.pending)).toBe(1)
   // A second replay meanwhile, and one by an installation that has not seen the outcome of the first.
   expect(await letters.replayAll(surface.workspaceId)).toBe(0)
@@ -245,7 +245,7 @@ it('stores a replayed letter once if its worker dies after the insert', async ()
 it('leaves room for the requests of clients, and continues where it stopped', async () => {
   const bodies = Array.from({ length: 300 }, (_, i) => traceFrame(surface, exportOf([`span ${i}`.padEnd(40_000, ' ')])))
   for (let job = 0; job < 3; job++)
-    await letters.refuse('spans', `job-${job}`, bodies.slice(job * 100, (job + 1) * 100))
+    await letters.refuse('traces', `job-${job}`, bodies.slice(job * 100, (job + 1) * 100))
   start()
   await done()
   await stop()
@@ -255,7 +255,7 @@ it('leaves room for the requests of clients, and continues where it stopped', as
   expect(first.isBusy).toBe(true)
   expect(first.replayed).toBeGreaterThan(50)
   expect(first.replayed).toBeLessThan(300)
-  const cost = await letters.redis.zscore(queueKeys('spans').shares, `${surface.workspaceId}/${surface.surfaceId}`)
+  const cost = await letters.redis.zscore(queueKeys('traces').shares, `${surface.workspaceId}/${surface.surfaceId}`)
   expect(Number(cost)).toBeLessThanOrEqual(16 * MIB)
   start()
   await letters.replayAll(surface.workspaceId)
@@ -265,7 +265,7 @@ it('leaves room for the requests of clients, and continues where it stopped', as
 })
 
 it('is not purged while a replay of it waits, but is purged if the replay was lost (purge-letters.lua)', async () => {
-  await letters.enqueue('spans', 'job', [traceFrame(surface, Buffer.from('{'))])
+  await letters.enqueue('traces', 'job', [traceFrame(surface, Buffer.from('{'))])
   start()
   await done()
   await stop()
@@ -285,7 +285,7 @@ it('is not purged while a replay of it waits, but is purged if the replay was lo
 })
 
 it('does not replay the letters of another workspace', async () => {
-  await letters.enqueue('spans', 'job', [traceFrame(surface, Buffer.from('{'))])
+  await letters.enqueue('traces', 'job', [traceFrame(surface, Buffer.from('{'))])
   start()
   await done()
   const [letter] = await letters.list(surface.workspaceId)

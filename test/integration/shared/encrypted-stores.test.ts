@@ -73,7 +73,7 @@ describe('Redis', () => {
       const response = await fetch(`${edge.baseUrl}/drain/v1/traces`, { method: 'POST', headers, body })
       expect(response.status).toBe(200)
     }
-    const frames = await queuedFrames(redis, 'spans')
+    const frames = await queuedFrames(redis, 'traces')
     expect(frames.map(frame => Buffer.from(frame.body).toString()).sort()).toEqual(bodies.sort())
     await edge.stop()
     redis.disconnect()

@@ -36,7 +36,7 @@ it('the age of the oldest payload of every queue, worker-only ones included, is 
   const text = await metrics.registry.metrics()
   await redis.del(queueKeys('receipts').pending)
   expect(seriesValue(text, 'penstock_queue_oldest_age_seconds', 'queue="receipts"')).toBeCloseTo(90, -1)
-  expect(seriesValue(text, 'penstock_queue_oldest_age_seconds', 'queue="spans"')).toBe(0)
+  expect(seriesValue(text, 'penstock_queue_oldest_age_seconds', 'queue="traces"')).toBe(0)
   expect(text.match(/^penstock_queue_oldest_age_seconds\{/gm)).toHaveLength(13)
 })
 

@@ -18,30 +18,30 @@ afterAll(() => redis.disconnect())
 const EMPTY = { ageSeconds: 0, requests: 0, costBytes: 0, workers: 0, busyWorkers: 0 }
 
 it('returns age and depth of each queue from what is accepted and not stored', async () => {
-  const keys = queueKeys('spans')
+  const keys = queueKeys('traces')
   const nowMs = Number((await redis.time())[0]) * 1_000
   await redis.zadd(keys.pending, nowMs - 90_000, 'older', nowMs - 5_000, 'newer')
   await redis.hset(keys.flow, { acceptedPayloads: 50, donePayloads: 43, acceptedCost: 9_000, doneCost: 1_000 })
-  const { spans, ...others } = await createQueueLoads(onOneServer(redis))()
-  expect(spans).toMatchObject({ requests: 7, costBytes: 8_000, workers: 0, busyWorkers: 0 })
-  expect(spans.ageSeconds).toBeCloseTo(90, -1)
-  expect(others).toEqual(Object.fromEntries(QUEUES.filter(queue => queue !== 'spans').map(queue => [queue, EMPTY])))
+  const { traces, ...others } = await createQueueLoads(onOneServer(redis))()
+  expect(traces).toMatchObject({ requests: 7, costBytes: 8_000, workers: 0, busyWorkers: 0 })
+  expect(traces.ageSeconds).toBeCloseTo(90, -1)
+  expect(others).toEqual(Object.fromEntries(QUEUES.filter(queue => queue !== 'traces').map(queue => [queue, EMPTY])))
 })
 
 it('adds up how busy the workers of a queue are, until they stop (beat.lua, running-workers.lua)', async () => {
   const until = performance.now() + 50
-  const first = startHeartbeat(redis, ['spans', 'logs'])
+  const first = startHeartbeat(redis, ['traces', 'logs'])
   while (performance.now() < until) Math.sqrt(until)
-  const second = startHeartbeat(redis, ['spans'])
+  const second = startHeartbeat(redis, ['traces'])
   const loads = async () => createQueueLoads(onOneServer(redis))()
-  await expect.poll(async () => (await loads()).spans.workers).toBe(2)
-  const { spans, logs, metrics } = await loads()
+  await expect.poll(async () => (await loads()).traces.workers).toBe(2)
+  const { traces, logs, metrics } = await loads()
   expect(logs.workers).toBe(1)
-  expect(spans.busyWorkers).toBeGreaterThan(0)
-  expect(spans.busyWorkers).toBeLessThanOrEqual(2)
+  expect(traces.busyWorkers).toBeGreaterThan(0)
+  expect(traces.busyWorkers).toBeLessThanOrEqual(2)
   expect(metrics).toEqual(EMPTY)
   await Promise.all([first.stop(), second.stop()])
-  expect((await loads()).spans).toEqual(EMPTY)
+  expect((await loads()).traces).toEqual(EMPTY)
 })
 
 it('calls within half a second share one read', async () => {

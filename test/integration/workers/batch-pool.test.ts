@@ -28,7 +28,7 @@ import { until } from '../../support/until.ts'
 const services = sharedServices()
 const url = `${services.redisUrl}/7`
 const logger = pino({ level: 'silent' })
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 const opened: (() => Promise<unknown> | unknown)[] = []
 let redis: Redis
 
@@ -75,7 +75,7 @@ interface WorkerOptions extends Omit<Partial<Parameters<typeof startTestPool>[0]
 
 function worker(store: TokenStore, { maxRows = 50, maxWaitMs = 100, ...options }: WorkerOptions = {}) {
   const plan = {
-    queue: 'spans',
+    queue: 'traces',
     kind: 'traces',
     createRows: () => new TextBatch(),
     insert: store.insert,
@@ -88,12 +88,12 @@ function worker(store: TokenStore, { maxRows = 50, maxWaitMs = 100, ...options }
   return pool
 }
 
-async function backlog(queue: QueueName = 'spans'): Promise<number> {
+async function backlog(queue: QueueName = 'traces'): Promise<number> {
   const flow = await redis.hgetall(queueKeys(queue).flow)
   return Number(flow.acceptedPayloads ?? 0) - Number(flow.donePayloads ?? 0)
 }
 
-/** Expects that Redis contains no payload, batch or job of the queue `spans`. */
+/** Expects that Redis contains no payload, batch or job of the queue `traces`. */
 async function expectAllDone(): Promise<void> {
   await until('every payload is done', async () => (await backlog()) === 0)
   expect(await redis.keys(`${keys.payloadPrefix}*`)).toEqual([])
@@ -102,7 +102,7 @@ async function expectAllDone(): Promise<void> {
   const flow = await redis.hgetall(keys.flow)
   expect(flow.doneBytes).toBe(flow.acceptedBytes)
   for (const lane of LANES) {
-    const queue = openQueue(redis, queueKeys('spans'), lane)
+    const queue = openQueue(redis, queueKeys('traces'), lane)
     await until('every job is gone', async () => {
       const counts = await queue.getJobCounts('wait', 'prioritized', 'active', 'delayed', 'failed', 'completed')
       return Object.values(counts).every(count => count === 0)
@@ -167,7 +167,7 @@ describe('a pool of named batches', () => {
         if (++decoded === jobIds.length) all.resolve()
       },
     })
-    const queue = openQueue(redis, queueKeys('spans'), 'express')
+    const queue = openQueue(redis, queueKeys('traces'), 'express')
     const jobIds = (await queue.getWaiting()).map(job => job.id as string)
     for (const jobId of jobIds) {
       await redis.set(keys.lock('express', jobId), 'the dead worker', 'PX', 10_000)
@@ -195,7 +195,7 @@ describe('a pool of named batches', () => {
     await expectAllDone()
     const rows = new TextBatch()
     rows.append(frame('late'), Buffer.from('late'))
-    const batch = new Batch({ queue: 'spans', kind: 'traces' }, rows)
+    const batch = new Batch({ queue: 'traces', kind: 'traces' }, rows)
     const named = { batchId: 'stale', jobIds: ['gone'], storedTables: [], formed: batch.formation() }
     await expect(storer.store(named, batch, [{ jobId: 'gone', lane: 'express', token: 'mine' }])).rejects.toThrow(
       /lock/,
@@ -256,11 +256,11 @@ describe('a pool of named batches', () => {
   it('does not treat a batch as stored that another worker has split or stored', async () => {
     const { storer } = worker(new TokenStore())
     const named = { batchId: 'split by another', jobIds: ['a'], storedTables: [] }
-    expect(await storer.store(named, new Batch({ queue: 'spans', kind: 'traces' }, new TextBatch()), [])).toBe(false)
+    expect(await storer.store(named, new Batch({ queue: 'traces', kind: 'traces' }, new TextBatch()), [])).toBe(false)
   })
 
   it('names a batch for all its jobs or for none', async () => {
-    const store = new RedisPayloadStore(queueOn(redis, 'spans'))
+    const store = new RedisPayloadStore(queueOn(redis, 'traces'))
     for (const jobId of ['a', 'b', 'c']) {
       await redis.set(keys.payload(jobId), 'x')
       await redis.set(keys.lock('express', jobId), `lock of ${jobId}`)
@@ -458,7 +458,7 @@ describe('a payload that cannot be stored', () => {
     const log = store.lines('ingest_log').join('\n')
     expect(log).toContain('refused_by_clickhouse')
     expect(log).toContain('truncated')
-    const kept = await listDeadLetters(services.s3, 'dead-letters/ws_1/srf_1/spans/2026-11-20/')
+    const kept = await listDeadLetters(services.s3, 'dead-letters/ws_1/srf_1/traces/2026-11-20/')
     const recent = kept.filter(letter => ['poison', 'undecodable bytes'].includes(letter.body.toString()))
     const describe = ({ body, reason, storedTables }: (typeof kept)[number]) => [body.toString(), reason, storedTables]
     // A replay of the letter must not write the first table again.
@@ -590,7 +590,7 @@ describe('a batch that ClickHouse refuses again and again with a code that is no
 })
 
 it('counts the jobs that wait to be taken, and no others', async () => {
-  const waiting = async () => (await readWaitingJobs(onOneServer(redis), ['spans', 'receipts']))?.get('spans')
+  const waiting = async () => (await readWaitingJobs(onOneServer(redis), ['traces', 'receipts']))?.get('traces')
   const commit = await edge()
   await commit.enqueue(frame('a'))
   await commit.drain()
@@ -604,7 +604,7 @@ it('the sweeper adds the missing job of a payload', async () => {
   const commit = await edge()
   await commit.enqueue(frame('orphan'))
   await commit.drain()
-  const queue = openQueue(redis, queueKeys('spans'), 'express')
+  const queue = openQueue(redis, queueKeys('traces'), 'express')
   await queue.obliterate({ force: true })
   await queue.close()
   const store = new TokenStore()
@@ -680,7 +680,7 @@ it('a named batch and a job of a newer version wait until a worker can read them
   await commit.enqueue(frame('in a newer batch'))
   await commit.enqueue(frame('of a newer job'))
   await commit.drain()
-  const queue = openQueue(redis, queueKeys('spans'), 'express')
+  const queue = openQueue(redis, queueKeys('traces'), 'express')
   const [named, announced] = (await queue.getWaiting()).map(job => job.id as string) as [string, string]
   await queue.close()
   const record = { version: 2, jobIds: [named], storedTables: [] }
@@ -705,7 +705,7 @@ it('a named batch and a job of a newer version wait until a worker can read them
 it('a job that fails again and again does not grow', async () => {
   let attempts = 0
   const pool = startPool(
-    'spans',
+    'traces',
     {
       queues: queuesAt(url, redis),
       logger,
@@ -719,7 +719,7 @@ it('a job that fails again and again does not grow', async () => {
   opened.push(() => pool.close())
   const jobs = createJobAdder(queueOn(redis))
   opened.push(() => jobs.close())
-  await jobs.add('spans', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
+  await jobs.add('traces', [{ jobId: 'failing', payload: Buffer.from('x'), frames: 1 }])
   await until('the job has failed three times', () => attempts === 3)
   const stacks = JSON.parse((await redis.hget(keys.job('bulk', 'failing'), 'stacktrace')) ?? '[]')
   expect(stacks).toHaveLength(1)

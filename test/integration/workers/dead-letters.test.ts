@@ -135,13 +135,13 @@ async function read({ object_key, object_offset, object_length }: Row): Promise<
   return decodeLetter(Buffer.concat(await collect(object.body)), object.metadata)
 }
 
-const QUEUES = ['spans', 'dead-letters', 'dead-letter-index', 'receipts'] as const
+const QUEUES = ['traces', 'dead-letters', 'dead-letter-index', 'receipts'] as const
 
 describe('dead letters', () => {
   it('of a flood are few objects, each of them indexed once, and each is read by its range', async () => {
     const frames = Array.from({ length: 5_000 }, (_, i) => frame(Buffer.from(`undecodable ${i}`), i))
     for (let job = 0; job < 10; job++) {
-      await enqueue('spans', `job-${job}`, frames.slice(job * 500, (job + 1) * 500))
+      await enqueue('traces', `job-${job}`, frames.slice(job * 500, (job + 1) * 500))
     }
     start(QUEUES)
     await allDone(...QUEUES)
@@ -152,7 +152,7 @@ describe('dead letters', () => {
     expect(new Set(found.map(row => row.object_key)).size).toBeLessThanOrEqual(10)
     expect(found[7]).toMatchObject({
       surface_id: surface.surfaceId,
-      queue: 'spans',
+      queue: 'traces',
       received_at: '2026-11-20 12:00:00.000',
       reason: 'bad_compression',
       receipt: Buffer.from(frames[7]?.receipt ?? '', 'latin1')
@@ -173,7 +173,7 @@ describe('dead letters', () => {
       name: `span ${i}`,
     }))
     const body = gzipSync(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] }))
-    await enqueue('spans', 'partly', [frame(body, 0, { contentType: 'application/json' })])
+    await enqueue('traces', 'partly', [frame(body, 0, { contentType: 'application/json' })])
     start(QUEUES)
     await allDone(...QUEUES)
     const [row] = await rows()
@@ -187,9 +187,9 @@ describe('dead letters', () => {
   })
 
   it('are stored and indexed once if their worker dies before it has finished the job', async () => {
-    await enqueue('spans', 'job', [frame(Buffer.from('undecodable'))])
-    start(['spans'])
-    await allDone('spans')
+    await enqueue('traces', 'job', [frame(Buffer.from('undecodable'))])
+    start(['traces'])
+    await allDone('traces')
     await stopPools()
     const { payload } = queueKeys('dead-letters')
     const [key = ''] = await redis.keys(payload('*'))
@@ -217,9 +217,9 @@ describe('dead letters', () => {
   })
 
   it('count as the work of their surface until they are stored', async () => {
-    await enqueue('spans', 'job', [frame(Buffer.alloc(5_000, 'x')), frame(Buffer.alloc(3_000, 'x'), 1)])
-    start(['spans'])
-    await allDone('spans')
+    await enqueue('traces', 'job', [frame(Buffer.alloc(5_000, 'x')), frame(Buffer.alloc(3_000, 'x'), 1)])
+    start(['traces'])
+    await allDone('traces')
     const { shares } = queueKeys('dead-letters')
     const held = await redis.zscore(shares, shareMember(surface))
     expect(Number(held)).toBeGreaterThan(8_000)
@@ -232,9 +232,9 @@ describe('dead letters', () => {
 
   it('over the bound of their surface are counted, and leave nothing else behind', async () => {
     const frames = Array.from({ length: 1_000 }, (_, i) => frame(Buffer.alloc(1_000, 'x'), i))
-    for (let job = 0; job < 10; job++) await enqueue('spans', `job-${job}`, frames.slice(job * 100, (job + 1) * 100))
+    for (let job = 0; job < 10; job++) await enqueue('traces', `job-${job}`, frames.slice(job * 100, (job + 1) * 100))
     const other = { surfaceId: newId('srf') }
-    await enqueue('spans', 'other', [frame(Buffer.from('of another surface'), 0, other)])
+    await enqueue('traces', 'other', [frame(Buffer.from('of another surface'), 0, other)])
     const { metrics } = start(QUEUES, { DEAD_LETTER_MAX_BYTES_PER_DAY: '250000' })
     await allDone(...QUEUES)
     const found = await rows()
@@ -246,7 +246,7 @@ describe('dead letters', () => {
     )
     expect(counts.map(({ kept, discarded }) => [Number(kept), Number(discarded)])).toEqual([[250, 750]])
     const reported = await metrics()
-    expect(reported).toMatch(/penstock_dead_letters_total\{queue="spans",outcome="discarded",process="test"\} 750/)
+    expect(reported).toMatch(/penstock_dead_letters_total\{queue="traces",outcome="discarded",process="test"\} 750/)
     expect(reported).toMatch(/penstock_queue_bytes\{queue="dead-letters",process="test"\} 0/)
   })
 })
@@ -262,17 +262,17 @@ describe('the bound of dead letters', () => {
   const quota = () => new RedisLetterQuota(redis, limits)
 
   it('is shared by all workers, and separate for each surface and day of arrival', async () => {
-    expect(await quota().admit('spans', 'a', [request(400), request(400)])).toEqual([true, true])
+    expect(await quota().admit('traces', 'a', [request(400), request(400)])).toEqual([true, true])
     expect(await quota().admit('logs', 'b', [request(150), request(150)])).toEqual([true, false])
     const others = [
       request(900, { surfaceId: 'srf_other' }),
       request(900, { workspaceId: 'ws_other' }),
       request(900, { receivedAtMs: RECEIVED + DAY_MS }),
     ]
-    expect(await quota().admit('spans', 'c', others)).toEqual([true, true, true])
+    expect(await quota().admit('traces', 'c', others)).toEqual([true, true, true])
     expect(
       await quota().admit(
-        'spans',
+        'traces',
         'd',
         Array.from({ length: 7 }, () => request(1, { surfaceId: 'small' })),
       ),
@@ -282,38 +282,38 @@ describe('the bound of dead letters', () => {
   it('is four times as large for all surfaces of a workspace together, and other workspaces have theirs', async () => {
     const ofSurface = (i: number) => request(900, { surfaceId: `srf_${i}` })
     const [first, second] = [[1, 2, 3, 4, 5].map(ofSurface), [6, 7, 8].map(ofSurface)]
-    expect(await quota().admit('spans', 'a', first)).toEqual([true, true, true, true, false])
+    expect(await quota().admit('traces', 'a', first)).toEqual([true, true, true, true, false])
     expect(await quota().admit('logs', 'b', second)).toEqual([false, false, false])
     expect(await quota().admit('logs', 'd', [request(900, { workspaceId: 'ws_other' })])).toEqual([true])
     const tomorrow = { receivedAtMs: RECEIVED + DAY_MS }
     expect(await quota().admit('logs', 'e', [request(900, tomorrow)])).toEqual([true])
-    expect(await quota().admit('spans', 'a', first)).toEqual([true, true, true, true, false])
+    expect(await quota().admit('traces', 'a', first)).toEqual([true, true, true, true, false])
   })
 
   it('of a workspace is not used up by letters over the bound of one surface', async () => {
-    for (let i = 0; i < 20; i++) await quota().admit('spans', `flood ${i}`, [request(900), request(900)])
-    expect(await quota().admit('spans', 'other', [request(900, { surfaceId: 'srf_other' })])).toEqual([true])
+    for (let i = 0; i < 20; i++) await quota().admit('traces', `flood ${i}`, [request(900), request(900)])
+    expect(await quota().admit('traces', 'other', [request(900, { surfaceId: 'srf_other' })])).toEqual([true])
   })
 
   it('decides about a job once, even if the bound is reached before the job is processed again (count-letters.lua)', async () => {
     const job = [request(400), request(700)]
-    expect(await quota().admit('spans', 'first', job)).toEqual([true, false])
-    expect(await quota().admit('spans', 'second', [request(100)])).toEqual([false])
-    expect(await quota().admit('spans', 'first', job)).toEqual([true, false])
+    expect(await quota().admit('traces', 'first', job)).toEqual([true, false])
+    expect(await quota().admit('traces', 'second', [request(100)])).toEqual([false])
+    expect(await quota().admit('traces', 'first', job)).toEqual([true, false])
     expect(await quota().admit('logs', 'first', job)).toEqual([false, false])
   })
 
   it('decides again about a job that is refused as a whole after some of its requests were', async () => {
     const [first, second] = [request(900), { ...request(900, { surfaceId: 'srf_other' }), index: 1 }]
-    expect(await quota().admit('spans', 'job', [second])).toEqual([true])
-    expect(await quota().admit('spans', 'job', [first, second])).toEqual([true, false])
-    expect(await quota().admit('spans', 'next', [first])).toEqual([false])
+    expect(await quota().admit('traces', 'job', [second])).toEqual([true])
+    expect(await quota().admit('traces', 'job', [first, second])).toEqual([true, false])
+    expect(await quota().admit('traces', 'next', [first])).toEqual([false])
   })
 
   it('leaves only its counters in Redis once it is reached, and these expire', async () => {
-    await quota().admit('spans', 'first', [request(2_000)])
+    await quota().admit('traces', 'first', [request(2_000)])
     const before = (await redis.keys('*')).length
-    for (let i = 0; i < 50; i++) await quota().admit('spans', `job ${i}`, [request(2_000)])
+    for (let i = 0; i < 50; i++) await quota().admit('traces', `job ${i}`, [request(2_000)])
     const keys = await redis.keys('*')
     expect(keys).toHaveLength(before)
     for (const key of keys) expect(await redis.ttl(key)).toBeGreaterThan(0)

@@ -52,15 +52,15 @@ const readingBehindProxy = (run: (proxy: FaultProxy, reader: PayloadReader) => P
 describe.concurrent('connections that the network forgets without closing them', { timeout: TIMEOUT_MS }, () => {
   it('a pool takes jobs again', () =>
     behindProxy(async (proxy, proxied) => {
-      const store = new RedisPayloadStore(queueOn(redis, 'spans'))
+      const store = new RedisPayloadStore(queueOn(redis, 'traces'))
       const jobs = createJobAdder(queueOn(redis))
       const taken = new Set<string>()
       const add = async (jobId: string) => {
-        await redis.set(queueKeys('spans').payload(jobId), 'x')
-        await jobs.add('spans', [{ jobId, payload: Buffer.from('x'), frames: 1 }])
+        await redis.set(queueKeys('traces').payload(jobId), 'x')
+        await jobs.add('traces', [{ jobId, payload: Buffer.from('x'), frames: 1 }])
       }
       const pool = startPool(
-        'spans',
+        'traces',
         {
           queues: queuesAt(proxied, redis),
           logger,

@@ -34,10 +34,10 @@ afterAll(async () => {
 function startFinishingPool() {
   const warnings: string[] = []
   const logger = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
-  const store = new RedisPayloadStore(queueOn(redis, 'spans'))
+  const store = new RedisPayloadStore(queueOn(redis, 'traces'))
   const done: string[] = []
   const pool = startPool(
-    'spans',
+    'traces',
     {
       queues: queuesAt(server.url, redis),
       logger,
@@ -55,15 +55,15 @@ function startFinishingPool() {
 
 it('workers take and finish jobs while Redis is full', async () => {
   const jobs = createJobAdder(queueOn(redis))
-  await redis.set(queueKeys('spans').payload('waiting'), 'x'.repeat(1_000_000))
-  await jobs.add('spans', [{ jobId: 'waiting', payload: Buffer.from('x'), frames: 1 }])
+  await redis.set(queueKeys('traces').payload('waiting'), 'x'.repeat(1_000_000))
+  await jobs.add('traces', [{ jobId: 'waiting', payload: Buffer.from('x'), frames: 1 }])
   await redis.config('SET', 'maxmemory', '1000000')
   await expect(redis.set('another', 'value')).rejects.toThrow(/OOM/)
   const { pool, done, warnings } = startFinishingPool()
   await until('the job is done', () => done.includes('waiting'))
   await until(
     'the job is deleted',
-    async () => (await redis.keys(`${queueKeys('spans').bull}:*:waiting*`)).length === 0,
+    async () => (await redis.keys(`${queueKeys('traces').bull}:*:waiting*`)).length === 0,
   )
   expect(warnings).toEqual([])
   await pool.close()
@@ -73,7 +73,7 @@ it('workers take and finish jobs while Redis is full', async () => {
 
 it('a worker waits while Redis refuses writes, and continues when it accepts them again', async () => {
   const jobs = createJobAdder(queueOn(redis))
-  await jobs.add('spans', [{ jobId: 'later', payload: Buffer.from('x'), frames: 1 }])
+  await jobs.add('traces', [{ jobId: 'later', payload: Buffer.from('x'), frames: 1 }])
   await redis.config('SET', 'min-replicas-to-write', '1')
   const { pool, done, warnings } = startFinishingPool()
   await until('a fetch has failed', () => warnings.length > 0)

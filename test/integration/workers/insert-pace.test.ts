@@ -13,9 +13,9 @@ import { until } from '../../support/until.ts'
 const services = sharedServices()
 const url = `${services.redisUrl}/10`
 const logger = pino({ level: 'silent' })
-const SPANS = { queue: 'spans', lane: 'express', intervalMs: MINUTE_MS } as const
+const SPANS = { queue: 'traces', lane: 'express', intervalMs: MINUTE_MS } as const
 const IN_A_MOMENT: PacedInserts = { ...SPANS, intervalMs: 20 }
-const key = queueKeys('spans').pace('express')
+const key = queueKeys('traces').pace('express')
 const opened: Redis[] = []
 let redis: Redis
 

@@ -30,9 +30,9 @@ afterEach(async () => {
 })
 
 function start(restMs: number): void {
-  const store = new RedisPayloadStore(queueOn(redis, 'spans'))
+  const store = new RedisPayloadStore(queueOn(redis, 'traces'))
   pool = startPool(
-    'spans',
+    'traces',
     {
       queues: queuesAt(url, redis),
       logger: pino({ level: 'silent' }),
@@ -48,8 +48,8 @@ function start(restMs: number): void {
 }
 
 async function add(jobId: string): Promise<void> {
-  await redis.set(queueKeys('spans').payload(jobId), 'x')
-  await jobs.add('spans', [{ jobId, payload: Buffer.from('x'), frames: 1 }])
+  await redis.set(queueKeys('traces').payload(jobId), 'x')
+  await jobs.add('traces', [{ jobId, payload: Buffer.from('x'), frames: 1 }])
 }
 
 it('a worker that has emptied its queue rests before the next job, so that requests meanwhile can join it', async () => {

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 
 const services = sharedServices()
 const url = `${services.redisUrl}/9`
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 const script = fileURLToPath(new URL('../../support/hostile/mortal-worker.ts', import.meta.url))
 let redis: Redis
 let worker: ChildProcess | undefined
@@ -38,7 +38,7 @@ async function enqueue(body: string): Promise<void> {
   const payload = encodePayload([frame])
   await redis.set(keys.payload(body), payload)
   const jobs = createJobAdder(queueOn(redis))
-  await jobs.add('spans', [{ jobId: body, payload, frames: 1 }])
+  await jobs.add('traces', [{ jobId: body, payload, frames: 1 }])
   await jobs.close()
 }
 

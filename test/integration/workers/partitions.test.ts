@@ -92,7 +92,7 @@ async function postToAll(edge: TestEdge, partitions: readonly number[], prefix: 
     names.push(`${prefix}${names.length}`)
     await post(edge, names.at(-1))
     const accepted = await Promise.all(
-      partitions.map(p => redis.hget(queueAt('spans', p).keys.flow, 'acceptedPayloads')),
+      partitions.map(p => redis.hget(queueAt('traces', p).keys.flow, 'acceptedPayloads')),
     )
     return accepted.every(count => Number(count) > 0)
   })
@@ -143,7 +143,7 @@ it('forgets a partition once no edge has registered it for an hour and nothing i
   startWorkers()
   await until(
     'all is stored',
-    async () => (await redis.exists(...[0, 1, 2].map(p => queueAt('spans', p).keys.pending))) === 0,
+    async () => (await redis.exists(...[0, 1, 2].map(p => queueAt('traces', p).keys.pending))) === 0,
   )
   // Counts of requests leave Redis hours after their hour.
   await saveRequestCounts(queues, clickhouse, Date.now() + DAY_MS)
@@ -179,13 +179,13 @@ it('refuses a surface by the sum of what it has in all partitions', async () => 
     )
   await until('the surface is refused', async () => !(await send()))
   const accepted = await Promise.all(
-    [0, 1, 2, 3].map(async p => Number((await redis.hget(queueAt('spans', p).keys.flow, 'acceptedPayloads')) ?? 0)),
+    [0, 1, 2, 3].map(async p => Number((await redis.hget(queueAt('traces', p).keys.flow, 'acceptedPayloads')) ?? 0)),
   )
   expect(accepted.filter(count => count > 0).length).toBeGreaterThan(1)
   expect(accepted.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(30)
   const other = await openEdge(1, limits)
   const sum = accepted.reduce((total, count) => total + count, 0)
-  const shown = new RegExp(`^penstock_queue_payloads\\{[^}]*queue="spans"[^}]*\\} ${sum}$`, 'm')
+  const shown = new RegExp(`^penstock_queue_payloads\\{[^}]*queue="traces"[^}]*\\} ${sum}$`, 'm')
   await until('another edge knows the sum', async () => shown.test(await other.metrics()))
 }, 60_000)
 

@@ -8,7 +8,7 @@ import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { openPayloadReader, type PayloadReader } from '../../../workers/queue/payloads/payload-reader.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 const logger = pino({ level: 'silent' })
 let redis: Redis
 let reader: PayloadReader

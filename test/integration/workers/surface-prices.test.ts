@@ -9,13 +9,13 @@ import { SurfacePrices } from '../../../workers/queue/payloads/surface-prices.ts
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const services = sharedServices()
-const { prices: key } = queueKeys('spans')
+const { prices: key } = queueKeys('traces')
 let redis: Redis
 let prices: SurfacePrices
 
 beforeAll(() => {
   redis = new Redis(`${services.redisUrl}/9`)
-  prices = new SurfacePrices('spans', { redis, logger: createLogger('workers', 'silent') })
+  prices = new SurfacePrices('traces', { redis, logger: createLogger('workers', 'silent') })
 })
 afterAll(async () => {
   prices.stop()

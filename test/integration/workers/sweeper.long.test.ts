@@ -18,7 +18,7 @@ const logger = pino({ level: 'silent' })
 const redis = connectConsumer(`${sharedServices().redisUrl}/12`, logger)
 const jobs = createJobAdder(queueOn(redis))
 const deps = { queue: queueOn(redis), common: redis, logger, addJobs: jobs.add }
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 let sweepers: Sweeper[] = []
 
 beforeEach(async () => {
@@ -66,28 +66,28 @@ const isAdded = async (queue: QueueName, jobId: string) =>
 
 it('a sweep costs the same however long a queue is, and the next ones find what it has not looked at (sweep.lua)', async () => {
   await storeBacklog(50_000)
-  await storeOrphan('spans', 'oldest', 0.5)
-  await storeOrphan('spans', 'in the middle', 30_000.5)
-  await storeOrphan('spans', 'newest', 50_000.5)
+  await storeOrphan('traces', 'oldest', 0.5)
+  await storeOrphan('traces', 'in the middle', 30_000.5)
+  await storeOrphan('traces', 'newest', 50_000.5)
   await redis.config('RESETSTAT')
   expect(await sweep(deps)).toBe(1)
-  expect(await isAdded('spans', 'oldest')).toBe(true)
+  expect(await isAdded('traces', 'oldest')).toBe(true)
   const stats = await redis.info('commandstats')
   const calls = (name: string) => Number(new RegExp(`^cmdstat_${name}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0)
   // The page with the oldest payload does not count.
   expect(calls('zrange')).toBe(SWEPT_PAYLOADS / 500 + 1)
   expect([calls('scan'), calls('keys'), calls('zscan')]).toEqual([0, 0, 0])
   expect(await sweep(deps)).toBe(1)
-  expect(await isAdded('spans', 'in the middle')).toBe(true)
+  expect(await isAdded('traces', 'in the middle')).toBe(true)
   expect(await sweep(deps)).toBe(1)
-  expect(await isAdded('spans', 'newest')).toBe(true)
+  expect(await isAdded('traces', 'newest')).toBe(true)
   expect(await redis.hget(SWEEPER_KEYS.cursors, 'spans.0')).toBe(null)
 })
 
 it('one sweep adds many missing jobs of a long queue, as after someone has emptied it', async () => {
   const count = SWEPT_PAYLOADS + 8_000
   await storeBacklog(count)
-  for (let i = 0; i < count; i += 400) await storeOrphan('spans', `orphan ${i}`, i + 0.5)
+  for (let i = 0; i < count; i += 400) await storeOrphan('traces', `orphan ${i}`, i + 0.5)
   expect(await sweep(deps)).toBe(count / 400)
 })
 
@@ -95,17 +95,17 @@ it('one process of several sweeps all queues, and another one takes over when it
   const [first, second] = [startSweeper(), startSweeper()]
   await until('one is elected', () => first.isElected || second.isElected)
   const [elected, other] = first.isElected ? [first, second] : [second, first]
-  await storeOrphan('spans', 'a', 0)
+  await storeOrphan('traces', 'a', 0)
   await storeOrphan('replay-chunks', 'b', 0)
   await until(
     'jobs of both queues are added',
-    async () => (await isAdded('spans', 'a')) && isAdded('replay-chunks', 'b'),
+    async () => (await isAdded('traces', 'a')) && isAdded('replay-chunks', 'b'),
   )
   expect(other.isElected).toBe(false)
   elected.stop()
   await until('the other one is elected', () => other.isElected)
-  await storeOrphan('spans', 'c', 0)
-  await until('it sweeps', () => isAdded('spans', 'c'))
+  await storeOrphan('traces', 'c', 0)
+  await until('it sweeps', () => isAdded('traces', 'c'))
 })
 
 it('a sweeper that was killed is replaced when its lease ends', async () => {
@@ -113,6 +113,6 @@ it('a sweeper that was killed is replaced when its lease ends', async () => {
   const next = startSweeper()
   await until('it is elected', () => next.isElected)
   expect(await redis.pttl(SWEEPER_KEYS.lease)).toBeGreaterThan(0)
-  await storeOrphan('spans', 'a', 0)
-  await until('it sweeps', () => isAdded('spans', 'a'))
+  await storeOrphan('traces', 'a', 0)
+  await until('it sweeps', () => isAdded('traces', 'a'))
 })

@@ -87,7 +87,7 @@ it('stays before a request while workers are stopped, for its surface and kind o
   expect(held.surfaces[1]?.settledBeforeMs.traces).toBe(held.readAtMs)
   expect(await settledBeforeMs(onOneServer(redis), A.workspaceId)).toBe(held.surfaces[0]?.settledBeforeMs.traces)
 
-  start('spans')
+  start('traces')
   await until('the watermark is current', async () => {
     const { readAtMs, tracesMs } = await watermark()
     return tracesMs === readAtMs
@@ -96,18 +96,18 @@ it('stays before a request while workers are stopped, for its surface and kind o
 })
 
 it('keeps nothing of a surface that has no unfinished request', async () => {
-  const { busy } = queueKeys('spans')
+  const { busy } = queueKeys('traces')
   await post(keyOfA, 'first')
   expect(await redis.hkeys(busy)).toEqual(['ws_1/srf_1'])
-  start('spans')
-  await until('the request is finished', async () => (await redis.zcard(queueKeys('spans').pending)) === 0)
+  start('traces')
+  await until('the request is finished', async () => (await redis.zcard(queueKeys('traces').pending)) === 0)
   expect(await redis.hlen(busy)).toBe(0)
   await pools.splice(0)[0]?.stop()
   await post(keyOfB, 'of another surface')
   await post(keyOfA, undefined)
   expect((await redis.hkeys(busy)).sort()).toEqual(['ws_1/srf_1', 'ws_1/srf_2'])
-  start('spans', 'dead-letters')
-  await until('both are finished', async () => (await redis.zcard(queueKeys('spans').pending)) === 0)
+  start('traces', 'dead-letters')
+  await until('both are finished', async () => (await redis.zcard(queueKeys('traces').pending)) === 0)
   expect(await redis.hlen(busy)).toBe(0)
 })
 
@@ -121,7 +121,7 @@ it('ignores what other surfaces had before a surface last had nothing unfinished
 it('stays before a refused request until its dead letter is stored and indexed, whatever queue it is in', async () => {
   await post(keyOfA, undefined)
   const acknowledgedAt = await redisTimeMs(redis)
-  const stages: QueueName[] = ['spans', 'dead-letters', 'dead-letter-index']
+  const stages: QueueName[] = ['traces', 'dead-letters', 'dead-letter-index']
   for (const [i, queue] of stages.entries()) {
     expect((await watermark()).tracesMs, `before ${queue}`).toBeLessThanOrEqual(acknowledgedAt)
     start(queue)
@@ -144,12 +144,12 @@ it('is never later than a request that is not stored, while workers come and go'
   }
   const restart = async () => {
     while (isSending) {
-      const worker = start('spans', 'dead-letters', 'dead-letter-index')
+      const worker = start('traces', 'dead-letters', 'dead-letter-index')
       await delay(300)
       await worker.stop()
       pools.splice(pools.indexOf(worker), 1)
     }
-    start('spans', 'dead-letters', 'dead-letter-index')
+    start('traces', 'dead-letters', 'dead-letter-index')
   }
   let checked = 0
   const check = async () => {
@@ -191,7 +191,7 @@ it('is listed for the surfaces of the workspace, with the age of the oldest requ
     .watermarks
   expect(Date.parse(mine?.settledBefore.traces ?? '')).toBeLessThanOrEqual(acknowledgedAt)
   expect(Object.keys(mine?.oldestAgeSeconds ?? {}).sort()).toEqual([...QUEUES].sort())
-  expect(mine?.oldestAgeSeconds).toMatchObject({ spans: expect.any(Number), 'replay-chunks': 0, receipts: 0 })
+  expect(mine?.oldestAgeSeconds).toMatchObject({ traces: expect.any(Number), 'replay-chunks': 0, receipts: 0 })
   const readAt = (other.body as { readAt: string }).readAt
   expect(other.body).toMatchObject({ watermarks: [{ surfaceId: 'srf_9', settledBefore: { traces: readAt } }] })
 })

@@ -1,5 +1,5 @@
 /**
- * A worker process of the queue `spans` that is killed, as if its memory were exhausted, when it decodes a request that
+ * A worker process of the queue `traces` that is killed, as if its memory were exhausted, when it decodes a request that
  * begins with "killer". Its inserts go to a Redis hash by their tokens. Usage: mortal-worker.ts REDIS_URL
  */
 
@@ -21,7 +21,7 @@ class KilledBatch extends TextBatch {
 
 startTestPool(
   {
-    queue: 'spans',
+    queue: 'traces',
     kind: 'traces',
     createRows: () => new KilledBatch(),
     insert: async ({ table, block }, token) => {

@@ -157,11 +157,11 @@ async function storeExampleLog({ clickhouseUrl }: ServiceAddresses, database: st
 /** Stores the dead letter of the examples: its object, and its row. */
 async function storeExampleLetter(services: ServiceAddresses, database: string): Promise<void> {
   const { receivedAtMs, jobId, index } = readLetterId(EXAMPLE.deadLetterId) as LetterKey
-  const attributes = JSON.stringify({ queue: 'spans', jobId, index, reason: 'refused_by_clickhouse', attributes: '' })
+  const attributes = JSON.stringify({ queue: 'traces', jobId, index, reason: 'refused_by_clickhouse', attributes: '' })
   const source = { ...OWNER, receivedAtMs, contentType: 'application/x-protobuf', contentEncoding: 'identity' } as const
   const { body, metadata, ranges } = encodeLetters([{ ...source, attributes, body: Buffer.from('not protobuf') }])
   const [range] = ranges
-  const objectKey = deadLetterKey({ ...OWNER, receivedAtMs, queue: 'spans', jobId })
+  const objectKey = deadLetterKey({ ...OWNER, receivedAtMs, queue: 'traces', jobId })
   const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
   await objects.put(objectKey, body, { contentType: LETTER_CONTENT_TYPE, metadata })
   objects.close()
@@ -169,7 +169,7 @@ async function storeExampleLetter(services: ServiceAddresses, database: string):
   await clickhouse.command({
     query: `INSERT INTO dead_letters (workspace_id, surface_id, queue, received_at, refused_at, reason, job_id, job_index,
        object_key, object_offset, object_length, body_bytes)
-     SELECT '${workspaceId}', '${surfaceId}', 'spans', fromUnixTimestamp64Milli(${receivedAtMs}), now64(3),
+     SELECT '${workspaceId}', '${surfaceId}', 'traces', fromUnixTimestamp64Milli(${receivedAtMs}), now64(3),
        'refused_by_clickhouse', '${jobId}', ${index}, '${objectKey}', ${range?.offset}, ${range?.length}, 12`,
   })
   await clickhouse.close()

@@ -146,6 +146,6 @@ it.each([
   }
   const reader = openPayloadReader(redis, pino({ level: 'silent' }), { maxIdleBytes: MIB })
   opened.push({ disconnect: () => reader.close() })
-  const read = await Promise.all(values.map((_, i) => reader.read(queueKeys('spans'), `${i}`)))
+  const read = await Promise.all(values.map((_, i) => reader.read(queueKeys('traces'), `${i}`)))
   expect(read.map((value, i) => value?.equals(values[i] as Buffer))).toEqual([true, true, true])
 })

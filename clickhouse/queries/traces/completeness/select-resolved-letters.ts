@@ -59,7 +59,7 @@ export async function selectResolvedLetters(
                max(attempt = 0 AND reason = 'records_rejected' AND hasAny(mapKeys(rejected), {overLimit: Array(String)})
                    AND hasAll({withoutSpan: Array(String)}, mapKeys(rejected))) AS is_over_limit
         FROM dead_letters
-        WHERE workspace_id = {workspaceId: String} AND queue = 'spans' AND job_id IN {jobIds: Array(String)}
+        WHERE workspace_id = {workspaceId: String} AND queue = 'traces' AND job_id IN {jobIds: Array(String)}
           AND received_at BETWEEN fromUnixTimestamp64Milli({fromMs: Int64}) AND fromUnixTimestamp64Milli({toMs: Int64})
         GROUP BY job_id, surface_id, job_index, receipt)
       GROUP BY jobId, surfaceId, commit`,

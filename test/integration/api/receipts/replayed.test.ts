@@ -95,7 +95,7 @@ const DEAD = 'dead_lettered refused_by_clickhouse'
 
 describe('the receipt of a replayed request', () => {
   it.each<[QueueName, table: string, send: () => Promise<Sent>]>([
-    ['spans', 'spans', () => browse('POST /drain/v1/traces', span('a'))],
+    ['traces', 'spans', () => browse('POST /drain/v1/traces', span('a'))],
     ['logs', 'logs', () => browse('POST /drain/v1/logs', log(''))],
     ['metrics', 'metric_points', () => browse('POST /drain/v1/metrics', histograms(['1', '2']))],
     ['sessions', 'session_identities', () => browse('POST /v3/session/identify', PERSON)],

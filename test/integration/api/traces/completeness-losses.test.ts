@@ -47,7 +47,7 @@ async function withSpan() {
     /** Adds a dead letter, or an attempt to replay one. */
     letter: (row: object, atMs = receivedAt) =>
       insert('dead_letters', {
-        ...{ received_at: time(atMs), refused_at: time(atMs), queue: 'spans', job_id: 'a', job_index: 0 },
+        ...{ received_at: time(atMs), refused_at: time(atMs), queue: 'traces', job_id: 'a', job_index: 0 },
         ...{ receipt: `${COMMIT}0000`, reason: 'invalid_tag' },
         ...row,
       }),

@@ -9,9 +9,9 @@ import { queueOn } from '../../../support/queue-on.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const redis = new Redis(`${sharedServices().redisUrl}/15`)
-const keys = queueKeys('spans')
+const keys = queueKeys('traces')
 const letters = queueKeys('dead-letters')
-const store = new RedisPayloadStore(queueOn(redis, 'spans'))
+const store = new RedisPayloadStore(queueOn(redis, 'traces'))
 const MEMBER = 'ws_a/srf_a'
 const ARRIVED_AT_MS = 5 * HOUR_MS
 const DONE = { frames: 2, bytes: 20, shares: new Map([[MEMBER, 10]]) }

@@ -31,7 +31,7 @@ it('spreads requests over the slots of a cluster, stores each once, and moves le
       const names = Array.from({ length: 4 }, (_, i) => `a${statuses.size + i}`)
       const answers = await Promise.all([...names, undefined, undefined].map(pipeline.post))
       for (const [i, name] of names.entries()) statuses.set(name, answers[i] as number)
-      const found = [pipeline.haveAccepted('spans', 4), pipeline.haveAccepted('dead-letters', 4)]
+      const found = [pipeline.haveAccepted('traces', 4), pipeline.haveAccepted('dead-letters', 4)]
       return (await Promise.all(found)).every(Boolean)
     },
     { deadlineMs: 60_000 },

@@ -27,7 +27,7 @@ it('follows the primary that Sentinel names, and stores once what it has acknowl
   const statuses = new Map<string, number>()
   let isOver = false
   const sending = pipeline.send('a', () => isOver, statuses)
-  await until('requests are accepted', () => pipeline.haveAccepted('spans', 2), DEADLINE)
+  await until('requests are accepted', () => pipeline.haveAccepted('traces', 2), DEADLINE)
   const killed = servers.primary
   await killed.service.kill9()
   await until('the replica is promoted', () => servers.primary !== killed, DEADLINE)

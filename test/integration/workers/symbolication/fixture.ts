@@ -58,14 +58,14 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-export function workers(queues: readonly QueueName[] = ['spans', 'symbolication'], s3 = services.s3): TestPools {
+export function workers(queues: readonly QueueName[] = ['traces', 'symbolication'], s3 = services.s3): TestPools {
   const pools = startPools(queues, { ...services, redisUrl, s3 }, DATABASE)
   opened.push(() => pools.stop())
   return pools
 }
 
 export async function enqueue(queue: QueueName, owner: ReleaseOwner, body: Buffer): Promise<string> {
-  const contentType = queue === 'spans' ? ('application/x-protobuf' as const) : ('application/json' as const)
+  const contentType = queue === 'traces' ? ('application/x-protobuf' as const) : ('application/json' as const)
   const frame = { ...owner, receivedAtMs: Date.now(), contentType, contentEncoding: 'identity' as const }
   const payload = encodePayload([{ ...frame, attributes: '', body }])
   const jobId = newJobId()
@@ -150,7 +150,7 @@ export function enqueueSpan({ stack, version, service, debugIds }: Thrown, owner
       },
     ],
   })
-  return enqueue('spans', owner, Buffer.from(toBinary(ExportTraceServiceRequestSchema, message)))
+  return enqueue('traces', owner, Buffer.from(toBinary(ExportTraceServiceRequestSchema, message)))
 }
 
 export async function mapsHaveArrived(slug: string, release: string, owner = OWNER): Promise<void> {

@@ -32,7 +32,7 @@ describe('requests of symbolication', () => {
 
   it('are made once, however often the finding occurs', async () => {
     const stack = await throwIn(`https://cdn.test/often/${app.script}`)
-    workers(['spans'])
+    workers(['traces'])
     const sent = { stack, version: '5.0.0', service: 'often' }
     const findingId = await send(sent)
     await until('the first occurrence is stored', async () => (await framesOf(findingId)) !== undefined)
@@ -50,14 +50,14 @@ describe('requests of symbolication', () => {
     const stack = await throwIn(`https://cdn.test/dead/${app.script}`)
     const jobId = await enqueueSpan({ stack, version: '6.0.0', service: 'dead' }, OWNER)
     const batchId = randomUUID()
-    await redis.set(queueKeys('spans').lock('express', jobId), 'token of the dead')
+    await redis.set(queueKeys('traces').lock('express', jobId), 'token of the dead')
     expect(
-      await new RedisPayloadStore(queueOn(redis, 'spans')).nameBatch(batchId, [
+      await new RedisPayloadStore(queueOn(redis, 'traces')).nameBatch(batchId, [
         { jobId, lane: 'express', token: 'token of the dead' },
       ]),
     ).toEqual(new Map())
-    await redis.del(queueKeys('spans').lock('express', jobId))
-    workers(['spans'])
+    await redis.del(queueKeys('traces').lock('express', jobId))
+    workers(['traces'])
     const request = queueKeys('symbolication').payload(`stacks-${batchId}-`)
     await until('the stack is requested', async () => (await requests()).some(key => key.startsWith(request)))
   })
@@ -67,13 +67,13 @@ describe('requests of symbolication', () => {
     const before = await requests()
     await redis.hincrby(flow, 'acceptedBytes', 256 * MIB)
     opened.push(() => redis.hincrby(flow, 'acceptedBytes', -256 * MIB))
-    workers(['spans'])
+    workers(['traces'])
     const stack = await throwIn(`https://cdn.test/behind/${app.script}`)
     const findingId = await send({ stack, version: '7.0.0', service: 'behind' })
     await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
     await until(
       'the payload is done',
-      async () => (await redis.keys(`${queueKeys('spans').payloadPrefix}*`)).length === 0,
+      async () => (await redis.keys(`${queueKeys('traces').payloadPrefix}*`)).length === 0,
     )
     expect(await requests()).toEqual(before)
   })
@@ -89,12 +89,12 @@ describe('requests of symbolication', () => {
     const stack = await throwIn(`https://cdn.test/half/${app.script}`)
     // In one batch, where the request of one surface must not decide on that of another.
     for (const owner of [OWNER, other]) await send({ stack, version: '8.0.0', service: 'half' }, owner)
-    workers(['spans'])
+    workers(['traces'])
     const made = await until('a stack is requested', async () => {
       const keys = (await requests()).filter(key => !before.includes(key))
       return keys.length > 0 ? keys : undefined
     })
-    await until('no span waits', async () => (await redis.zcard(queueKeys('spans').pending)) === 0)
+    await until('no span waits', async () => (await redis.zcard(queueKeys('traces').pending)) === 0)
     const owners = await Promise.all(made.map(async key => ownerOfPayload((await redis.getBuffer(key)) as Buffer)))
     expect(owners).toEqual([other])
     expect(await requests()).toHaveLength(before.length + 1)

@@ -53,7 +53,7 @@ async function fill({ id }: { id: string }, text: string): Promise<void> {
   for (const [table, column] of Object.entries(COUNTED)) {
     const owner = { workspace_id: id, surface_id: 'srf_1', received_at: at(ARRIVED) }
     // The letters of clients' requests are those that the audit counts.
-    const queue = table === 'dead_letters' ? { queue: 'spans' } : {}
+    const queue = table === 'dead_letters' ? { queue: 'traces' } : {}
     // By default it is the time of the insert.
     const storedAt = table === 'exceptions' ? { stored_at: at(ARRIVED) } : {}
     await insertRows(client, table, [{ ...owner, ...queue, ...storedAt, [column]: text }])

@@ -77,10 +77,10 @@ async function fill(workspaceId: string, age: number): Promise<void> {
   })
   const objectKey = letterKey(workspaceId, age)
   await objects.put(objectKey, Buffer.from('letter'), { contentType: 'x' })
-  await insertRows(client, 'dead_letters', [{ ...columns, session_id: '', queue: 'spans', object_key: objectKey }])
+  await insertRows(client, 'dead_letters', [{ ...columns, session_id: '', queue: 'traces', object_key: objectKey }])
 }
 
-const letterKey = (workspaceId: string, age: number) => `dead-letters/${workspaceId}/srf_1/spans/${age}/job`
+const letterKey = (workspaceId: string, age: number) => `dead-letters/${workspaceId}/srf_1/traces/${age}/job`
 
 /** Returns the number of rows of a workspace by table. */
 async function rowsOf(workspaceId: string): Promise<Record<string, number>> {
