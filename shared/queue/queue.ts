@@ -20,28 +20,9 @@ export function lanesOf(queue: QueueName): readonly Lane[] {
 }
 
 /**
- * Returns the Redis keys of a queue. All have its hash tag, so that Redis Cluster keeps them on one node and a script can use
- * all of them. A payload key exists exactly until its bytes are stored. Equal queues of one name have different tags. Prices,
- * pace, quota and the counters of edges belong to all of them and have the default tag.
- *
- * - payload: the framed requests of one job (string)
- * - joined: frames that later commits have added to the payload (list)
- * - arriving: a large payload while its pieces arrive, with an expiry (string)
- * - pending: job ids of the payloads by the time at which Redis accepted their first request, in Unix ms (sorted set)
- * - open: job ids whose payload no worker has read, so that requests may join it (set)
- * - batchOf: job id → id of the batch that names it (hash)
- * - batches: batch id → its record (hash)
- * - flow: counters of accepted and finished payloads, bytes and cost, which only grow (hash)
- * - shares: surfaces by the cost of their requests that are not finished (sorted set, members of `shareMember`)
- * - busy: surface with unfinished requests → when one was accepted while it had none, in Unix ms (hash)
- * - arrivals: hour of arrival, surface and outcome → number of requests, until they are in ClickHouse (hash)
- * - prices: surfaces by the measured cost of their requests divided by the estimated cost (sorted set)
- * - alone: the number of times that a suspected job was decoded alone, with an expiry (string)
- * - quota: counters of a bound on what the queue takes, and the decisions that rest on them, all with an expiry
- * - pace: the time at which the next batch of a lane may be inserted, in Unix ms, with an expiry (string)
- * - claims: dead letters of one job that were replayed or purged: index → claim, with an expiry (hash)
- * - bull: prefix of the keys of BullMQ, whose queues are the lanes. They could be in another Redis, because jobs can be
- *   created again from the payloads.
+ * Returns the Redis keys of a queue, whose meaning is in the README. All have its hash tag, so that Redis Cluster keeps them on
+ * one node and a script can use all of them. Equal queues of one name have different tags. Prices, pace, quota and the counters of
+ * edges belong to all of them and have the default tag.
  */
 export function queueKeys(name: QueueName, tag = `${name}.0`) {
   const root = `penstock:{${tag}}`
