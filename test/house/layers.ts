@@ -77,7 +77,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'workers/otlp/metrics/',
       'workers/otlp/traces/',
       'workers/replay/',
-      'workers/rows/',
+      'workers/json-rows.ts',
       'workers/source-maps/',
       'workers/symbolication/',
       'workers/upkeep/',

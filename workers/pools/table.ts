@@ -1,16 +1,18 @@
 import type { QueueName, Signal } from '../../schemas/queues/names.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { createRecentStacks } from '../exceptions/stack-requests.ts'
+import {
+  createBuildReportsBatch,
+  createDeadLettersBatch,
+  createReceiptsBatch,
+  createReplayChunksBatch,
+  createSessionsBatch,
+} from '../json-rows.ts'
 import { acceptJson, createJsonTranscoder } from '../otlp/json/transcode-json.ts'
 import { createLogsBatch } from '../otlp/logs/logs.ts'
 import { createMetricsBatch } from '../otlp/metrics/metrics.ts'
 import { createSpansBatch } from '../otlp/traces/spans.ts'
 import type { Pool } from '../queue/pool.ts'
-import { createBuildReportsBatch } from '../rows/build-reports-batch.ts'
-import { createDeadLettersBatch } from '../rows/dead-letters-batch.ts'
-import { createReceiptsBatch } from '../rows/receipts-batch.ts'
-import { createReplayChunksBatch } from '../rows/replay-chunks-batch.ts'
-import { createSessionsBatch } from '../rows/sessions-batch.ts'
 import type { RowBatch } from '../sink/row-batch.ts'
 import { startCompletionsPool } from './start-completions.ts'
 import { startDeadLettersPool } from './start-dead-letters.ts'

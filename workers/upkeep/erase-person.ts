@@ -1,15 +1,18 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-counted-rows.ts'
-import { selectIdentifiedSessions, selectSessionSurfaces } from '../../clickhouse/queries/sessions/select-erased.ts'
+import {
+  selectIdentifiedSessions,
+  selectSessionLetters,
+  selectSessionSurfaces,
+} from '../../clickhouse/queries/sessions/select-erased.ts'
 import { ERASED_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
-import type { PurgeLettersDeps } from '../../letters/purge-letters.ts'
+import { type PurgeLettersDeps, purgeLetters } from '../../letters/purge-letters.ts'
 import type { Erasure } from '../../schemas/records/erasure.ts'
 import type { ErasureStore } from '../../shared/directory/erasures.ts'
 import { replayPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { ObjectDeleter } from './delete-objects.ts'
-import { eraseLetters } from './erase-letters.ts'
 
 /** Dependencies of an erasure. */
 export interface ErasePersonDeps {
@@ -30,6 +33,7 @@ export interface ErasePersonDeps {
 const ERASED_SESSIONS_MAX = 100_000
 /** Sessions in one statement. */
 const SESSIONS_AT_ONCE = 1_000
+const LETTERS_AT_ONCE = 500
 const STATEMENT_TIMEOUT_MS = 600_000
 
 /**
@@ -136,6 +140,30 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
     await deleteCountedRows(deps.clickhouse, deletion, deadline())
   }
   return erasure
+}
+
+/** Result of erasing dead letters. */
+interface ErasedLetters {
+  readonly purged: number
+  /** Letters that wait in a queue, because they are being replayed. */
+  readonly replaying: number
+}
+
+/** Erases the dead letters whose request names one of these sessions, with their bytes. */
+async function eraseLetters(
+  deps: PurgeLettersDeps,
+  key: { readonly workspaceId: string; readonly sessionIds: readonly string[] },
+  signal: AbortSignal,
+): Promise<ErasedLetters> {
+  let [purged, replaying] = [0, 0]
+  for (;;) {
+    const page = { limit: LETTERS_AT_ONCE, offset: replaying }
+    const keys = await selectSessionLetters(deps.clickhouse, key, page, signal)
+    if (keys.length === 0) return { purged, replaying }
+    const step = await purgeLetters(deps, key.workspaceId, { keys }, { limit: LETTERS_AT_ONCE }, signal)
+    purged += step.purged
+    replaying += step.skipped.filter(({ reason }) => reason === 'replaying').length
+  }
 }
 
 /**

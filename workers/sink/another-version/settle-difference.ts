@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { errorFields } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import type { Reason } from '../../../shared/runtime/reason.ts'
-import type { Formation, NamedBatch } from '../../queue/payloads/batch-record.ts'
+import { type Formation, labelAt, type NamedBatch, STORED_IN_PART } from '../../queue/payloads/batch-record.ts'
 import type { LockedJob, PayloadStore } from '../../queue/payloads/payload-store.ts'
 import type { AddJobs } from '../../queue/process-frames.ts'
 import type { Batch, BatchSource } from '../batch.ts'
@@ -23,6 +23,44 @@ export interface SettleDeps extends BatchSource {
   readonly finish: (named: NamedBatch, batch: Batch, startedAt: number) => Promise<boolean>
   /** Moves all requests of a batch to the dead letters. */
   readonly deadLetter: (named: NamedBatch, holders: readonly LockedJob[], reason: Reason) => Promise<boolean>
+}
+
+/**
+ * Returns what is recorded of a batch before its first insert, and records it if nothing is. Returns undefined if the batch is
+ * finished or divided.
+ */
+export async function recordedFormation(
+  store: Pick<PayloadStore, 'describeBatch'>,
+  named: NamedBatch,
+  formed: Formation,
+): Promise<Formation | undefined> {
+  if (named.formed !== undefined) return named.formed
+  if (!gainsRows(named, formed)) return store.describeBatch(named, formed)
+  return { ...formed, tables: {}, refused: named.unstored ?? {} }
+}
+
+/** Returns whether a request has rows now that the tables which are stored do not contain. */
+function gainsRows({ storedTables, unstored, jobIds }: NamedBatch, { refused }: Formation): boolean {
+  if (storedTables.length === 0) return false
+  return jobIds.some(jobId =>
+    Object.entries(unstored?.[jobId] ?? {}).some(([before, runs]) =>
+      runs.some((first, i) => i % 2 === 0 && isAnyGained(refused, jobId, first, runs[i + 1] as number, before)),
+    ),
+  )
+}
+
+function isAnyGained(
+  refused: Formation['refused'],
+  jobId: string,
+  first: number,
+  last: number,
+  before: string,
+): boolean {
+  for (let index = first; index <= last; index++) {
+    const now = labelAt(refused, jobId, index)
+    if (now === undefined || (now === STORED_IN_PART && before !== STORED_IN_PART)) return true
+  }
+  return false
 }
 
 /** A batch that another worker has formed, and what becomes of its requests now. */

@@ -1,0 +1,187 @@
+import { RowsTooLarge } from '../clickhouse/native/growing-buffer.ts'
+import { RowsBudget } from '../clickhouse/native/rows-budget.ts'
+import type { TableBuffer } from '../clickhouse/native/table-buffer.ts'
+import { BuildReportsTable } from '../clickhouse/tables/build-reports-table.ts'
+import { DeadLettersTable } from '../clickhouse/tables/dead-letters-table.ts'
+import { IngestLogTable } from '../clickhouse/tables/ingest-log-table.ts'
+import { ReplayChunksTable } from '../clickhouse/tables/replay-chunks-table.ts'
+import { SessionHeartbeatsTable } from '../clickhouse/tables/session-heartbeats-table.ts'
+import { SessionIdentitiesTable } from '../clickhouse/tables/session-identities-table.ts'
+import { buildReportSchema } from '../schemas/http/releases/schemas.ts'
+import { storedLetterSchema } from '../schemas/queues/dead-letters.ts'
+import {
+  buildReportJobSchema,
+  replayChunkSchema,
+  sessionEventSchema,
+  settlementSchema,
+} from '../schemas/queues/jobs.ts'
+import { commitOf, indexOf } from '../shared/ids/receipt.ts'
+import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
+import { detailOf, labelOf } from '../shared/runtime/reason.ts'
+import { requestColumnBytes } from './sink/job-limits.ts'
+import { blocksOf, type RowBatch } from './sink/row-batch.ts'
+
+/** Creates rows of `session_identities` and `session_heartbeats` from the events of the queue `sessions`. */
+export function createSessionsBatch(): RowBatch {
+  const identities = new SessionIdentitiesTable()
+  const heartbeats = new SessionHeartbeatsTable()
+  return createJsonRowsBatch([identities.buffer, heartbeats.buffer], (frame, value) => {
+    const event = sessionEventSchema.parse(value)
+    const { sessionId, deviceId = '', visitorId = '', fpHash = '' } = event
+    const { workspaceId, surfaceId, receivedAtMs } = frame
+    const row = { workspaceId, surfaceId, sessionId, receivedAtMs, deviceId, visitorId, fpHash }
+    if (event.kind === 'heartbeat') {
+      heartbeats.append(row)
+      return
+    }
+    const { identifier, source, avatar = '', email = '', name = '', country = '', traits = '{}' } = event
+    const person = { identifier, avatar, email, name, country, traits }
+    identities.append({ ...row, ...person, sourceType: source.type, sourceName: source.name })
+  })
+}
+
+/** Creates rows of `ingest_log` from the settlements of the queue `receipts`, one row per request. */
+export function createReceiptsBatch(): RowBatch {
+  const table = new IngestLogTable()
+  return createJsonRowsBatch([table.buffer], ({ workspaceId, surfaceId, receivedAtMs, receipt = '' }, value) => {
+    const { kind, jobId, bytes, refusal, replayedAtMs } = settlementSchema.parse(value)
+    const index = indexOf(receipt)
+    // A refused request that is neither kept nor discarded was refused in its response, and is not a dead letter.
+    const counted = (isCounted: boolean | undefined) =>
+      new Map(refusal && isCounted ? [[labelOf(refusal.reason), 1]] : [])
+    table.append({
+      workspaceId,
+      surfaceId,
+      receivedAtMs,
+      replayedAtMs,
+      jobId,
+      signal: kind,
+      payloads: 1,
+      bytes,
+      rows: 0,
+      derivedRows: 0,
+      rejected: new Map(),
+      deadLettered: counted(refusal?.objectKey !== ''),
+      discarded: counted(refusal?.isDiscarded),
+      commit: commitOf(receipt),
+      indexes: [index],
+      refused: refusal ? [{ index, ...refusal }] : [],
+      discardedIndexes: refusal?.isDiscarded ? [index] : [],
+      rejections: [],
+    })
+  })
+}
+
+/** Creates rows of `replay_chunks` from the stored chunks in the queue `replay-chunks`. */
+export function createReplayChunksBatch(): RowBatch {
+  const table = new ReplayChunksTable()
+  return createJsonRowsBatch([table.buffer], (frame, value) => {
+    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, sentSha256, ...chunk } = replayChunkSchema.parse(value)
+    const { workspaceId, surfaceId, receivedAtMs } = frame
+    table.append({
+      ...chunk,
+      workspaceId,
+      surfaceId,
+      receivedAtMs,
+      segmentNumber: segmentNumber(chunk.segmentId),
+      activityCount: Math.min(chunk.activityCount, 0xffff_ffff),
+      // Rounding away a fraction of a millisecond must not leave an event outside its chunk.
+      firstTsMs: Math.floor(firstTs),
+      lastTsMs: Math.ceil(lastTs),
+      firstEventMs: Math.floor(firstEventMs),
+      lastEventMs: Math.ceil(lastEventMs),
+      sha256: Buffer.from(sha256, 'hex'),
+      sentSha256: Buffer.from(sentSha256, 'hex'),
+    })
+  })
+}
+
+/** Returns -1 for a text that is not a number, and for a number beyond the safe integers. */
+function segmentNumber(segmentId: string): number {
+  if (!/^(0|[1-9]\d{0,15})$/.test(segmentId)) return -1
+  const value = Number(segmentId)
+  return Number.isSafeInteger(value) ? value : -1
+}
+
+/** Creates rows of `build_reports` from the reports of the queue `build-reports`. */
+export function createBuildReportsBatch(): RowBatch {
+  const table = new BuildReportsTable()
+  return createJsonRowsBatch([table.buffer], (frame, value) => {
+    const { slug } = buildReportJobSchema.parse(JSON.parse(frame.attributes))
+    const { workspaceId, surfaceId, receivedAtMs } = frame
+    table.append({ ...buildReportSchema.parse(value), workspaceId, surfaceId, releaseSlug: slug, receivedAtMs })
+  })
+}
+
+/** Creates rows of `dead_letters` from the stored letters in the queue `dead-letter-index`. */
+export function createDeadLettersBatch(): RowBatch {
+  const table = new DeadLettersTable()
+  return createJsonRowsBatch([table.buffer], ({ workspaceId, surfaceId, receivedAtMs, receipt = '' }, value) => {
+    const { reason, index, offset, length, ...letter } = storedLetterSchema.parse(value)
+    table.append({
+      ...letter,
+      workspaceId,
+      surfaceId,
+      receivedAtMs,
+      receipt,
+      reason: labelOf(reason),
+      detail: detailOf(reason),
+      jobIndex: index,
+      objectOffset: offset,
+      objectLength: length,
+    })
+  })
+}
+
+/** Creates a batch of requests whose JSON bodies the service wrote itself, one row each. `appendRow` throws on other bodies. */
+function createJsonRowsBatch(
+  buffers: readonly TableBuffer[],
+  appendRow: (frame: PayloadFrame, value: unknown) => void,
+): RowBatch {
+  const budget = new RowsBudget(buffers.flatMap(buffer => buffer.leaves.all))
+  const measure = () => buffers.reduce((sum, buffer) => sum + buffer.measure(), 0)
+  const rewind = () => {
+    for (const buffer of buffers) buffer.rewind()
+  }
+  return {
+    append(frame, body, limitBytes = requestColumnBytes(body.length)) {
+      const usedBytes = measure()
+      for (const buffer of buffers) buffer.keepMeasured()
+      budget.begin(limitBytes, usedBytes)
+      try {
+        appendRow(frame, JSON.parse(body.toString()))
+        budget.end(measure())
+        return { ok: true, rows: 1, rejected: {} }
+      } catch (error) {
+        rewind()
+        if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
+        throw error
+      }
+    },
+    get rows() {
+      return buffers.reduce((sum, buffer) => sum + buffer.rows, 0)
+    },
+    get derivedRows() {
+      return buffers.slice(1).reduce((sum, buffer) => sum + buffer.rows, 0)
+    },
+    get bytes() {
+      return buffers.reduce((sum, buffer) => sum + buffer.bytes, 0)
+    },
+    get capacityBytes() {
+      return budget.capacityBytes
+    },
+    markJob() {
+      for (const buffer of buffers) buffer.markJob()
+    },
+    rewindJob() {
+      for (const buffer of buffers) buffer.rewindJob()
+    },
+    tables: () => blocksOf(buffers),
+    reset() {
+      for (const buffer of buffers) buffer.reset()
+    },
+    shrink() {
+      for (const buffer of buffers) buffer.shrink()
+    },
+  }
+}
