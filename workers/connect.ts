@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { Backups } from '../shared/backup/backups.ts'
@@ -68,13 +69,7 @@ export function connectWorkers(
   lifecycle.onStop('list of queues', () => followed.stop())
   const directoryRedis = connectConsumer(config.DIRECTORY_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
-  const reconnect = (server: string) =>
-    (server === 'directory' ? directoryRedis : queues.connectionTo(server)).disconnect(true)
-  const stores = { queues, directory: directoryRedis, reconnect }
-  const durability = watchStores({ ...stores, logger, metrics: processMetrics, lifecycle }, config)
-  followed.onChange(() => {
-    for (const queue of followed.all) durability.queues.of(queue)
-  })
+  const durability = watchDurability(config, { queues, directoryRedis, followed, logger, lifecycle, processMetrics })
   const clickhouse = connectClickHouse(config)
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
@@ -98,8 +93,6 @@ export function connectWorkers(
   lifecycle.onStop('access to the stores', () => access.stop())
   const isReady = () =>
     redis.status === 'ready' ? (durability.fault ?? access.fault ?? true) : 'redis is not connected'
-  const store = createDirectory(directoryRedis)
-  const backups = new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now })
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,
@@ -110,13 +103,36 @@ export function connectWorkers(
     metrics: createUpkeepMetrics(processMetrics),
   }
   lifecycle.onStop('clickhouse of the upkeep', () => upkeep.clickhouse.close())
-  return {
-    deps,
-    queues,
-    upkeep,
-    directory: { redis: directoryRedis, store, backups, metrics, logger },
-    isReady,
+  const directory: RegularBackupsDeps = {
+    redis: directoryRedis,
+    store: createDirectory(directoryRedis),
+    backups: new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now }),
+    metrics,
+    logger,
   }
+  return { deps, queues, upkeep, directory, isReady }
+}
+
+/** Connections whose servers are watched. */
+interface WatchedRedis extends Pick<WorkersWiring, 'logger' | 'lifecycle' | 'processMetrics'> {
+  readonly queues: Queues
+  readonly directoryRedis: Redis
+  readonly followed: FollowedQueues
+}
+
+/** Watches whether the servers of Redis may lose what they confirm, also those of queues that are added later. */
+function watchDurability(
+  config: WorkersConfig,
+  { queues, directoryRedis, followed, logger, lifecycle, processMetrics }: WatchedRedis,
+): ReturnType<typeof watchStores> {
+  const reconnect = (server: string) =>
+    (server === 'directory' ? directoryRedis : queues.connectionTo(server)).disconnect(true)
+  const stores = { queues, directory: directoryRedis, reconnect }
+  const durability = watchStores({ ...stores, logger, metrics: processMetrics, lifecycle }, config)
+  followed.onChange(() => {
+    for (const queue of followed.all) durability.queues.of(queue)
+  })
+  return durability
 }
 
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */

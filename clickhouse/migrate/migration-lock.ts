@@ -23,6 +23,7 @@ const LOCK_TABLE = 'schema_migrations_lock'
 const TABLE_ALREADY_EXISTS = '57'
 const UNKNOWN_TABLE = '60'
 const POLL_MS = 200
+const HELD_BY_ANOTHER = 'another process holds the migration lock: wait for its migration to end and try again'
 
 /**
  * Acquires a mutex in a ClickHouse without Keeper. A process holds it if it created the table `schema_migrations_lock`.
@@ -34,65 +35,92 @@ export async function acquireMigrationLock(
   client: ClickHouseClient,
   options: MigrationLockOptions,
 ): Promise<MigrationLock> {
-  const database = quoteIdentifier(options.database)
-  const lockTable = `${database}.${LOCK_TABLE}`
-  const owner = randomUUID().replaceAll('-', '')
+  const lock = new TableLock(client, options)
+  await lock.acquire()
+  await dropOldLocks(client, options.database)
+  lock.beginHeartbeats()
+  return lock
+}
 
-  const create = () =>
-    succeeds(
-      client,
-      `CREATE TABLE ${lockTable} (beat_at DateTime64(3) DEFAULT now64(3), owner FixedString(32))
-       ENGINE = MergeTree ORDER BY tuple() COMMENT '${owner}'`,
+class TableLock implements MigrationLock {
+  readonly #client: ClickHouseClient
+  readonly #options: MigrationLockOptions
+  readonly #database: string
+  readonly #owner = randomUUID().replaceAll('-', '')
+  #lastHeartbeatMs = 0
+  #longestSilenceMs = 0
+  #beating: NodeJS.Timeout | undefined
+
+  constructor(client: ClickHouseClient, options: MigrationLockOptions) {
+    this.#client = client
+    this.#options = options
+    this.#database = quoteIdentifier(options.database)
+  }
+
+  async acquire(): Promise<void> {
+    const { database, expiryMs, waitMs } = this.#options
+    const until = Date.now() + waitMs
+    this.#lastHeartbeatMs = Date.now()
+    while (!(await this.#create())) {
+      if (Date.now() > until) throw new TransientError(HELD_BY_ANOTHER)
+      const holder = await readHolder(this.#client, database)
+      if (holder !== undefined && holder.silentMs > expiryMs) await this.#bury(holder.owner)
+      else await delay(POLL_MS + Math.random() * POLL_MS)
+      this.#lastHeartbeatMs = Date.now()
+    }
+  }
+
+  beginHeartbeats(): void {
+    this.#beating = setInterval(() => void this.#beat(), this.#options.expiryMs / 5).unref()
+  }
+
+  async assertHeld(): Promise<void> {
+    const holder = await readHolder(this.#client, this.#options.database)
+    if (holder?.owner !== this.#owner)
+      throw new TransientError('another process has taken over the migration lock: run the migration again')
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#beating)
+    const released = await this.#bury(this.#owner)
+    this.#observeSilence()
+    // This holder never counted as dead, so no late removal is running that the taken name must stop.
+    if (released && this.#longestSilenceMs < this.#options.expiryMs) {
+      await this.#client.command({ query: `DROP TABLE IF EXISTS ${this.#database}.${LOCK_TABLE}_${this.#owner}` })
+    }
+  }
+
+  #create(): Promise<boolean> {
+    return succeeds(
+      this.#client,
+      `CREATE TABLE ${this.#database}.${LOCK_TABLE} (beat_at DateTime64(3) DEFAULT now64(3), owner FixedString(32))
+       ENGINE = MergeTree ORDER BY tuple() COMMENT '${this.#owner}'`,
       [TABLE_ALREADY_EXISTS],
     )
-  const bury = (holder: string) =>
-    succeeds(client, `RENAME TABLE ${lockTable} TO ${database}.${LOCK_TABLE}_${holder}`, [
-      TABLE_ALREADY_EXISTS,
-      UNKNOWN_TABLE,
-    ])
-
-  const until = Date.now() + options.waitMs
-  let lastHeartbeatMs = Date.now()
-  while (!(await create())) {
-    if (Date.now() > until)
-      throw new TransientError('another process holds the migration lock: wait for its migration to end and try again')
-    const holder = await readHolder(client, options.database)
-    if (holder !== undefined && holder.silentMs > options.expiryMs) await bury(holder.owner)
-    else await delay(POLL_MS + Math.random() * POLL_MS)
-    lastHeartbeatMs = Date.now()
   }
-  await dropOldLocks(client, options.database)
 
-  let longestSilenceMs = 0
-  async function beat(): Promise<void> {
+  #bury(holder: string): Promise<boolean> {
+    return succeeds(
+      this.#client,
+      `RENAME TABLE ${this.#database}.${LOCK_TABLE} TO ${this.#database}.${LOCK_TABLE}_${holder}`,
+      [TABLE_ALREADY_EXISTS, UNKNOWN_TABLE],
+    )
+  }
+
+  async #beat(): Promise<void> {
     const sentAtMs = Date.now()
-    const query = `INSERT INTO ${lockTable} (owner) VALUES ('${owner}')`
+    const query = `INSERT INTO ${this.#database}.${LOCK_TABLE} (owner) VALUES ('${this.#owner}')`
     try {
-      await client.command({ query, clickhouse_settings: { async_insert: 0 } })
-      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastHeartbeatMs)
-      lastHeartbeatMs = sentAtMs
+      await this.#client.command({ query, clickhouse_settings: { async_insert: 0 } })
+      this.#observeSilence()
+      this.#lastHeartbeatMs = sentAtMs
     } catch {
       // No repair is needed: assertHeld detects a lost lock before the next step.
     }
   }
-  const beating = setInterval(() => void beat(), options.expiryMs / 5)
-  beating.unref()
 
-  return {
-    async assertHeld() {
-      const holder = await readHolder(client, options.database)
-      if (holder?.owner !== owner)
-        throw new TransientError('another process has taken over the migration lock: run the migration again')
-    },
-    async release() {
-      clearInterval(beating)
-      const released = await bury(owner)
-      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - lastHeartbeatMs)
-      // This holder never counted as dead, so no late removal is running that the taken name must stop.
-      if (released && longestSilenceMs < options.expiryMs) {
-        await client.command({ query: `DROP TABLE IF EXISTS ${database}.${LOCK_TABLE}_${owner}` })
-      }
-    },
+  #observeSilence(): void {
+    this.#longestSilenceMs = Math.max(this.#longestSilenceMs, Date.now() - this.#lastHeartbeatMs)
   }
 }
 

@@ -1,11 +1,14 @@
 import { FixedColumns } from '../native/fixed-columns.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
-import { column, TableBuffer } from '../native/table-buffer.ts'
+import { type Column, column, TableBuffer } from '../native/table-buffer.ts'
 import { type AttributeBuffers, attributeColumns, VALUE_TYPE } from './attribute-columns.ts'
 import { ScopeColumns } from './scope-columns.ts'
 
 /** Bytes of a row whose texts are empty, in all columns. */
 const MIN_ROW_BYTES = 154
+
+/** The last fields of an event and of a link. */
+const ATTRIBUTE_FIELDS = `attributes Map(String, String), attribute_types Array(${VALUE_TYPE}), dropped_attributes_count UInt32`
 
 /** The column buffers of the table `spans`. */
 export class SpansTable {
@@ -59,7 +62,6 @@ export class SpansTable {
       ],
       MIN_ROW_BYTES,
     )
-    const { events, links } = this
     this.buffer = new TableBuffer('spans', [
       ...this.scope.columns(),
       column('trace_id', 'FixedString(16)', this.traceId),
@@ -75,35 +77,9 @@ export class SpansTable {
       column('status_message', 'String', this.statusMessage),
       ...attributeColumns('', this.attributeOffsets, attributes),
       column('dropped_attributes_count', 'UInt32', this.droppedAttributesCount),
-      column(
-        'events',
-        `Array(Tuple(time_unix_nano UInt64, name String, attributes Map(String, String), attribute_types Array(${VALUE_TYPE}), dropped_attributes_count UInt32))`,
-        this.eventOffsets,
-        events.time,
-        events.name,
-        events.attributeOffsets,
-        eventAttributes.keys,
-        eventAttributes.values,
-        events.attributeOffsets,
-        eventAttributes.types,
-        events.droppedAttributesCount,
-      ),
+      eventsColumn(this.eventOffsets, this.events, eventAttributes),
       column('dropped_events_count', 'UInt32', this.droppedEventsCount),
-      column(
-        'links',
-        `Array(Tuple(trace_id String, span_id String, trace_state String, flags UInt32, attributes Map(String, String), attribute_types Array(${VALUE_TYPE}), dropped_attributes_count UInt32))`,
-        this.linkOffsets,
-        links.traceId,
-        links.spanId,
-        links.traceState,
-        links.flags,
-        links.attributeOffsets,
-        linkAttributes.keys,
-        linkAttributes.values,
-        links.attributeOffsets,
-        linkAttributes.types,
-        links.droppedAttributesCount,
-      ),
+      linksColumn(this.linkOffsets, this.links, linkAttributes),
       column('dropped_links_count', 'UInt32', this.droppedLinksCount),
       column('session_id', 'String', this.sessionId),
       column('http_route', 'String', this.httpRoute),
@@ -172,4 +148,24 @@ export class LinkColumns extends NestedColumns {
     const ids = [this.traceId, this.spanId, this.traceState, this.flags]
     this.buffers = [...ids, this.attributeOffsets, keys, values, types, this.droppedAttributesCount]
   }
+}
+
+function eventsColumn(
+  offsets: GrowingBuffer,
+  { time, name, attributeOffsets, droppedAttributesCount }: EventColumns,
+  { keys, values, types }: AttributeBuffers,
+): Column {
+  const fields = `time_unix_nano UInt64, name String, ${ATTRIBUTE_FIELDS}`
+  const attributes = [attributeOffsets, keys, values, attributeOffsets, types, droppedAttributesCount]
+  return column('events', `Array(Tuple(${fields}))`, offsets, time, name, ...attributes)
+}
+
+function linksColumn(
+  offsets: GrowingBuffer,
+  { traceId, spanId, traceState, flags, attributeOffsets, droppedAttributesCount }: LinkColumns,
+  { keys, values, types }: AttributeBuffers,
+): Column {
+  const fields = `trace_id String, span_id String, trace_state String, flags UInt32, ${ATTRIBUTE_FIELDS}`
+  const attributes = [attributeOffsets, keys, values, attributeOffsets, types, droppedAttributesCount]
+  return column('links', `Array(Tuple(${fields}))`, offsets, traceId, spanId, traceState, flags, ...attributes)
 }
