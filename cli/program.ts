@@ -11,22 +11,22 @@ import type {
 } from './command-context.ts'
 import { addAudit } from './commands/audit.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
-import { addDirectoryBackup } from './commands/directory/backup.ts'
-import { addDirectoryBackups } from './commands/directory/backups.ts'
-import { addDirectoryExport } from './commands/directory/export.ts'
-import { addDirectoryImport } from './commands/directory/import.ts'
-import { addDirectoryRestore } from './commands/directory/restore.ts'
+import {
+  addDirectoryBackup,
+  addDirectoryBackups,
+  addDirectoryExport,
+  addDirectoryImport,
+  addDirectoryRestore,
+} from './commands/directory.ts'
 import { addErasures } from './commands/erasures.ts'
 import { addKeys } from './commands/key/key.ts'
+import { addLogs } from './commands/logs.ts'
 import { addMembers } from './commands/member.ts'
-import { addFindings } from './commands/reads/findings.ts'
-import { addLogs } from './commands/reads/logs.ts'
-import { addPipeline } from './commands/reads/pipeline.ts'
-import { addTrace } from './commands/reads/trace.ts'
+import { addFindings, addPipeline, addTrace } from './commands/reads.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
-import { addSessionsDelete } from './commands/sessions/delete.ts'
-import { addSourcemapsUpload } from './commands/sourcemaps/upload.ts'
+import { addSessionsDelete } from './commands/sessions.ts'
+import { addSourcemapsUpload } from './commands/sourcemaps.ts'
 import { addSurfaces } from './commands/surface.ts'
 import { addToken } from './commands/token.ts'
 import { addUsers } from './commands/user.ts'

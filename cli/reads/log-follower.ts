@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { LogRecord } from '../../schemas/http/logs.ts'
-import type { ApiReader } from './api-reader.ts'
-import { readLogs, readLogsWatermark } from './log-lists.ts'
+import { type LogRecord, logsPageSchema } from '../../schemas/http/logs.ts'
+import { watermarksPageSchema } from '../../schemas/http/watermarks.ts'
+import { type ApiReader, ApiRefusal } from './api-reader.ts'
 
 /** How far the clocks of edges and Redis may differ, and how long a body may arrive until it is accepted. */
 const MARGIN_MS = 30_000
@@ -83,4 +83,42 @@ function joined(a: ReadonlyMap<string, Shown>, b: ReadonlyMap<string, Shown>): M
   const all = new Map(a)
   for (const [key, shown] of b) if (shown.count > (all.get(key)?.count ?? 0)) all.set(key, shown)
   return all
+}
+
+const PAGE_LIMIT = 500
+
+/** Returns the newest records of a search, at most `most`, the oldest of them first. */
+export async function readLogs(
+  reader: ApiReader,
+  conditions: URLSearchParams,
+  most: number,
+  signal: AbortSignal,
+): Promise<LogRecord[]> {
+  const found: LogRecord[] = []
+  const query = new URLSearchParams(conditions)
+  for (let hasMore = true; hasMore && found.length < most; ) {
+    query.set('limit', String(Math.min(most - found.length, PAGE_LIMIT)))
+    const page = await reader.get(`/v3/logs?${query}`, logsPageSchema, signal)
+    // The caller is not a member of the workspace of the token any more.
+    if (page === undefined) throw new ApiRefusal(404, undefined)
+    found.push(...page.logs)
+    hasMore = page.nextCursor !== null
+    if (page.nextCursor !== null) query.set('cursor', page.nextCursor)
+  }
+  return found.reverse()
+}
+
+/** Returns a time in Unix ms: all log records of the workspace that were accepted before it are stored. */
+async function readLogsWatermark(reader: ApiReader, signal: AbortSignal): Promise<number> {
+  let settledMs = Number.POSITIVE_INFINITY
+  const query = new URLSearchParams({ limit: '100' })
+  for (let hasMore = true; hasMore; ) {
+    const page = await reader.get(`/v3/watermarks?${query}`, watermarksPageSchema, signal)
+    if (page === undefined) throw new ApiRefusal(404, undefined)
+    const times = [page.readAt, ...page.watermarks.map(({ settledBefore }) => settledBefore.logs)]
+    settledMs = Math.min(settledMs, ...times.map(time => Date.parse(time)))
+    hasMore = page.nextCursor !== null
+    if (page.nextCursor !== null) query.set('cursor', page.nextCursor)
+  }
+  return settledMs
 }

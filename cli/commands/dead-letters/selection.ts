@@ -2,8 +2,12 @@ import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import type { LetterFilter } from '../../../clickhouse/queries/letters/letter.ts'
 import { readLetterId } from '../../../letters/letter-id.ts'
+import type { PurgeLettersDeps } from '../../../letters/purge-letters.ts'
+import type { ReplayLettersDeps, SkippedLetter, SkipReason } from '../../../letters/replay-letters.ts'
 import type { Selection } from '../../../letters/select-page.ts'
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
+import type { Workspace } from '../../../schemas/records/directory.ts'
+import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { parsedBy } from '../../terminal.ts'
 
 const timeSchema = z.iso
@@ -49,4 +53,33 @@ export function selectionOf(options: SelectionOptions & { readonly all?: boolean
   const malformed = options.id[keys.indexOf(undefined)]
   if (malformed !== undefined) return `--id: ${JSON.stringify(malformed)} is not the id of a dead letter`
   return { keys: keys.filter(key => key !== undefined) }
+}
+
+/** Stores of dead letters. */
+export interface LetterStores extends ReplayLettersDeps, PurgeLettersDeps {
+  readonly objects: ObjectStore
+}
+
+/** Runs a command with the stores, on one workspace. If the workspace does not exist, only the error is printed. */
+export type WithLetters = (
+  slugOrId: string,
+  run: (stores: LetterStores, workspace: Workspace) => Promise<void>,
+) => Promise<void>
+
+/** How long one step may take. */
+export const STEP_TIMEOUT_MS = 120_000
+
+/** Numbers of letters that a command has not changed, by reason. */
+export type Skipped = Partial<Record<SkipReason, number>>
+
+/** Adds the letters that a step has not changed. */
+export function addSkipped(skipped: Skipped, letters: readonly SkippedLetter[]): void {
+  for (const { reason } of letters) skipped[reason] = (skipped[reason] ?? 0) + 1
+}
+
+/** Returns the end of a sentence about what was done. */
+export function andSkipped(skipped: Skipped): string {
+  return Object.entries(skipped)
+    .map(([reason, count]) => `, ${count} skipped (${reason})`)
+    .join('')
 }

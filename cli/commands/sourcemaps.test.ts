@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { generateKey } from '../../../shared/ids/credentials.ts'
-import { EXIT, EXIT_OF_BUILD } from '../../exit-codes.ts'
-import { addSourcemapsUpload } from './upload.ts'
+import { generateKey } from '../../shared/ids/credentials.ts'
+import { EXIT, EXIT_OF_BUILD } from '../exit-codes.ts'
+import { addSourcemapsUpload } from './sourcemaps.ts'
 
 let directory: string
 let dist: string

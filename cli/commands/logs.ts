@@ -1,15 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
-import { type LogRecord, SEVERITY_LEVELS } from '../../../schemas/http/logs.ts'
-import { describeError } from '../../../shared/runtime/errors.ts'
-import type { ReadCommandContext } from '../../command-context.ts'
-import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
-import { ApiRefusal } from '../../reads/api-reader.ts'
-import { LogFollower } from '../../reads/log-follower.ts'
-import { readLogs } from '../../reads/log-lists.ts'
-import { parsedBy, rowOf } from '../../terminal.ts'
-import { ACCESS_HELP, connectReader, type ReadOptions, urlOption } from './access.ts'
+import { type LogRecord, SEVERITY_LEVELS } from '../../schemas/http/logs.ts'
+import { describeError } from '../../shared/runtime/errors.ts'
+import type { ReadCommandContext } from '../command-context.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { ACCESS_HELP, ApiRefusal, connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
+import { LogFollower, readLogs } from '../reads/log-follower.ts'
+import { parsedBy, rowOf } from '../terminal.ts'
 
 const HELP = `
 Without --follow, the command prints the newest records, the oldest of them first. Unless --from, --to or --trace is given, these are

@@ -1,0 +1,156 @@
+import { type Command, Option } from 'commander'
+import { z } from 'zod'
+import { findingsPageSchema } from '../../schemas/http/findings/schemas.ts'
+import { FINDING_STATUSES } from '../../schemas/http/findings/work.ts'
+import { type Pipeline, pipelineSchema } from '../../schemas/http/pipeline.ts'
+import { traceColumnsSchema, traceIdSchema } from '../../schemas/http/traces/schemas.ts'
+import type { ReadCommandContext } from '../command-context.ts'
+import { EXIT, exitCodesHelp } from '../exit-codes.ts'
+import { ACCESS_HELP, connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
+import { describeCompleteness, drawTrace } from '../reads/draw-trace.ts'
+import { counted, parsedBy, rowOf } from '../terminal.ts'
+
+const TRACE_HELP = `${ACCESS_HELP}
+
+${exitCodesHelp({ [EXIT.failed]: 'the API is unavailable or refuses the token', [EXIT.notFound]: 'there is no such trace' })}
+
+Example:
+  $ npm run cli -- trace 5b8efff798038103d269b633813fc60c`
+
+const idSchema = z
+  .string()
+  .toLowerCase()
+  .refine(id => traceIdSchema.safeParse(id).success, 'It must have 32 hex digits.')
+const spansSchema = z
+  .string()
+  .regex(/^[1-9]\d{0,6}$/, 'It must be a whole number from 1.')
+  .transform(Number)
+
+/** Adds `trace`, which shows a trace as a tree. */
+export function addTrace(parent: Command, context: ReadCommandContext): void {
+  const { print, printError, exit } = context
+  parent
+    .command('trace')
+    .description('show a trace as a tree, and whether it is complete')
+    .argument('<id>', 'the trace id', parsedBy(idSchema))
+    .addOption(
+      new Option('--spans <count>', 'how many spans to show').argParser(parsedBy(spansSchema)).default(200, '200'),
+    )
+    .addOption(urlOption())
+    .option('--json', 'print the columns of the trace as the API returns them')
+    .addHelpText('after', TRACE_HELP)
+    .action(async (traceId: string, options: ReadOptions & { spans: number }) => {
+      const reader = await connectReader(context, options)
+      const trace = await reader.get(`/v3/traces/${traceId}`, traceColumnsSchema)
+      if (trace === undefined) {
+        printError(`there is no trace ${traceId}, or it is no longer retained`)
+        return exit(EXIT.notFound)
+      }
+      if (options.json) return print(JSON.stringify(trace))
+      const { spanCount, wallDurationMs, services } = trace
+      print(
+        `trace ${traceId}: ${counted(spanCount, 'span')} of ${counted(services.length, 'service')} in ${wallDurationMs} ms`,
+      )
+      print(describeCompleteness(trace))
+      for (const line of drawTrace(trace, options.spans)) print(line)
+    })
+}
+
+const FINDINGS_HELP = `${ACCESS_HELP}
+
+${exitCodesHelp({ [EXIT.failed]: 'the API is unavailable or refuses the token' })}
+
+Example:
+  $ npm run cli -- findings --service shop --status regressed --text "cannot read"`
+
+const WIDTHS = [30, 30, 10, 10, 20]
+const MESSAGE_CHARACTERS = 100
+
+const limitSchema = z
+  .string()
+  .regex(/^([1-9]\d?|100)$/, 'It must be a whole number from 1 to 100.')
+  .transform(Number)
+
+interface FindingsOptions extends ReadOptions {
+  readonly service?: string
+  readonly text?: string
+  readonly status?: string
+  readonly limit: number
+}
+
+/** Adds `findings`, which lists the findings that occurred last. */
+export function addFindings(parent: Command, context: ReadCommandContext): void {
+  parent
+    .command('findings')
+    .description('list the findings that occurred last')
+    .option('--service <name>', 'only those of this service')
+    .option('--text <text>', 'only those with this text in type or message')
+    .addOption(new Option('--status <status>', 'only those with this status').choices(FINDING_STATUSES))
+    .addOption(
+      new Option('--limit <count>', 'how many, at most 100').argParser(parsedBy(limitSchema)).default(20, '20'),
+    )
+    .addOption(urlOption())
+    .option('--json', 'print the findings as the API returns them, one a line')
+    .addHelpText('after', FINDINGS_HELP)
+    .action(async (options: FindingsOptions) => {
+      const { service, text, status, limit, json } = options
+      const reader = await connectReader(context, options)
+      const query = new URLSearchParams({ limit: String(limit) })
+      if (service !== undefined) query.set('service', service)
+      if (text !== undefined) query.set('q', text)
+      if (status !== undefined) query.set('status', status)
+      const page = await reader.get(`/v3/findings?${query}`, findingsPageSchema)
+      if (!json) context.print(rowOf(['FINDING', 'LAST SEEN', 'STATUS', 'COUNT', 'SERVICE', 'WHAT'], WIDTHS))
+      for (const finding of page?.findings ?? []) {
+        const { id, lastSeenAt, occurrenceCount, serviceName, type, message } = finding
+        const what = `${type}: ${message}`.slice(0, MESSAGE_CHARACTERS)
+        const columns = [id, lastSeenAt, finding.status, String(occurrenceCount), serviceName, what]
+        context.print(json ? JSON.stringify(finding) : rowOf(columns, WIDTHS))
+      }
+    })
+}
+
+const PIPELINE_HELP = `${ACCESS_HELP}
+
+${exitCodesHelp({ [EXIT.failed]: 'the API is unavailable or refuses the token' })}
+
+Example:
+  $ npm run cli -- pipeline`
+
+const QUEUE_WIDTHS = [17, 8, 14, 10, 10]
+
+/** Adds `pipeline`, which shows the unfinished requests of a workspace, and what was refused in the last 24 hours. */
+export function addPipeline(parent: Command, context: ReadCommandContext): void {
+  parent
+    .command('pipeline')
+    .description('show what waits to be stored, and what was refused in the last 24 hours')
+    .addOption(urlOption())
+    .option('--json', 'print the answer of the API')
+    .addHelpText('after', PIPELINE_HELP)
+    .action(async (options: ReadOptions) => {
+      const reader = await connectReader(context, options)
+      const pipeline = await reader.get('/v3/pipeline', pipelineSchema)
+      if (pipeline === undefined) throw new Error('there is no such workspace')
+      for (const line of options.json ? [JSON.stringify(pipeline)] : linesOf(pipeline)) context.print(line)
+    })
+}
+
+function linesOf({ queues, history, unavailable }: Pipeline): string[] {
+  const lines = [rowOf(['QUEUE', 'WAITING', 'WORK IN BYTES', 'OLDEST', 'REQUESTS'], QUEUE_WIDTHS)]
+  for (const { queue, kind, requests, workBytes, oldestAgeSeconds } of queues) {
+    const rate = history?.rates.find(counts => counts.kind === kind)
+    if (workBytes === 0 && !requests && requests !== null && rate === undefined) continue
+    const processed = rate === undefined ? '' : String(rate.requests.reduce((sum, count) => sum + count, 0))
+    const age = `${oldestAgeSeconds.toFixed(1)} s`
+    lines.push(
+      rowOf([queue, requests == null ? '' : String(requests), String(workBytes), age, processed], QUEUE_WIDTHS),
+    )
+  }
+  for (const { kind, status, requests } of history?.refused ?? []) {
+    lines.push(`refused with ${status}: ${counted(requests, 'request')} of ${kind}`)
+  }
+  for (const { reason, dead, replayed, discarded } of history?.letters ?? []) {
+    lines.push(`${reason}: ${counted(dead, 'dead letter')}, ${replayed} replayed, ${discarded} discarded`)
+  }
+  return unavailable === null ? lines : [...lines, unavailable]
+}
