@@ -35,8 +35,8 @@ export interface CommandOutput {
   readonly print: (text: string) => void
   /** Writes a line to stderr. */
   readonly printError: (text: string) => void
-  /** Sets the exit code of the process, which ends once the command has returned. */
-  readonly exit: (code: ExitCode) => void
+  /** Sets the exit code of the process, which ends once the command has returned, and writes the error to stderr. */
+  readonly exit: (code: ExitCode, error?: string) => void
 }
 
 /** What a command uses that needs all stores. */

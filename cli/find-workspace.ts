@@ -1,7 +1,9 @@
+import type { Command } from 'commander'
 import type { Workspace } from '../schemas/records/directory.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { CommandOutput, DirectoryCommandContext } from './command-context.ts'
-import { EXIT } from './exit-codes.ts'
+import { EXIT, exitCodesHelp } from './exit-codes.ts'
+import { type Listing, printList } from './terminal.ts'
 
 /** Flags and description of the option that names the workspace of a command. */
 export const WORKSPACE_OPTION = ['--workspace <slug or id>', 'the workspace'] as const
@@ -10,15 +12,12 @@ export const WORKSPACE_OPTION = ['--workspace <slug or id>', 'the workspace'] as
 export async function findWorkspace(
   store: Pick<Directory, 'workspaceById' | 'workspaceBySlug'>,
   slugOrId: string,
-  { printError, exit }: Pick<CommandOutput, 'printError' | 'exit'>,
+  { exit }: Pick<CommandOutput, 'exit'>,
 ): Promise<Workspace | undefined> {
   // An id contains an underscore; a slug cannot.
   const isId = slugOrId.startsWith('ws_')
   const workspace = await (isId ? store.workspaceById(slugOrId) : store.workspaceBySlug(slugOrId))
-  if (workspace === undefined) {
-    printError(`there is no workspace ${JSON.stringify(slugOrId)}`)
-    exit(EXIT.notFound)
-  }
+  if (workspace === undefined) exit(EXIT.notFound, `there is no workspace ${JSON.stringify(slugOrId)}`)
   return workspace
 }
 
@@ -32,4 +31,38 @@ export function withWorkspace(
     const workspace = await findWorkspace(store, slugOrId, context)
     if (workspace !== undefined) await run(workspace, store)
   })
+}
+
+/** A list of what a workspace has. */
+interface WorkspaceListing<T> extends Listing<T> {
+  readonly description: string
+  /** Name of an entry. */
+  readonly each: string
+  readonly entries: (store: Directory, workspaceId: string) => AsyncIterable<T>
+}
+
+/** Adds `list` to the commands of a resource. */
+export function addWorkspaceList<T>(
+  command: Command,
+  context: DirectoryCommandContext,
+  { description, each, entries, ...listing }: WorkspaceListing<T>,
+): void {
+  command
+    .command('list')
+    .description(description)
+    .requiredOption(...WORKSPACE_OPTION)
+    .option('--json', `print each ${each} as a line of JSON`)
+    .addHelpText(
+      'after',
+      `
+${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
+
+Example:
+  $ npm run cli -- ${command.name()} list --workspace acme`,
+    )
+    .action(({ workspace: slugOrId, json }: { workspace: string; json?: boolean }) =>
+      withWorkspace(context, slugOrId, ({ id }, store) =>
+        printList({ print: context.print, json }, listing, entries(store, id)),
+      ),
+    )
 }

@@ -16,7 +16,8 @@ const environment = () => withLocalStores(process.env, process.cwd())
 const context: ProgramContext = {
   print: text => console.log(text),
   printError: text => console.error(text),
-  exit(code) {
+  exit(code, error) {
+    if (error !== undefined) console.error(error)
     process.exitCode = code
   },
   withDirectory: async run => withDirectory(parseConfig(directoryConfigSchema, await environment()), logger, run),

@@ -82,14 +82,13 @@ function addReads(program: Command, context: ReadCommandContext): void {
 export async function runProgram(
   program: Command,
   words: readonly string[],
-  { printError, exit }: Pick<CommandOutput, 'printError' | 'exit'>,
+  { exit }: Pick<CommandOutput, 'exit'>,
 ): Promise<void> {
   try {
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // Commander has already printed its own errors. It also throws after --help, with exit code 0.
     if (error instanceof CommanderError) return exit(error.exitCode === 0 ? EXIT.done : EXIT.usage)
-    printError(describeError(error))
-    exit(error instanceof ConfigError ? EXIT.usage : EXIT.failed)
+    exit(error instanceof ConfigError ? EXIT.usage : EXIT.failed, describeError(error))
   }
 }

@@ -40,6 +40,26 @@ export function rowOf(cells: readonly string[], widths: readonly number[]): stri
     .trimEnd()
 }
 
+/** How a command prints a list. */
+export interface Listing<T> {
+  /** Heads of the columns with their widths. */
+  readonly columns: Readonly<Record<string, number>>
+  readonly cells: (entry: T) => readonly string[]
+  /** Returns what `--json` prints of an entry. */
+  readonly shown: (entry: T) => unknown
+}
+
+/** Prints a list as a table, or with `--json` each entry as a line of JSON. */
+export async function printList<T>(
+  { print, json }: { readonly print: (text: string) => void; readonly json: boolean | undefined },
+  { columns, cells, shown }: Listing<T>,
+  entries: Iterable<T> | AsyncIterable<T>,
+): Promise<void> {
+  const widths = Object.values(columns)
+  if (!json) print(rowOf(Object.keys(columns), widths))
+  for await (const entry of entries) print(json ? JSON.stringify(shown(entry)) : rowOf(cells(entry), widths))
+}
+
 /** Returns a number with a noun, such as `1 span` or `2 spans`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -47,7 +47,7 @@ interface AuditCommandOptions {
 
 /** Adds `audit`, which anyone with access to the stores can run to see whether anything was lost. */
 export function addAudit(parent: Command, context: StoresCommandContext): void {
-  const { print, printError, withStores, exit } = context
+  const { print, withStores, exit } = context
   parent
     .command('audit')
     .description('compare what was accepted with what is stored')
@@ -57,10 +57,7 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
     .option('--json', 'print the report as JSON')
     .addHelpText('after', HELP)
     .action(async ({ from, to, workspace: slugOrId, json }: AuditCommandOptions) => {
-      if (from >= to) {
-        printError('--from must be before --to')
-        return exit(EXIT.usage)
-      }
+      if (from >= to) return exit(EXIT.usage, '--from must be before --to')
       await withStores(async ({ store, withQueues, clickhouse, objects, retentionDays }) => {
         const workspace = slugOrId === undefined ? undefined : await findWorkspace(store, slugOrId, context)
         if (slugOrId !== undefined && workspace === undefined) return

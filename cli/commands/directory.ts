@@ -26,10 +26,7 @@ Example:
   $ npm run cli -- directory backup`
 
 /** Adds `directory backup`. */
-export function addDirectoryBackup(
-  parent: Command,
-  { withBackups, print, printError, exit }: BackupCommandContext,
-): void {
+export function addDirectoryBackup(parent: Command, { withBackups, print, exit }: BackupCommandContext): void {
   parent
     .command('backup')
     .description('back the directory up now')
@@ -38,10 +35,7 @@ export function addDirectoryBackup(
     .action(({ json = false }: { json?: boolean }) =>
       withBackups(async connection => {
         const backup = await backUpDirectory(connection)
-        if (backup === 'busy') {
-          printError('another process is making a backup')
-          return exit(EXIT.conflict)
-        }
+        if (backup === 'busy') return exit(EXIT.conflict, 'another process is making a backup')
         print(json ? JSON.stringify(summaryOf(backup)) : `${backup.name}: ${describeContents(backup)}`)
       }),
     )
@@ -129,17 +123,18 @@ export function addDirectoryRestore(parent: Command, context: BackupCommandConte
 async function restore(
   { backups, withTransaction }: BackupConnection,
   { backup: wanted, replace = false, json = false }: RestoreOptions,
-  { print, printError, exit, now }: BackupCommandContext,
+  { print, exit, now }: BackupCommandContext,
 ): Promise<void> {
   const backup = (await backups.list()).find(({ name }) => wanted === 'latest' || name === wanted)
   if (backup === undefined) {
-    printError(wanted === 'latest' ? 'there is no backup' : `there is no backup ${JSON.stringify(wanted)}`)
-    return exit(EXIT.notFound)
+    return exit(
+      EXIT.notFound,
+      wanted === 'latest' ? 'there is no backup' : `there is no backup ${JSON.stringify(wanted)}`,
+    )
   }
   const restored = await withTransaction(redis => restoreDirectory({ redis, backups, now }, backup, { replace }))
   if (restored.outcome === 'not_empty') {
-    printError('the directory is not empty: nothing was restored (--replace removes its records)')
-    return exit(EXIT.conflict)
+    return exit(EXIT.conflict, 'the directory is not empty: nothing was restored (--replace removes its records)')
   }
   print(
     json
@@ -243,8 +238,7 @@ async function runImport(
   try {
     file = path === undefined ? undefined : await open(path)
   } catch (error) {
-    printError(`the file cannot be read: ${describeError(error)}`)
-    return exit(EXIT.usage)
+    return exit(EXIT.usage, `the file cannot be read: ${describeError(error)}`)
   }
   await withDirectory(async directory => {
     try {

@@ -5,8 +5,7 @@ import { ACTIVE_ERASURES_MAX } from '../../shared/directory/erasures.ts'
 import { walkNewest } from '../../shared/directory/sorted-index.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
-import { rowOf } from '../terminal.ts'
+import { addWorkspaceList, WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
 
 const CREATE_HELP = `
 Erases everything of a person: of all sessions that were ever identified with the identifier, or of one session. The workers
@@ -27,14 +26,6 @@ ${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the erasure does not exist'
 
 Example:
   $ npm run cli -- erasures show --workspace acme --erasure ers_5d0c4e9b7a8f61203344`
-
-const LIST_HELP = `
-${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
-
-Example:
-  $ npm run cli -- erasures list --workspace acme`
-
-const WIDTHS = [26, 16, 26, 10]
 
 interface ErasuresOptions {
   readonly workspace: string
@@ -69,37 +60,25 @@ export function addErasures(parent: Command, context: DirectoryCommandContext): 
       withWorkspace(context, slugOrId, async (workspace, store) => {
         const erasure = await store.erasure(workspace.id, id)
         if (erasure === undefined) {
-          context.printError(`there is no erasure ${JSON.stringify(id)} of ${workspace.slug}`)
-          return context.exit(EXIT.notFound)
+          return context.exit(EXIT.notFound, `there is no erasure ${JSON.stringify(id)} of ${workspace.slug}`)
         }
         context.print(json ? JSON.stringify(shown(erasure)) : describe(erasure))
       }),
     )
-  command
-    .command('list')
-    .description('list the erasures of a workspace, newest first')
-    .requiredOption(...WORKSPACE_OPTION)
-    .option('--json', 'print each erasure as a line of JSON')
-    .addHelpText('after', LIST_HELP)
-    .action(({ workspace: slugOrId, json }: ErasuresOptions) =>
-      withWorkspace(context, slugOrId, async (workspace, store) => {
-        if (!json) context.print(rowOf(['ID', 'STATE', 'CREATED', 'ROWS'], WIDTHS))
-        for await (const erasure of walkNewest(page => store.erasures(workspace.id, page))) {
-          const { id, state, createdAt, rows } = erasure
-          const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
-          context.print(json ? JSON.stringify(shown(erasure)) : rowOf([id, state, createdAt, String(total)], WIDTHS))
-        }
-      }),
-    )
+  addWorkspaceList(command, context, {
+    description: 'list the erasures of a workspace, newest first',
+    each: 'erasure',
+    columns: { ID: 26, STATE: 16, CREATED: 26, ROWS: 10 },
+    entries: (store, workspaceId) => walkNewest(page => store.erasures(workspaceId, page)),
+    cells: ({ id, state, createdAt, rows }) => [id, state, createdAt, String(totalOf(rows))],
+    shown,
+  })
 }
 
 async function create(options: ErasuresOptions, context: DirectoryCommandContext): Promise<void> {
-  const { print, printError, exit, now } = context
+  const { print, exit, now } = context
   const subject = subjectOf(options)
-  if (subject === undefined) {
-    printError('pass --identifier, or --session with 1 to 200 characters')
-    return exit(EXIT.usage)
-  }
+  if (subject === undefined) return exit(EXIT.usage, 'pass --identifier, or --session with 1 to 200 characters')
   await withWorkspace(context, options.workspace, async ({ id: workspaceId, slug }, store) => {
     const erasure = await store.createErasure({
       workspaceId,
@@ -109,8 +88,10 @@ async function create(options: ErasuresOptions, context: DirectoryCommandContext
       author: { by: null, now: now() },
     })
     if (erasure === 'too_many_erasures') {
-      printError(`${slug} has ${ACTIVE_ERASURES_MAX} erasures in progress: run the command again when one is done`)
-      return exit(EXIT.conflict)
+      return exit(
+        EXIT.conflict,
+        `${slug} has ${ACTIVE_ERASURES_MAX} erasures in progress: run the command again when one is done`,
+      )
     }
     print(options.json ? JSON.stringify(shown(erasure)) : `erasure ${erasure.id} of ${slug}: ${erasure.state}`)
   })
@@ -119,6 +100,10 @@ async function create(options: ErasuresOptions, context: DirectoryCommandContext
 function subjectOf({ identifier, source, session }: ErasuresOptions): ErasureSubject | undefined {
   if (identifier) return { kind: 'identifier', identifier, ...(source !== undefined && { sourceType: source }) }
   return sessionIdSchema.safeParse(session).success ? { kind: 'session', sessionId: session ?? '' } : undefined
+}
+
+function totalOf(rows: Erasure['rows']): number {
+  return Object.values(rows).reduce((sum, count) => sum + count, 0)
 }
 
 /** Returns an erasure without its subject, which must not be in an output that is kept. */

@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander'
 import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
-import { printable, rowOf } from '../terminal.ts'
+import { addWorkspaceList, WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
+import { printable } from '../terminal.ts'
 
 const ADD_HELP = `
 Permissions: ${PERMISSIONS.join(', ')}.
@@ -24,14 +24,6 @@ ${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist, or the user is
 Example:
   $ npm run cli -- member remove --workspace acme --user 'auth0|5f7c'`
 
-const LIST_HELP = `
-${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
-
-Example:
-  $ npm run cli -- member list --workspace acme`
-
-const WIDTHS = [32]
-
 interface MemberOptions {
   readonly workspace: string
   readonly user: string
@@ -44,12 +36,19 @@ interface MemberOptions {
 export function addMembers(parent: Command, context: DirectoryCommandContext): void {
   const command = parent.command('member').description('the members of a workspace and their permissions')
   addAdd(command, context)
-  addList(command, context)
+  addWorkspaceList(command, context, {
+    description: 'list the members of a workspace, sorted by user id',
+    each: 'member',
+    columns: { USER: 32, PERMISSIONS: 0 },
+    entries: (store, workspaceId) => store.members(workspaceId),
+    cells: ({ userId, permissions }) => [userId, permissions.join(' ')],
+    shown: ({ workspaceId, userId, permissions }) => ({ workspaceId, userId, permissions }),
+  })
   addRemove(command, context)
 }
 
 function addAdd(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, exit } = context
+  const { print, exit } = context
   command
     .command('add')
     .description('make a user a member, or change the permissions of a member')
@@ -63,14 +62,10 @@ function addAdd(command: Command, context: DirectoryCommandContext): void {
     .addHelpText('after', ADD_HELP)
     .action(async ({ workspace: slugOrId, user: userId, permission, all, json }: MemberOptions) => {
       const permissions = all ? [...PERMISSIONS] : PERMISSIONS.filter(known => permission?.includes(known))
-      if (permissions.length === 0) {
-        printError('pass --permission or --all')
-        return exit(EXIT.usage)
-      }
+      if (permissions.length === 0) return exit(EXIT.usage, 'pass --permission or --all')
       await withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
         if ((await store.user(userId)) === undefined) {
-          printError(`there is no user ${JSON.stringify(userId)}: create it with "user create"`)
-          return exit(EXIT.notFound)
+          return exit(EXIT.notFound, `there is no user ${JSON.stringify(userId)}: create it with "user create"`)
         }
         const before = await store.member(workspaceId, userId)
         await store.putMember({ ...before, version: 1, workspaceId, userId, permissions })
@@ -82,27 +77,8 @@ function addAdd(command: Command, context: DirectoryCommandContext): void {
     })
 }
 
-function addList(command: Command, context: DirectoryCommandContext): void {
-  const { print } = context
-  command
-    .command('list')
-    .description('list the members of a workspace, sorted by user id')
-    .requiredOption(...WORKSPACE_OPTION)
-    .option('--json', 'print each member as a line of JSON')
-    .addHelpText('after', LIST_HELP)
-    .action(({ workspace: slugOrId, json }: MemberOptions) =>
-      withWorkspace(context, slugOrId, async (workspace, store) => {
-        if (!json) print(rowOf(['USER', 'PERMISSIONS'], WIDTHS))
-        for await (const { workspaceId, userId, permissions } of store.members(workspace.id)) {
-          const cells = [userId, permissions.join(' ')]
-          print(json ? JSON.stringify({ workspaceId, userId, permissions }) : rowOf(cells, WIDTHS))
-        }
-      }),
-    )
-}
-
 function addRemove(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, exit } = context
+  const { print, exit } = context
   command
     .command('remove')
     .description('remove a user from a workspace')
@@ -113,8 +89,7 @@ function addRemove(command: Command, context: DirectoryCommandContext): void {
     .action(({ workspace: slugOrId, user: userId, json }: MemberOptions) =>
       withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
         if ((await store.removeMember(workspaceId, userId)) === 'absent') {
-          printError(`${printable(JSON.stringify(userId))} is not a member of ${slug}`)
-          return exit(EXIT.notFound)
+          return exit(EXIT.notFound, `${printable(JSON.stringify(userId))} is not a member of ${slug}`)
         }
         await store.addChange(
           workspaceId,

@@ -28,7 +28,7 @@ const spansSchema = z
 
 /** Adds `trace`, which shows a trace as a tree. */
 export function addTrace(parent: Command, context: ReadCommandContext): void {
-  const { print, printError, exit } = context
+  const { print, exit } = context
   parent
     .command('trace')
     .description('show a trace as a tree, and whether it is complete')
@@ -42,10 +42,7 @@ export function addTrace(parent: Command, context: ReadCommandContext): void {
     .action(async (traceId: string, options: ReadOptions & { spans: number }) => {
       const reader = await connectReader(context, options)
       const trace = await reader.get(`/v3/traces/${traceId}`, traceColumnsSchema)
-      if (trace === undefined) {
-        printError(`there is no trace ${traceId}, or it is no longer retained`)
-        return exit(EXIT.notFound)
-      }
+      if (trace === undefined) return exit(EXIT.notFound, `there is no trace ${traceId}, or it is no longer retained`)
       if (options.json) return print(JSON.stringify(trace))
       const { spanCount, wallDurationMs, services } = trace
       print(

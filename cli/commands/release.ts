@@ -24,7 +24,7 @@ interface ReleaseOptions {
 
 /** Adds `release delete`. */
 export function addReleases(parent: Command, context: DirectoryCommandContext): void {
-  const { print, printError, exit, withDirectory } = context
+  const { print, exit, withDirectory } = context
   parent
     .command('release')
     .description('the releases of a workspace')
@@ -46,8 +46,7 @@ export function addReleases(parent: Command, context: DirectoryCommandContext): 
           return deleteRelease(deps, workspace.id, slug)
         })
         if (outcome === 'absent') {
-          printError(`there is no release ${JSON.stringify(slug)} in ${workspace.slug}`)
-          return exit(EXIT.notFound)
+          return exit(EXIT.notFound, `there is no release ${JSON.stringify(slug)} in ${workspace.slug}`)
         }
         const text = `release ${slug} of ${workspace.slug}: deleted`
         print(json ? JSON.stringify({ slug, workspaceId: workspace.id }) : text)

@@ -75,10 +75,9 @@ export function addRetention(parent: Command, context: DirectoryCommandContext):
 }
 
 async function setRetention(options: RetentionOptions, context: DirectoryCommandContext): Promise<void> {
-  const { printError, exit } = context
+  const { exit } = context
   if (RETAINED_KINDS.every(kind => options[kind] === undefined)) {
-    printError('pass at least one kind of data, such as --traces 14')
-    return exit(EXIT.usage)
+    return exit(EXIT.usage, 'pass at least one kind of data, such as --traces 14')
   }
   await context.withDirectory(async ({ store, retentionDays }) => {
     const workspace = await findWorkspace(store, options.workspace, context)
@@ -93,10 +92,7 @@ async function setRetention(options: RetentionOptions, context: DirectoryCommand
       fault === undefined
         ? await store.changeRetention(workspace.id, change, { by: null, now: context.now() })
         : undefined
-    if (fault !== undefined) {
-      printError(fault)
-      return exit(EXIT.usage)
-    }
+    if (fault !== undefined) return exit(EXIT.usage, fault)
     print(context, after ?? workspace, { retentionDays, json: options.json })
   })
 }

@@ -39,7 +39,7 @@ interface SessionsDeleteOptions {
 
 /** Adds `sessions delete`, which serves a person's request for deletion. */
 export function addSessionsDelete(parent: Command, context: StoresCommandContext): void {
-  const { print, printError, withStores, exit } = context
+  const { print, withStores, exit } = context
   parent
     .command('delete')
     .description('delete all stored data of one session')
@@ -49,8 +49,7 @@ export function addSessionsDelete(parent: Command, context: StoresCommandContext
     .addHelpText('after', HELP)
     .action(async ({ workspace: slugOrId, session: sessionId, json }: SessionsDeleteOptions) => {
       if (!sessionIdSchema.safeParse(sessionId).success) {
-        printError('--session must have 1 to 200 characters')
-        return exit(EXIT.usage)
+        return exit(EXIT.usage, '--session must have 1 to 200 characters')
       }
       await withStores(async ({ store, clickhouse, objects }) => {
         const workspace = await findWorkspace(store, slugOrId, context)

@@ -5,8 +5,8 @@ import { walkNewest } from '../../shared/directory/sorted-index.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
-import { nameSchema, parsedBy, rowOf } from '../terminal.ts'
+import { addWorkspaceList, WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
+import { nameSchema, parsedBy } from '../terminal.ts'
 
 const CREATE_HELP = `
 A surface is an application, for example a web site or a server. Its keys are created by "key create".
@@ -19,12 +19,6 @@ ${exitCodesHelp({
 Example:
   $ npm run cli -- surface create --workspace acme --name 'Web shop'`
 
-const LIST_HELP = `
-${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist' })}
-
-Example:
-  $ npm run cli -- surface list --workspace acme`
-
 const DELETE_HELP = `
 Revokes all keys of the surface. Within a second, requests with these keys are rejected. Stored telemetry of the surface
 stays until its retention ends. A deleted surface cannot be restored.
@@ -33,8 +27,6 @@ ${exitCodesHelp({ [EXIT.notFound]: 'the workspace or the surface does not exist'
 
 Example:
   $ npm run cli -- surface delete --workspace acme --surface srf_0f3a6c1d2b4e5f607182`
-
-const WIDTHS = [24, 24]
 
 interface SurfaceOptions {
   readonly workspace: string
@@ -47,12 +39,19 @@ interface SurfaceOptions {
 export function addSurfaces(parent: Command, context: DirectoryCommandContext): void {
   const command = parent.command('surface').description('the applications of a workspace')
   addCreate(command, context)
-  addList(command, context)
+  addWorkspaceList(command, context, {
+    description: 'list the surfaces of a workspace, newest first',
+    each: 'surface',
+    columns: { ID: 24, CREATED: 24, NAME: 0 },
+    entries: (store, workspaceId) => walkNewest(page => store.surfaces(workspaceId, page)),
+    cells: ({ id, createdAt, name }) => [id, createdAt, name],
+    shown,
+  })
   addDelete(command, context)
 }
 
 function addCreate(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, exit, now } = context
+  const { print, exit, now } = context
   command
     .command('create')
     .description('create a surface')
@@ -65,35 +64,18 @@ function addCreate(command: Command, context: DirectoryCommandContext): void {
         const createdAt = new Date(now()).toISOString()
         const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
         if ((await store.createSurface(surface, { by: null, now: now() })) === 'too_many_surfaces') {
-          printError(`${slug} has ${SURFACES_MAX} surfaces, which is the maximum: delete surfaces that are not used`)
-          return exit(EXIT.conflict)
+          return exit(
+            EXIT.conflict,
+            `${slug} has ${SURFACES_MAX} surfaces, which is the maximum: delete surfaces that are not used`,
+          )
         }
         print(json ? JSON.stringify(shown(surface)) : `surface ${surface.id} of ${slug}: created`)
       }),
     )
 }
 
-function addList(command: Command, context: DirectoryCommandContext): void {
-  const { print } = context
-  command
-    .command('list')
-    .description('list the surfaces of a workspace, newest first')
-    .requiredOption(...WORKSPACE_OPTION)
-    .option('--json', 'print each surface as a line of JSON')
-    .addHelpText('after', LIST_HELP)
-    .action(({ workspace: slugOrId, json }: SurfaceOptions) =>
-      withWorkspace(context, slugOrId, async (workspace, store) => {
-        if (!json) print(rowOf(['ID', 'CREATED', 'NAME'], WIDTHS))
-        for await (const surface of walkNewest(page => store.surfaces(workspace.id, page))) {
-          const cells = [surface.id, surface.createdAt, surface.name]
-          print(json ? JSON.stringify(shown(surface)) : rowOf(cells, WIDTHS))
-        }
-      }),
-    )
-}
-
 function addDelete(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, exit, now } = context
+  const { print, exit, now } = context
   command
     .command('delete')
     .description('delete a surface and revoke its keys')
@@ -104,8 +86,7 @@ function addDelete(command: Command, context: DirectoryCommandContext): void {
     .action(({ workspace: slugOrId, surface: id, json }: SurfaceOptions) =>
       withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
         if ((await store.deleteSurface(workspaceId, id, now(), { by: null, now: now() })) === 'absent') {
-          printError(`there is no surface ${JSON.stringify(id)} in ${slug}`)
-          return exit(EXIT.notFound)
+          return exit(EXIT.notFound, `there is no surface ${JSON.stringify(id)} in ${slug}`)
         }
         print(json ? JSON.stringify({ id, workspaceId }) : `surface ${id} of ${slug}: deleted, its keys are revoked`)
       }),

@@ -41,8 +41,10 @@ export function addToken(parent: Command, context: DirectoryCommandContext): voi
     .action(async ({ workspace: slugOrId, user: userId, expires }: TokenOptions) => {
       const privateKey = await readSigningKey(env, directory)
       if (privateKey === undefined) {
-        printError(`there is no local installation in ${localDirectory(env, directory)}: create one with "npm start"`)
-        return exit(EXIT.notFound)
+        return exit(
+          EXIT.notFound,
+          `there is no local installation in ${localDirectory(env, directory)}: create one with "npm start"`,
+        )
       }
       await withWorkspace(context, slugOrId, async (workspace, store) => {
         if (!(await store.member(workspace.id, userId))) {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { User } from '../../schemas/records/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { nameSchema, parsedBy, rowOf, userIdOptionSchema } from '../terminal.ts'
+import { type Listing, nameSchema, parsedBy, printList, userIdOptionSchema } from '../terminal.ts'
 
 const CREATE_HELP = `
 A user is a person who signs in with the identity provider. The id is the "sub" of that person's tokens. The permissions
@@ -21,7 +21,11 @@ Example:
   $ npm run cli -- user list`
 
 const emailSchema = z.email('It is not an email address.').max(320)
-const WIDTHS = [32, 24, 24]
+const LISTING: Listing<User> = {
+  columns: { ID: 32, CREATED: 24, EMAIL: 24, NAME: 0 },
+  cells: ({ id, createdAt, email, name }) => [id, createdAt, email ?? '-', name ?? '-'],
+  shown,
+}
 
 interface CreateOptions {
   readonly id: string
@@ -37,7 +41,7 @@ export function addUsers(parent: Command, context: DirectoryCommandContext): voi
   addList(command, context)
 }
 
-function addCreate(command: Command, { print, printError, withDirectory, exit, now }: DirectoryCommandContext): void {
+function addCreate(command: Command, { print, withDirectory, exit, now }: DirectoryCommandContext): void {
   command
     .command('create')
     .description('create a user')
@@ -51,8 +55,7 @@ function addCreate(command: Command, { print, printError, withDirectory, exit, n
       const user: User = { version: 1, id, email: email ?? null, name: name ?? null, createdAt }
       await withDirectory(async ({ store }) => {
         if ((await store.createUser(user)) === 'exists') {
-          printError(`a user with the id ${JSON.stringify(id)} exists`)
-          return exit(EXIT.conflict)
+          return exit(EXIT.conflict, `a user with the id ${JSON.stringify(id)} exists`)
         }
         print(json ? JSON.stringify(shown(user)) : `user ${JSON.stringify(id)}: created`)
       })
@@ -66,13 +69,7 @@ function addList(command: Command, { print, withDirectory }: DirectoryCommandCon
     .option('--json', 'print each user as a line of JSON')
     .addHelpText('after', LIST_HELP)
     .action(({ json }: { json?: boolean }) =>
-      withDirectory(async ({ store }) => {
-        if (!json) print(rowOf(['ID', 'CREATED', 'EMAIL', 'NAME'], WIDTHS))
-        for await (const user of store.users()) {
-          const cells = [user.id, user.createdAt, user.email ?? '-', user.name ?? '-']
-          print(json ? JSON.stringify(shown(user)) : rowOf(cells, WIDTHS))
-        }
-      }),
+      withDirectory(({ store }) => printList({ print, json }, LISTING, store.users())),
     )
 }
 

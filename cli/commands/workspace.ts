@@ -4,7 +4,7 @@ import { type Workspace, workspaceSchema } from '../../schemas/records/directory
 import { newId } from '../../shared/directory/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { nameSchema, parsedBy, rowOf } from '../terminal.ts'
+import { type Listing, nameSchema, parsedBy, printList } from '../terminal.ts'
 
 const CREATE_HELP = `
 ${exitCodesHelp({
@@ -24,7 +24,11 @@ Examples:
 
 const SLUG_RULE = 'It must have 1 to 63 of the characters a-z, 0-9 and -, and must not start with -.'
 const slugSchema = z.string().refine(text => workspaceSchema.shape.slug.safeParse(text).success, SLUG_RULE)
-const WIDTHS = [24, 24, 24]
+const LISTING: Listing<Workspace> = {
+  columns: { ID: 24, SLUG: 24, CREATED: 24, NAME: 0 },
+  cells: ({ id, slug, createdAt, name }) => [id, slug, createdAt, name],
+  shown,
+}
 
 /** Adds `workspace create` and `workspace list`. */
 export function addWorkspaces(parent: Command, context: DirectoryCommandContext): void {
@@ -33,7 +37,7 @@ export function addWorkspaces(parent: Command, context: DirectoryCommandContext)
   addList(command, context)
 }
 
-function addCreate(command: Command, { print, printError, withDirectory, exit, now }: DirectoryCommandContext): void {
+function addCreate(command: Command, { print, withDirectory, exit, now }: DirectoryCommandContext): void {
   command
     .command('create')
     .description('create a workspace')
@@ -46,8 +50,7 @@ function addCreate(command: Command, { print, printError, withDirectory, exit, n
       const workspace: Workspace = { version: 1, id: newId('ws'), slug, name, createdAt }
       await withDirectory(async ({ store }) => {
         if ((await store.putWorkspace(workspace)) === 'slug_taken') {
-          printError(`another workspace has the slug ${JSON.stringify(slug)}`)
-          return exit(EXIT.conflict)
+          return exit(EXIT.conflict, `another workspace has the slug ${JSON.stringify(slug)}`)
         }
         print(json ? JSON.stringify(shown(workspace)) : `workspace ${slug}: created, ${workspace.id}`)
       })
@@ -61,13 +64,7 @@ function addList(command: Command, { print, withDirectory }: DirectoryCommandCon
     .option('--json', 'print each workspace as a line of JSON')
     .addHelpText('after', LIST_HELP)
     .action(({ json }: { json?: boolean }) =>
-      withDirectory(async ({ store }) => {
-        if (!json) print(rowOf(['ID', 'SLUG', 'CREATED', 'NAME'], WIDTHS))
-        for await (const workspace of store.workspaces()) {
-          const { id, slug, createdAt, name } = workspace
-          print(json ? JSON.stringify(shown(workspace)) : rowOf([id, slug, createdAt, name], WIDTHS))
-        }
-      }),
+      withDirectory(({ store }) => printList({ print, json }, LISTING, store.workspaces())),
     )
 }
 

@@ -71,7 +71,7 @@ interface ListOptions extends SelectionOptions {
 
 /** Adds `dead-letters list`. */
 function addList(parent: Command, context: CommandOutput, withLetters: WithLetters): void {
-  const { print, printError, exit } = context
+  const { print, exit } = context
   addFilterOptions(
     parent
       .command('list')
@@ -84,10 +84,7 @@ function addList(parent: Command, context: CommandOutput, withLetters: WithLette
     .addHelpText('after', LIST_HELP)
     .action(async ({ workspace: slugOrId, state, limit, json, ...options }: ListOptions) => {
       const conditions = filterOf(options)
-      if (typeof conditions === 'string') {
-        printError(conditions)
-        return exit(EXIT.usage)
-      }
+      if (typeof conditions === 'string') return exit(EXIT.usage, conditions)
       await withLetters(slugOrId, async ({ clickhouse, claims }, { id: workspaceId }) => {
         const filter = { ...conditions, outcome: state && (state === 'replayed' ? 'stored' : 'dead') } as const
         const page = { workspaceId, filter, order: 'newest', limit } as const
@@ -135,7 +132,7 @@ interface ShowOptions {
 
 /** Adds `dead-letters show`. */
 function addShow(parent: Command, context: CommandOutput, withLetters: WithLetters): void {
-  const { print, printError, exit } = context
+  const { print, exit } = context
   parent
     .command('show')
     .description('show a dead letter with every attempt to store it')
@@ -152,8 +149,7 @@ function addShow(parent: Command, context: CommandOutput, withLetters: WithLette
         const [claim] = letter ? await claims.states(workspaceId, [letter]) : []
         // A letter that is being purged is gone for readers.
         if (letter === undefined || claim?.isPurged) {
-          printError(`there is no dead letter ${JSON.stringify(id)} in ${slug}`)
-          return exit(EXIT.notFound)
+          return exit(EXIT.notFound, `there is no dead letter ${JSON.stringify(id)} in ${slug}`)
         }
         const head = await readLetterHead(objects, letter)
         const { queue, surfaceId, sessionId, bodyBytes, storedTables, storedRecords, rejected, objectKey } = letter
@@ -175,10 +171,7 @@ function addShow(parent: Command, context: CommandOutput, withLetters: WithLette
         print(JSON.stringify(described, null, 2))
         if (body === undefined) return
         const bytes = head && (await openLetterBody(objects, letter))
-        if (bytes === undefined) {
-          printError(`the bytes of ${id} are gone`)
-          return exit(EXIT.notFound)
-        }
+        if (bytes === undefined) return exit(EXIT.notFound, `the bytes of ${id} are gone`)
         await pipeline(bytes, createWriteStream(body, { mode: 0o600 }))
       }),
     )

@@ -40,7 +40,7 @@ interface ReplayOptions extends SelectionOptions {
 
 /** Adds `dead-letters replay`. */
 export function addReplay(parent: Command, context: CommandOutput, withLetters: WithLetters): void {
-  const { print, printError, exit } = context
+  const { print, exit } = context
   addFilterOptions(
     parent
       .command('replay')
@@ -53,10 +53,7 @@ export function addReplay(parent: Command, context: CommandOutput, withLetters: 
     .addHelpText('after', REPLAY_HELP)
     .action(async ({ workspace: slugOrId, json, ...options }: ReplayOptions) => {
       const selection = selectionOf(options)
-      if (typeof selection === 'string') {
-        printError(selection)
-        return exit(EXIT.usage)
-      }
+      if (typeof selection === 'string') return exit(EXIT.usage, selection)
       await withLetters(slugOrId, async (stores, { id: workspaceId, slug }) => {
         let replayed = 0
         const skipped: Skipped = {}
@@ -108,7 +105,7 @@ interface PurgeOptions extends SelectionOptions {
 
 /** Adds `dead-letters purge`. */
 export function addPurge(parent: Command, context: CommandOutput, withLetters: WithLetters): void {
-  const { print, printError, exit } = context
+  const { print, exit } = context
   addFilterOptions(
     parent
       .command('purge')
@@ -121,10 +118,7 @@ export function addPurge(parent: Command, context: CommandOutput, withLetters: W
     .addHelpText('after', PURGE_HELP)
     .action(async ({ workspace: slugOrId, json, ...options }: PurgeOptions) => {
       const selection = selectionOf(options)
-      if (typeof selection === 'string') {
-        printError(selection)
-        return exit(EXIT.usage)
-      }
+      if (typeof selection === 'string') return exit(EXIT.usage, selection)
       await withLetters(slugOrId, async (stores, { id: workspaceId, slug }) => {
         let purged = 0
         const skipped: Skipped = {}

@@ -38,7 +38,7 @@ interface KeyCreateOptions extends LimitOptions {
 
 /** Adds `key create`, which creates a public or secret key of a surface. */
 export function addKeyCreate(parent: Command, context: DirectoryCommandContext): void {
-  const { printError, exit } = context
+  const { exit } = context
   const command = parent
     .command('create')
     .description('create a key of a surface')
@@ -56,31 +56,27 @@ export function addKeyCreate(parent: Command, context: DirectoryCommandContext):
     .addHelpText('after', HELP)
     .action(async (options: KeyCreateOptions) => {
       if ((options.kind === 'secret') !== (options.scope !== undefined)) {
-        printError(options.scope ? '--scope is only for secret keys' : 'a secret key needs a --scope')
-        return exit(EXIT.usage)
+        return exit(EXIT.usage, options.scope ? '--scope is only for secret keys' : 'a secret key needs a --scope')
       }
       if (options.kind === 'secret' && options.allowOrigin) {
-        printError('--allow-origin is only for public keys')
-        return exit(EXIT.usage)
+        return exit(EXIT.usage, '--allow-origin is only for public keys')
       }
       await createKey(options, context)
     })
 }
 
 function createKey(options: KeyCreateOptions, context: DirectoryCommandContext): Promise<void> {
-  const { printError, exit, now } = context
+  const { exit, now } = context
   return withWorkspace(context, options.workspace, async (workspace, store) => {
     const secret = generateKey(options.kind)
     const key = keyRecord(options, workspace.id, secret, now())
     const outcome = await store.createSurfaceKey(key, { by: null, now: now() })
     if (outcome === 'no_surface') {
-      printError(`there is no surface ${JSON.stringify(options.surface)} in ${workspace.slug}`)
-      return exit(EXIT.notFound)
+      return exit(EXIT.notFound, `there is no surface ${JSON.stringify(options.surface)} in ${workspace.slug}`)
     }
     if (outcome === 'too_many_keys') {
       const rule = `a surface can have ${SURFACE_KEYS_MAX} active keys, and a workspace ${WORKSPACE_SURFACE_KEYS_MAX}`
-      printError(`${options.surface} has the maximum number of keys: ${rule}`)
-      return exit(EXIT.conflict)
+      return exit(EXIT.conflict, `${options.surface} has the maximum number of keys: ${rule}`)
     }
     printKey(key, secret, options, context)
   })

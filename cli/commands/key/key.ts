@@ -58,7 +58,7 @@ export function addKeys(parent: Command, context: DirectoryCommandContext): void
 }
 
 function addList(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, exit, now } = context
+  const { print, exit, now } = context
   command
     .command('list')
     .description('list keys, newest first, with revoked and expired keys and those of deleted surfaces')
@@ -69,8 +69,7 @@ function addList(command: Command, context: DirectoryCommandContext): void {
     .action(({ workspace: slugOrId, surface: surfaceId, json }: KeyOptions) =>
       withWorkspace(context, slugOrId, async (workspace, store) => {
         if (surfaceId !== undefined && !(await store.surfaceIds(workspace.id)).includes(surfaceId)) {
-          printError(`there is no surface ${JSON.stringify(surfaceId)} in ${workspace.slug}`)
-          return exit(EXIT.notFound)
+          return exit(EXIT.notFound, `there is no surface ${JSON.stringify(surfaceId)} in ${workspace.slug}`)
         }
         if (!json) print(rowOf(HEADS[surfaceId === undefined ? 'workspace' : 'surface'], WIDTHS))
         const keys = surfaceId === undefined ? [] : await store.surfaceKeys(workspace.id, surfaceId)
@@ -84,7 +83,7 @@ function addList(command: Command, context: DirectoryCommandContext): void {
 }
 
 function addRevoke(command: Command, context: DirectoryCommandContext): void {
-  const { print, printError, exit, now } = context
+  const { print, exit, now } = context
   command
     .command('revoke')
     .description('revoke a key')
@@ -99,10 +98,7 @@ function addRevoke(command: Command, context: DirectoryCommandContext): void {
           ? store.revokeWorkspaceKey(workspace.id, id, now(), { by: null, now: now() })
           : store.revokeSurfaceKey(workspace.id, surfaceId, id, now(), { by: null, now: now() }))
         const owner = surfaceId === undefined ? workspace.slug : `${surfaceId} of ${workspace.slug}`
-        if (outcome === 'absent') {
-          printError(`there is no key ${JSON.stringify(id)} of ${owner}`)
-          return exit(EXIT.notFound)
-        }
+        if (outcome === 'absent') return exit(EXIT.notFound, `there is no key ${JSON.stringify(id)} of ${owner}`)
         print(json ? JSON.stringify({ id, workspaceId: workspace.id }) : `key ${id} of ${owner}: revoked`)
       }),
     )
@@ -173,24 +169,17 @@ function addKeyUpdate(parent: Command, context: DirectoryCommandContext): void {
     .action((options: KeyUpdateOptions) => updateKey(options, context))
 }
 
-async function updateKey(options: KeyUpdateOptions, { printError, exit, ...context }: DirectoryCommandContext) {
+async function updateKey(options: KeyUpdateOptions, { exit, ...context }: DirectoryCommandContext) {
   const { surface, key: keyId, json } = options
   const stated = [options.requestsPerSecond, options.bytesPerSecond, options.bytesPerDay, options.allowOrigin]
-  if (stated.every(option => option === undefined)) {
-    printError('pass at least one limit to change')
-    return exit(EXIT.usage)
-  }
-  await withWorkspace({ printError, exit, ...context }, options.workspace, async (workspace, store) => {
+  if (stated.every(option => option === undefined)) return exit(EXIT.usage, 'pass at least one limit to change')
+  await withWorkspace({ exit, ...context }, options.workspace, async (workspace, store) => {
     const allowedOrigins = originsAfter(options)
     const known = await store.surfaceKey(workspace.id, surface, keyId)
     if (known === undefined) {
-      printError(`there is no key ${JSON.stringify(keyId)} of ${surface} of ${workspace.slug}`)
-      return exit(EXIT.notFound)
+      return exit(EXIT.notFound, `there is no key ${JSON.stringify(keyId)} of ${surface} of ${workspace.slug}`)
     }
-    if (known.kind === 'secret' && allowedOrigins) {
-      printError('--allow-origin is only for public keys')
-      return exit(EXIT.usage)
-    }
+    if (known.kind === 'secret' && allowedOrigins) return exit(EXIT.usage, '--allow-origin is only for public keys')
     const change = (key: SurfaceKey) => ({ quotas: quotasAfter(key.quotas ?? {}, options), allowedOrigins })
     const key = await store.updateSurfaceKey(workspace.id, surface, keyId, change, { by: null, now: context.now() })
     const { quotas, allowedOrigins: origins } = key ?? known

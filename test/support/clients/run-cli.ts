@@ -40,7 +40,8 @@ export async function runDirectoryCli(words: readonly string[], settings: CliSet
     printError: (text: string) => {
       stderr += `${text}\n`
     },
-    exit: (ended: number) => {
+    exit: (ended: number, error?: string) => {
+      if (error !== undefined) stderr += `${error}\n`
       code = ended
     },
     write: async (text: string) => {
