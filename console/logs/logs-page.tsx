@@ -1,13 +1,12 @@
-import { listLogs, readLogHistogram } from '../api/generated/client.ts'
+import { type LogRecord, listLogs, readLogHistogram } from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { given, present } from '../state/parameters.ts'
-import { place } from '../state/router.ts'
+import { addressOf, given, place, present } from '../state/router.ts'
+import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { Bars } from '../ui/bars.tsx'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Title } from '../ui/text.tsx'
-import { LogEntry } from './log-entry.tsx'
+import { SessionLink, Time, Title } from '../ui/text.tsx'
 
 const PAGE_SIZE = 100
 const SEVERITIES = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
@@ -87,4 +86,39 @@ function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: s
 function filtersOf(query: URLSearchParams): LogQuery {
   const texts = given(query, 'q', 'service', 'severity', 'attribute', 'trace', 'span', 'session')
   return { ...texts, ...present({ $from: startOf(query.get('last')) }) } as LogQuery
+}
+
+const TAGS: Readonly<Record<LogRecord['severity'], string>> = {
+  UNSPECIFIED: 'tag',
+  TRACE: 'tag',
+  DEBUG: 'tag',
+  INFO: 'tag',
+  WARN: 'tag doubt',
+  ERROR: 'tag bad',
+  FATAL: 'tag bad',
+}
+
+/** A log record: its body, and on demand everything else that was received of it. */
+function LogEntry({ log }: { readonly log: LogRecord }) {
+  return (
+    <li>
+      <details>
+        <summary data-row>
+          <span class="log-time">
+            <Time iso={log.timestamp} precise />
+          </span>
+          <span class={TAGS[log.severity]}>{log.severity === 'UNSPECIFIED' ? '–' : log.severity}</span>
+          <span class="log-service">{log.serviceName || '–'}</span>
+          <span class="log-body">{log.body || log.eventName || '(empty)'}</span>
+        </summary>
+        <pre class="log-whole">{log.body}</pre>
+        {log.isCut && <p class="quiet">The record has more than 4 MiB, and is shown in part.</p>}
+        <p class="panel-links">
+          {log.traceId && <a href={addressOf(`traces/${log.traceId}`, { span: log.spanId })}>Trace</a>}
+          {log.sessionId && <SessionLink id={log.sessionId}>Session</SessionLink>}
+        </p>
+        <AttributeTable attributes={[...log.attributes, ...attributesOf(log.resource.attributes)]} />
+      </details>
+    </li>
+  )
 }

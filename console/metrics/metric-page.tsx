@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks'
 import { listMetrics, type Metric, type MetricSeries, readMetricSeries } from '../api/generated/client.ts'
-import { counted, formatSeconds } from '../state/format.ts'
+import { counted, formatSeconds, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { given, present } from '../state/parameters.ts'
-import { addressOf, place } from '../state/router.ts'
+import { addressOf, given, place, present } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
-import { aggregationOf, aggregationsOf, labelsOf } from './aggregations.ts'
-import { Chart, DRAWN_MAX } from './chart.tsx'
+import { aggregationOf, aggregationsOf, formatValue, labelsOf } from './aggregations.ts'
+import { Chart, DRAWN_MAX, HUES } from './chart.tsx'
 import { typeOf } from './metrics-page.tsx'
-import { SeriesTable, ValuesTable } from './series-tables.tsx'
 
 const STEPS = [
   ['', 'Chosen by the time'],
@@ -121,4 +120,81 @@ function parametersOf(query: URLSearchParams): Omit<Parameters<typeof readMetric
     groupBy: groupBy.length > 0 ? JSON.stringify(groupBy) : undefined,
     ...aggregationOf(query.get('aggregation')),
   }) as Omit<Parameters<typeof readMetricSeries>[0], 'name'>
+}
+
+type Line = MetricSeries['series'][number]
+
+/** Returns a line in words: the values of its labels. */
+function nameOf({ labels, bounds }: Line): string {
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
+  const text = pairs.join(', ') || 'all'
+  return bounds ? `${text} (${bounds.length} bounds)` : text
+}
+
+/** The lines with their last, least and greatest values, and that of the step under the pointer. */
+function SeriesTable({ read, at }: { readonly read: MetricSeries; readonly at: number | undefined }) {
+  const columns: readonly Column<Line>[] = [
+    {
+      head: 'Line',
+      cell: (line, i) => (
+        <>
+          <span class="swatch" data-hue={i % HUES} /> {nameOf(line)}
+        </>
+      ),
+    },
+    { head: 'At pointer', isNumber: true, cell: ({ values }) => (at === undefined ? '' : formatValue(values[at])) },
+    { head: 'Last', isNumber: true, cell: line => formatValue(knownOf(line).at(-1)) },
+    { head: 'Least', isNumber: true, cell: line => formatValue(extremeOf(line, Math.min)) },
+    { head: 'Greatest', isNumber: true, cell: line => formatValue(extremeOf(line, Math.max)) },
+    { head: 'Gaps', isNumber: true, cell: line => String(line.values.length - knownOf(line).length) },
+  ]
+  return (
+    <DataTable
+      class="list series"
+      caption="Lines of the chart"
+      columns={columns}
+      rows={read.series.slice(0, DRAWN_MAX)}
+      keyOf={(_line, i) => i}
+    />
+  )
+}
+
+const knownOf = ({ values }: Line) => values.filter(value => value !== null)
+
+function extremeOf(line: Line, pick: (...values: number[]) => number): number | null {
+  const known = knownOf(line)
+  return known.length > 0 ? pick(...known) : null
+}
+
+/** Every value of every line that is drawn, for those who do not see the chart. */
+function ValuesTable({ read }: { readonly read: MetricSeries }) {
+  const lines = read.series.slice(0, DRAWN_MAX)
+  const start = Date.parse(read.from)
+  const steps = lines[0]?.values.length ?? 0
+  return (
+    <section class="values" aria-label="Values by step">
+      <table class="attributes">
+        <thead>
+          <tr>
+            <th scope="col">Step</th>
+            {lines.map((line, i) => (
+              <th key={i} scope="col">
+                {nameOf(line)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {Array.from({ length: steps }, (_, step) => (
+            <tr key={step}>
+              <th scope="row">{formatTime(new Date(start + step * read.stepSeconds * 1_000).toISOString())}</th>
+              {lines.map((line, i) => (
+                <td key={i}>{formatValue(line.values[step])}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
 }

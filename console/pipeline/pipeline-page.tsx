@@ -1,12 +1,12 @@
-import { listSurfaces, listWatermarks, readPipeline, type Watermark } from '../api/generated/client.ts'
-import { formatSeconds } from '../state/format.ts'
-import { useLoad } from '../state/load.ts'
-import { Fact, Facts } from '../ui/facts.tsx'
+import { useEffect } from 'preact/hooks'
+import { listSurfaces, listWatermarks, type Pipeline, readPipeline, type Watermark } from '../api/generated/client.ts'
+import { counted, formatCount, formatSeconds } from '../state/format.ts'
+import { type Loaded, useLoad } from '../state/load.ts'
+import { addressOf } from '../state/router.ts'
+import { NamedValues } from '../ui/attributes.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Time, Title } from '../ui/text.tsx'
+import { Fact, Facts, Time, Title } from '../ui/text.tsx'
 import { DeadLetters } from './dead-letters.tsx'
-import { useFresh } from './fresh.ts'
-import { NotStored } from './not-stored.tsx'
 import { LATE_SECONDS, Queues } from './queues.tsx'
 
 const PAGE_SIZE = 50
@@ -75,32 +75,98 @@ function Surface(props: { readonly name: string; readonly mark: Watermark; reado
           All queues and watermarks<span class="hidden"> of {name}</span>
         </summary>
         <div class="columns">
-          <table class="attributes">
-            <caption>Age of the oldest unfinished request</caption>
-            <tbody>
-              {Object.entries(mark.oldestAgeSeconds).map(([queue, seconds]) => (
-                <tr key={queue}>
-                  <th scope="row">{queue}</th>
-                  <td>{seconds === 0 ? 'nothing waits' : formatSeconds(seconds)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          <table class="attributes">
-            <caption>Everything accepted before is settled</caption>
-            <tbody>
-              {Object.entries(mark.settledBefore).map(([kind, iso]) => (
-                <tr key={kind}>
-                  <th scope="row">{kind}</th>
-                  <td>
-                    <Time iso={iso} exact />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <NamedValues
+            caption="Age of the oldest unfinished request"
+            rows={Object.entries(mark.oldestAgeSeconds)}
+            keyOf={([queue]) => queue}
+            name={([queue]) => queue}
+            value={([, seconds]) => (seconds === 0 ? 'nothing waits' : formatSeconds(seconds))}
+          />
+          <NamedValues
+            caption="Everything accepted before is settled"
+            rows={Object.entries(mark.settledBefore)}
+            keyOf={([kind]) => kind}
+            name={([kind]) => kind}
+            value={([, iso]) => <Time iso={iso} exact />}
+          />
         </div>
       </details>
     </div>
+  )
+}
+
+const EVERY_MS = 5_000
+
+/**
+ * Reads a value as `useLoad` does, and again every few seconds while the page is visible. The value that is shown does not
+ * look stale meanwhile. After a fault, the repetition of `useLoad` is the only one.
+ */
+function useFresh<T>(key: string, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const loaded = useLoad(key, read)
+  const { isLoading, fault, again, value } = loaded
+  useEffect(() => {
+    if (isLoading || fault) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const wait = () => {
+      clearTimeout(timer)
+      timer = document.hidden ? undefined : setTimeout(again, EVERY_MS)
+    }
+    wait()
+    document.addEventListener('visibilitychange', wait)
+    return () => {
+      clearTimeout(timer)
+      document.removeEventListener('visibilitychange', wait)
+    }
+  }, [isLoading, fault])
+  return { ...loaded, isLoading: isLoading && value === undefined }
+}
+
+type PipelineHistory = NonNullable<Pipeline['history']>
+
+/** Requests that were refused or not stored in the last 24 hours, by reason. Nothing is shown if there are none. */
+function NotStored({ history }: { readonly history: PipelineHistory }) {
+  const { letters, refused, purgedLetters } = history
+  if (letters.length === 0 && refused.length === 0 && purgedLetters === 0) return null
+  return (
+    <section>
+      <h2>Not stored in the last 24 hours</h2>
+      <div class="columns">
+        {letters.length > 0 && <Letters letters={letters} />}
+        {refused.length > 0 && <Refused refused={refused} />}
+      </div>
+      {purgedLetters > 0 && <p class="quiet">{counted(purgedLetters, 'dead letter')} purged</p>}
+    </section>
+  )
+}
+
+function Letters({ letters }: Pick<PipelineHistory, 'letters'>) {
+  return (
+    <NamedValues
+      caption="Accepted, and dead letters since"
+      rows={letters}
+      keyOf={({ reason }) => reason}
+      name={({ reason }) => <a href={addressOf('pipeline', { reason })}>{reason}</a>}
+      value={({ dead, replayed, discarded }) =>
+        [
+          dead > 0 && `${formatCount(dead)} not stored`,
+          replayed > 0 && `${formatCount(replayed)} replayed`,
+          discarded > 0 && `${formatCount(discarded)} discarded`,
+        ]
+          .filter(Boolean)
+          .join(', ')
+      }
+    />
+  )
+}
+
+function Refused({ refused }: Pick<PipelineHistory, 'refused'>) {
+  return (
+    <NamedValues
+      caption="Refused in the response"
+      rows={refused}
+      keyOf={({ kind, status }) => `${kind} ${status}`}
+      name={({ kind, status }) => `${kind}, status ${status}`}
+      value={({ requests }) => counted(requests, 'request')}
+    />
   )
 }

@@ -1,7 +1,7 @@
 import type { Pipeline, PipelineQueue, PipelineRate } from '../api/generated/client.ts'
 import { counted, formatBytes, formatCount, formatSeconds } from '../state/format.ts'
+import { Sparkline } from '../ui/bars.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Sparkline } from '../ui/sparkline.tsx'
 import { Notice } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
 

@@ -1,14 +1,12 @@
 import { type ManifestFile, type ReleaseDetails, readRelease, type StoredBuildReport } from '../api/generated/client.ts'
 import { counted, formatBytes, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { given } from '../state/parameters.ts'
-import { addressOf, place } from '../state/router.ts'
+import { addressOf, given, place } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Fact, Facts } from '../ui/facts.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Copy, Time, Title } from '../ui/text.tsx'
-import { MapsState } from './maps-state.tsx'
+import { Copy, Fact, Facts, Time, Title } from '../ui/text.tsx'
+import { MapsState } from './releases-page.tsx'
 
 /** Source maps of one page. A release may have a hundred thousand. */
 const PAGE_SIZE = 200

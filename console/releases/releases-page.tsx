@@ -1,13 +1,11 @@
 import { listReleases, type Release } from '../api/generated/client.ts'
 import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { given } from '../state/parameters.ts'
-import { addressOf, place } from '../state/router.ts'
+import { addressOf, given, place } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
-import { MapsState } from './maps-state.tsx'
 
 const PAGE_SIZE = 50
 
@@ -63,4 +61,9 @@ export function ReleasesPage() {
       </Shown>
     </>
   )
+}
+
+/** Whether the source maps of a release are complete. */
+export function MapsState({ completedAt }: { readonly completedAt: string | null }) {
+  return completedAt === null ? <span class="tag doubt">not complete</span> : <span class="tag good">complete</span>
 }

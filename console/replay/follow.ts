@@ -1,3 +1,4 @@
+import type { ReadonlySignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 
@@ -9,4 +10,11 @@ export function useFollowed(list: RefObject<HTMLElement | null>, current: number
     if (!box || !(entry instanceof HTMLElement) || box.matches(':hover, :focus-within')) return
     box.scrollTop = entry.offsetTop - box.offsetTop - box.clientHeight / 3
   }, [list, current])
+}
+
+/** The clock of a player, which everything of the session follows. Times are Unix ms. */
+export interface SessionClock {
+  readonly time: ReadonlySignal<number>
+  /** Goes to a time, and keeps it in the address. */
+  seek(at: number): void
 }

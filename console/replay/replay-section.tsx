@@ -1,15 +1,16 @@
+import { computed, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { readSessionTimeline } from '../api/generated/client.ts'
+import { type ReplayChunk, readReplay, readSessionTimeline } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, go, place } from '../state/router.ts'
 import { Notice, Shown } from '../ui/states.tsx'
-import { loadChunks } from './load-recording.ts'
+import { keysOf } from './entries.ts'
+import { type SessionClock, useFollowed } from './follow.ts'
 import { Player, SPEEDS } from './player.ts'
 import { type Recording, recordingOf } from './recording.ts'
-import type { SessionClock } from './session-clock.ts'
 import { errorsOf } from './session-errors.ts'
 import { PlayerView } from './view/player-view.tsx'
-import { RecordedList } from './view/recorded-list.tsx'
+import { clockTime } from './words.ts'
 
 /** Findings of a session among which the player goes. */
 const FINDINGS_MAX = 500
@@ -92,5 +93,71 @@ function Played({ sessionId, recording, onClock }: Props & { readonly recording:
       />
       <RecordedList player={player} onSeek={seek} />
     </>
+  )
+}
+
+const PAGE_CHUNKS = 500
+/** Chunks that are read: weeks of one window, 20 MB at most. */
+const CHUNKS_MAX = 50_000
+
+/** Reads the list of all chunks of a session, without their events. */
+async function loadChunks(sessionId: string, signal: AbortSignal): Promise<readonly ReplayChunk[]> {
+  const chunks: ReplayChunk[] = []
+  let cursor: string | undefined
+  do {
+    const page = await readReplay({ sessionId, limit: PAGE_CHUNKS, ...(cursor && { cursor }) }, { signal })
+    chunks.push(...page.chunks)
+    cursor = page.nextCursor ?? undefined
+  } while (cursor !== undefined && chunks.length < CHUNKS_MAX)
+  return chunks
+}
+
+/** Entries around the time that are shown. */
+const SHOWN = 200
+
+/** The console and the requests that were recorded, around the time that is shown. */
+function RecordedList({ player, onSeek }: { readonly player: Player; readonly onSeek: (at: number) => void }) {
+  const kind = useSignal<'console' | 'network'>('console')
+  const box = useRef<HTMLOListElement>(null)
+  const all = player.entries.value
+  const { entries, keys, current } = useMemo(() => {
+    const entries = all.filter(entry => entry.kind === kind.value)
+    return {
+      entries,
+      keys: keysOf(entries),
+      current: computed(() => entries.findLastIndex(({ at }) => at <= player.time.value)),
+    }
+  }, [all, kind.value])
+  const first = Math.max(current.value - SHOWN / 2, 0)
+  useFollowed(box, current.value - first)
+  if (all.length === 0) return null
+  const choose = (name: 'console' | 'network', label: string) => (
+    <button type="button" aria-pressed={kind.value === name} onClick={() => (kind.value = name)}>
+      {label}
+    </button>
+  )
+  return (
+    <section>
+      <h2>Recorded by the page</h2>
+      <div class="choices">
+        {choose('console', 'Console')} {choose('network', 'Network')}
+      </div>
+      {entries.length === 0 && <p class="quiet">Nothing of this kind so far.</p>}
+      {entries.length > 0 && (
+        <ol class="timeline followed" ref={box} aria-label={kind.value === 'console' ? 'Console' : 'Requests'}>
+          {entries.slice(first, first + SHOWN).map(({ at, text, isError }, i) => (
+            <li key={keys[i + first]} aria-current={i + first === current.value ? 'time' : undefined}>
+              <span class="timeline-time">
+                <button type="button" class="plain" onClick={() => onSeek(at)} title="Go to this time">
+                  {clockTime(at)}
+                </button>
+              </span>
+              {isError && <span class="tag bad">error</span>}
+              <span class="timeline-text mono">{text}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
   )
 }

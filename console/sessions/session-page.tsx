@@ -1,12 +1,14 @@
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { readSession, type Session, type SessionDevice } from '../api/generated/client.ts'
+import type { SessionClock } from '../replay/follow.ts'
 import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Fact, Facts } from '../ui/facts.tsx'
-import { Shown } from '../ui/states.tsx'
-import { Time, Title } from '../ui/text.tsx'
-import { Story } from './story.tsx'
+import { Guarded, Loading, Notice, Shown } from '../ui/states.tsx'
+import { Fact, Facts, Time, Title } from '../ui/text.tsx'
+import { Timeline } from './timeline.tsx'
 
 /** A session: its user and devices, and everything of it in the order of time. */
 export function SessionPage({ id }: { readonly id: string }) {
@@ -65,5 +67,40 @@ function Devices({ session }: { readonly session: Session }) {
       <DataTable caption="Devices of the session" columns={DEVICE_COLUMNS} rows={devices} keyOf={(_device, i) => i} />
       {deviceCount > devices.length && <p class="quiet">{counted(deviceCount, 'device')} in all.</p>}
     </section>
+  )
+}
+
+type Replay = ComponentType<{ readonly sessionId: string; readonly onClock: (clock: SessionClock) => void }>
+
+/** The recording of a session, and everything else of it on the same clock. */
+function Story({ session }: { readonly session: Session }) {
+  const [clock, setClock] = useState<SessionClock>()
+  const [replay, setReplay] = useState<{ readonly View: Replay } | 'missing'>()
+  const isRecorded = session.replay !== null
+  useEffect(() => {
+    if (!isRecorded) return
+    import('../replay/replay-section.tsx').then(
+      ({ ReplaySection: View }) => setReplay({ View }),
+      () => setReplay('missing'),
+    )
+  }, [isRecorded])
+  return (
+    <>
+      {!isRecorded && <p class="quiet">This session has no recording, or its retention has ended.</p>}
+      {isRecorded && replay === undefined && <Loading text="Loading the player" />}
+      {replay === 'missing' && (
+        <Notice title="The player could not be loaded" text="The console was updated, or the connection is lost.">
+          <button type="button" onClick={() => location.reload()}>
+            Load again
+          </button>
+        </Notice>
+      )}
+      {replay !== undefined && replay !== 'missing' && (
+        <Guarded what="The recording">
+          <replay.View sessionId={session.id} onClock={setClock} />
+        </Guarded>
+      )}
+      <Timeline id={session.id} startedAt={session.firstSeenAt} clock={clock} />
+    </>
   )
 }

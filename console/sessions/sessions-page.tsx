@@ -2,8 +2,7 @@ import { SECOND_MS } from '../../schemas/units.ts'
 import { type ListedSession, listSessions } from '../api/generated/client.ts'
 import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { given, present } from '../state/parameters.ts'
-import { place } from '../state/router.ts'
+import { given, place, present } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import {
   ChoiceFilter,
@@ -15,9 +14,8 @@ import {
   startOf,
   TextFilter,
 } from '../ui/filters.tsx'
-import { SessionLink } from '../ui/session-link.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Time, Title } from '../ui/text.tsx'
+import { SessionLink, Time, Title } from '../ui/text.tsx'
 
 const PAGE_SIZE = 50
 const REPLAY_OPTIONS = [

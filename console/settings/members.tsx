@@ -1,7 +1,6 @@
 import { addMember, changeMember, listMembers, type Member, removeMember } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
-import { given, present } from '../state/parameters.ts'
-import { place } from '../state/router.ts'
+import { given, place, present } from '../state/router.ts'
 import { ChangeForm, Confirmed, Field } from '../ui/changes.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'

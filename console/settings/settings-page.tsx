@@ -1,8 +1,10 @@
 import type { ComponentType } from 'preact'
-import { addressOf } from '../state/router.ts'
-import { Notice } from '../ui/states.tsx'
-import { Title } from '../ui/text.tsx'
-import { Changes } from './changes.tsx'
+import { listChanges } from '../api/generated/client.ts'
+import { useLoad } from '../state/load.ts'
+import { addressOf, given, place } from '../state/router.ts'
+import { Pages } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Time, Title } from '../ui/text.tsx'
 import { Members } from './members.tsx'
 import { RetentionOfKinds } from './retention.tsx'
 import { Surfaces } from './surfaces.tsx'
@@ -34,5 +36,44 @@ export function SettingsPage({ id }: { readonly id: string }) {
       </nav>
       {part ? <part.Part /> : <Notice title="There are no such settings" text="Choose one of the parts above." />}
     </>
+  )
+}
+
+const CHANGES_SHOWN = 50
+
+/** Who has changed what, newest first. */
+function Changes() {
+  const { query } = place.value
+  const loaded = useLoad(`changes ${query}`, signal =>
+    listChanges({ limit: CHANGES_SHOWN, ...given(query, 'cursor') }, { signal }),
+  )
+  return (
+    <section>
+      <h2>Changes</h2>
+      <Shown loaded={loaded} what="changes">
+        {({ changes, nextCursor }) => (
+          <>
+            {changes.length === 0 && <Notice title="No changes yet" text="No one has changed this workspace." />}
+            <ul class="entries">
+              {changes.map(({ id, createdAt, by, action, subject, name, permissions }) => (
+                <li key={id}>
+                  <div class="entry-head">
+                    <span class="tag">{action}</span>
+                    <strong>{name ?? subject}</strong>
+                    {name && <code>{subject}</code>}
+                    <span class="quiet">
+                      by {by?.userId ?? 'an operator'}
+                      {by?.apiKeyId && ` with ${by.apiKeyId}`}, <Time iso={createdAt} />
+                    </span>
+                  </div>
+                  {permissions && <div class="quiet">{permissions.join(', ') || 'no permissions'}</div>}
+                </li>
+              ))}
+            </ul>
+            <Pages nextCursor={nextCursor} />
+          </>
+        )}
+      </Shown>
+    </section>
   )
 }

@@ -1,12 +1,24 @@
-import { createSurface, deleteSurface, listSurfaces, type Surface } from '../api/generated/client.ts'
+import { useState } from 'preact/hooks'
+import {
+  createSurface,
+  createSurfaceKey,
+  deleteSurface,
+  listSurfaceKeys,
+  listSurfaces,
+  type NewSurfaceKey,
+  revokeSurfaceKey,
+  type Surface,
+  type SurfaceKey,
+  updateSurfaceKey,
+} from '../api/generated/client.ts'
+import { formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { given } from '../state/parameters.ts'
-import { changeQuery, place } from '../state/router.ts'
-import { ChangeForm, Confirmed, Field } from '../ui/changes.tsx'
+import { changeQuery, given, place } from '../state/router.ts'
+import { ChangeForm, Confirmed, Field, NewSecret } from '../ui/changes.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
-import { SurfaceKeys } from './surface-keys.tsx'
+import { KeyState, Lifetime, secondsOf } from './lifetime.tsx'
 
 const PAGE_SIZE = 50
 
@@ -86,4 +98,139 @@ function SurfaceCard(props: { readonly surface: Surface; readonly isOpen: boolea
       {isOpen && <SurfaceKeys surfaceId={surface.id} />}
     </li>
   )
+}
+
+const KEYS_SHOWN = 100
+const QUOTAS = [
+  ['requestsPerSecond', 'Requests a second'],
+  ['bytesPerSecond', 'Bytes a second'],
+  ['bytesPerDay', 'Bytes a day'],
+] as const
+
+/** The keys of a surface. A new one is shown once. */
+function SurfaceKeys({ surfaceId }: { readonly surfaceId: string }) {
+  const loaded = useLoad(`keys ${surfaceId}`, signal => listSurfaceKeys({ surfaceId, limit: KEYS_SHOWN }, { signal }))
+  const [created, setCreated] = useState<NewSurfaceKey>()
+  return (
+    <div class="card-body">
+      <ChangeForm
+        submit="Create key"
+        change={async (fields, signal) => {
+          const secondsUntilExpiration = secondsOf(fields)
+          const createSurfaceKeyRequest =
+            fields.get('kind') === 'secret'
+              ? { kind: 'secret' as const, scopes: ['release:write' as const], secondsUntilExpiration }
+              : { kind: 'public' as const, secondsUntilExpiration }
+          const answer = await createSurfaceKey(
+            {
+              surfaceId,
+              // The types that are generated have a list of one scope without its brackets.
+              createSurfaceKeyRequest: createSurfaceKeyRequest as Parameters<
+                typeof createSurfaceKey
+              >[0]['createSurfaceKeyRequest'],
+            },
+            { signal },
+          )
+          setCreated(answer.key)
+        }}
+        onDone={loaded.again}
+      >
+        <label class="field">
+          <span>Kind of a new key</span>
+          <select name="kind">
+            <option value="public">Public, for telemetry</option>
+            <option value="secret">Secret, for releases</option>
+          </select>
+        </label>
+        <Lifetime />
+      </ChangeForm>
+      {created && (
+        <NewSecret secret={created.secret} what={`New ${created.kind} key`} onDone={() => setCreated(undefined)} />
+      )}
+      <Shown loaded={loaded} what="keys">
+        {({ keys, nextCursor }) => (
+          <>
+            {keys.length === 0 && <p class="quiet">No keys yet: nothing can be sent.</p>}
+            <ul class="entries">
+              {keys.map(key => (
+                <Key key={key.id} surfaceId={surfaceId} shown={key} changed={loaded.again} />
+              ))}
+            </ul>
+            {nextCursor !== null && <p class="quiet">These are the newest {KEYS_SHOWN} keys. There are more.</p>}
+          </>
+        )}
+      </Shown>
+    </div>
+  )
+}
+
+function Key(props: { readonly surfaceId: string; readonly shown: SurfaceKey; readonly changed: () => void }) {
+  const { surfaceId, shown, changed } = props
+  const { id: keyId, kind, prefix, quotas, allowedOrigins } = shown
+  const limits = QUOTAS.filter(([name]) => quotas?.[name] !== undefined)
+  return (
+    <li>
+      <div class="card-head">
+        <code>{prefix}…</code> <span class="tag">{kind}</span> <KeyState of={shown} />
+        <span class="quiet">
+          created <Time iso={shown.createdAt} /> by {shown.createdBy?.userId ?? 'an operator'}
+        </span>
+        {shown.revokedAt === null && (
+          <span class="card-actions">
+            <Confirmed
+              label="Revoke"
+              what={`key ${prefix}`}
+              title={`Revoke the ${kind} key ${prefix}…?`}
+              word="revoke"
+              change={signal => revokeSurfaceKey({ surfaceId, keyId }, { signal })}
+              onDone={changed}
+            >
+              <p>It stops working within a second. Its programs and pages need another key.</p>
+            </Confirmed>
+          </span>
+        )}
+      </div>
+      <div class="quiet">
+        {limits.length === 0
+          ? 'No quotas'
+          : limits.map(([name, label]) => `${label}: ${formatCount(quotas?.[name] ?? 0)}`).join(', ')}
+        {kind === 'public' && `. Origins: ${allowedOrigins?.join(', ') ?? 'all'}`}
+      </div>
+      {shown.revokedAt === null && (
+        <details>
+          <summary>Change quotas{kind === 'public' && ' and origins'}</summary>
+          <ChangeForm
+            submit="Change key"
+            change={(fields, signal) =>
+              updateSurfaceKey({ surfaceId, keyId, updateSurfaceKeyRequest: changeOf(fields, kind) }, { signal })
+            }
+            onDone={changed}
+          >
+            {QUOTAS.map(([name, label]) => (
+              <Field key={name} name={name} label={label} type="number" value={String(quotas?.[name] ?? '')} />
+            ))}
+            {kind === 'public' && (
+              <Field
+                name="origins"
+                label="Allowed origins"
+                value={allowedOrigins?.join(' ') ?? ''}
+                hint="Divided by spaces. Empty allows all."
+              />
+            )}
+          </ChangeForm>
+        </details>
+      )}
+    </li>
+  )
+}
+
+/** Returns a change of all quotas and origins: an empty field removes its limit. */
+function changeOf(fields: FormData, kind: SurfaceKey['kind']) {
+  const quotas = Object.fromEntries(
+    QUOTAS.map(([name]) => [name, fields.get(name) ? Number(fields.get(name)) : null] as const),
+  )
+  const origins = String(fields.get('origins') ?? '')
+    .split(/[\s,]+/)
+    .filter(Boolean)
+  return { quotas, ...(kind === 'public' && { allowedOrigins: origins.length > 0 ? origins : null }) }
 }

@@ -3,10 +3,8 @@ import { formatNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
-import { Fact, Facts } from '../ui/facts.tsx'
-import { SessionLink } from '../ui/session-link.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Copy, Time } from '../ui/text.tsx'
+import { Copy, Fact, Facts, SessionLink, Time } from '../ui/text.tsx'
 
 /** Everything that was received of one span. */
 export function SpanPanel(props: { readonly traceId: string; readonly spanId: string; readonly onClose: () => void }) {

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useRef, useState } from 'preact/hooks'
-import type { Fault } from '../api/client.ts'
-import { type Action, useAction } from '../state/action.ts'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { type Fault, faultOf } from '../api/client.ts'
 
 const FORBIDDEN = 403
 
@@ -198,4 +197,35 @@ export function NewSecret(props: { readonly secret: string; readonly what: strin
       </p>
     </section>
   )
+}
+
+/** A change that the user makes. Its requests are not repeated by themselves: the user decides that. */
+interface Action {
+  readonly isBusy: boolean
+  /** Why the last change could not be made. */
+  readonly fault: Fault | undefined
+  /** Makes a change. Resolves with whether it was made. */
+  readonly run: (change: (signal: AbortSignal) => Promise<unknown>) => Promise<boolean>
+}
+
+/** Makes changes, one at a time. A change is abandoned when its page is left. */
+function useAction(): Action {
+  const [fault, setFault] = useState<Fault>()
+  const [isBusy, setBusy] = useState(false)
+  const left = useRef(new AbortController())
+  useEffect(() => () => left.current.abort(), [])
+  const run: Action['run'] = async change => {
+    setBusy(true)
+    setFault(undefined)
+    try {
+      await change(left.current.signal)
+      return true
+    } catch (error) {
+      if (!left.current.signal.aborted) setFault(faultOf(error))
+      return false
+    } finally {
+      if (!left.current.signal.aborted) setBusy(false)
+    }
+  }
+  return { isBusy, fault, run }
 }

@@ -1,6 +1,7 @@
+import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { formatAge, formatTime } from '../state/format.ts'
-import { arriveAt } from '../state/router.ts'
+import { addressOf, arriveAt } from '../state/router.ts'
 
 /** A time: how long ago it is. `exact` shows the time to the second, `precise` to the millisecond. The title has all of it. */
 export function Time(props: { readonly iso: string; readonly exact?: boolean; readonly precise?: boolean }) {
@@ -30,5 +31,45 @@ export function Copy({ text, what }: { readonly text: string; readonly what: str
     <button type="button" class="plain copy" onClick={() => void navigator.clipboard?.writeText(text)}>
       Copy {what}
     </button>
+  )
+}
+
+/** Names with their values, such as the times and counts of what a page shows. */
+export function Facts({ children }: { readonly children: ComponentChildren }) {
+  return <dl class="facts">{children}</dl>
+}
+
+/** A name with its value. */
+export function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+/** Browsers remove these from a path, also when they are encoded. */
+const DOTS: ReadonlySet<string> = new Set(['.', '..'])
+
+/** A link to a session. A session that no address can name is a text. */
+export function SessionLink(props: {
+  readonly id: string
+  readonly children: ComponentChildren
+  readonly isRow?: boolean
+  readonly class?: string
+}) {
+  const { id, children, isRow = false } = props
+  if (DOTS.has(id)) {
+    return (
+      <span class={props.class} title="A browser cannot open an address with this id">
+        {children}
+      </span>
+    )
+  }
+  return (
+    <a class={props.class} href={addressOf(`sessions/${encodeURIComponent(id)}`)} {...(isRow && { 'data-row': true })}>
+      {children}
+    </a>
   )
 }

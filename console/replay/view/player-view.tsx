@@ -1,13 +1,12 @@
 import { useComputed } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { counted, formatSeconds } from '../../state/format.ts'
+import { isForShortcuts } from '../../state/keys.ts'
 import { type Player, SPEEDS } from '../player.ts'
 import { neighbourOf, type SessionError, type VisitedError } from '../session-errors.ts'
-import { clockTime, elapsed } from '../words.ts'
-import { usePlayerKeys } from './player-keys.ts'
+import { clockTime, elapsed, explain, STRETCH_NAMES } from '../words.ts'
 import { Screen } from './screen.tsx'
 import { SeekBar, STEP_MS } from './seek-bar.tsx'
-import { Stretches } from './stretches.tsx'
 
 /** Before an error, so that what led to it is seen. */
 const LEAD_MS = 2_000
@@ -137,4 +136,75 @@ function WindowChoice({ player, onChoose }: Pick<Props, 'player' | 'onChoose'>) 
       </select>
     </label>
   )
+}
+
+/** Stretches that are listed. */
+const LISTED_MAX = 100
+/** Pauses that are listed. Shorter ones are those of somebody who reads. */
+const STILL_MS = 60_000
+
+/** Lists what cannot be played and why, in words, with a way to the end of it. */
+function Stretches({ player, onSeek }: { readonly player: Player; readonly onSeek: (at: number) => void }) {
+  const { windows } = player.recording
+  const named = windows.flatMap(window =>
+    window.stretches
+      .filter(({ kind, from, to }) => kind !== 'played' && (kind !== 'still' || to - from > STILL_MS))
+      .map(stretch => ({ window, stretch })),
+  )
+  if (named.length === 0) return null
+  return (
+    <details class="stretches">
+      <summary>
+        {named.length === 1 ? '1 part' : `${named.length} parts`} of the recording without a picture, or with a doubtful
+        one
+      </summary>
+      <ul>
+        {named.slice(0, LISTED_MAX).map(({ window, stretch }) => (
+          <li key={`${window.id} ${stretch.from} ${stretch.kind}`}>
+            <span class={`tag stretch-tag ${stretch.kind}`}>{STRETCH_NAMES[stretch.kind]}</span>
+            {windows.length > 1 && `Window ${window.number}: `}
+            {explain(stretch)}{' '}
+            <button type="button" class="plain" onClick={() => onSeek(stretch.to)}>
+              Go to {clockTime(stretch.to)}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+/** Actions of the keys of the player. */
+interface PlayerKeys {
+  readonly toggle: () => void
+  readonly step: (direction: -1 | 1) => void
+  readonly error: (direction: -1 | 1) => void
+}
+
+const TAKES_SPACE = 'button, a, summary, input'
+
+/**
+ * Runs actions on keys: space plays and pauses, arrows seek, `e` and `E` go to the next and the previous error. A key that the
+ * element with the focus has a meaning for keeps it.
+ */
+function usePlayerKeys(keys: PlayerKeys): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (!isForShortcuts(event)) return
+      const { target, key } = event
+      if (key === ' ' && target instanceof HTMLElement && target.matches(TAKES_SPACE)) return
+      const action = {
+        ' ': keys.toggle,
+        ArrowLeft: () => keys.step(-1),
+        ArrowRight: () => keys.step(1),
+        e: () => keys.error(1),
+        E: () => keys.error(-1),
+      }[key]
+      if (action === undefined) return
+      event.preventDefault()
+      action()
+    }
+    addEventListener('keydown', press)
+    return () => removeEventListener('keydown', press)
+  })
 }
