@@ -52,7 +52,7 @@ export function withStores<T>(config: CliConfig, logger: Logger, run: (stores: S
     // Only one command needs these clients, and loading them takes longer than most commands take.
     const [{ connectClickHouse }, { connectObjectStore }] = await Promise.all([
       import('../clickhouse/connect.ts'),
-      import('../shared/object-store/connect.ts'),
+      import('../shared/object-store/object-store.ts'),
     ])
     const clickhouse = connectClickHouse(config, { requestTimeoutMs: CLICKHOUSE_TIMEOUT_MS })
     const objects = connectObjectStore(config)
@@ -74,7 +74,7 @@ export function withBackups<T>(
   return withDirectory(config, logger, async directory => {
     const [{ Backups }, { connectObjectStore }] = await Promise.all([
       import('../shared/backup/backups.ts'),
-      import('../shared/object-store/connect.ts'),
+      import('../shared/object-store/object-store.ts'),
     ])
     const objects = connectObjectStore(config)
     const withTransaction: BackupConnection['withTransaction'] = work =>

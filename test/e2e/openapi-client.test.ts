@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { generateSource } from 'oazapfts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startNodeProcess } from '../../deploy/local/processes/node-process.ts'
+import { startNodeProcess } from '../../deploy/local/processes/processes.ts'
 import type { LocalCredentials } from '../../deploy/local/start.ts'
 import { freePorts, type LocalStart, runLocalStart } from '../support/services/local-start.ts'
 

@@ -1,10 +1,16 @@
-import { createPublicKey } from 'node:crypto'
+import { createHash, createPublicKey, randomBytes } from 'node:crypto'
 import { exportJWK } from 'jose'
-import type { Reply, RequestHead, Route } from '../../../shared/http/route.ts'
-import { jsonReply, NO_SNIFF, NO_STORE } from '../../../shared/http/route.ts'
-import { Grants } from './grants.ts'
+import {
+  type Header,
+  jsonReply,
+  NO_SNIFF,
+  NO_STORE,
+  type Reply,
+  type RequestHead,
+  type Route,
+} from '../../../shared/http/route.ts'
+import { setBounded } from '../../../shared/memory/bounded-map.ts'
 import { openLink } from './links.ts'
-import { issuePage } from './sign-in-page.ts'
 import { ACCESS_TOKEN_SECONDS, type IssuerIdentity, IssuerTokens } from './tokens.ts'
 
 /** Path of the issuer below the address of the service. */
@@ -163,4 +169,72 @@ function redirect(location: string, headers: Reply['headers'] = []): Reply {
 /** Percent-encodes every value, so that no header of the redirect can have a line break of a client. */
 function withParameters(uri: string, parameters: Readonly<Record<string, string>>): string {
   return `${uri}?${new URLSearchParams(parameters)}`
+}
+
+const POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+/** Returns a page of the issuer: a text of this program, and the command that prints another link. */
+function issuePage(status: number, text: string, headers: readonly Header[] = []): Reply {
+  const body = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sign in to Penstock</title>
+<style>
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 34rem; margin: 20vh auto 0; padding: 0 1.5rem }
+h1 { font-size: 1.25rem }
+code { font: 14px/1.5 ui-monospace, monospace; background: color-mix(in srgb, currentColor 10%, transparent); padding: .25em .5em; border-radius: 4px }
+</style>
+<main>
+<h1>Penstock</h1>
+<p>${text.replaceAll('"', '&quot;')}</p>
+<p><code>npm run console:link</code></p>
+</main>
+</html>
+`
+  const own: Header[] = [
+    ['content-type', 'text/html; charset=utf-8'],
+    ['content-security-policy', POLICY],
+    ['referrer-policy', 'no-referrer'],
+    NO_SNIFF,
+    NO_STORE,
+  ]
+  return { status, headers: [...own, ...headers], body }
+}
+
+const LIFETIME_MS = 60_000
+const MOST_GRANTS = 1_000
+
+/** A request for authorization that was granted. */
+interface Grant {
+  readonly redirectUri: string
+  readonly codeChallenge: string
+  readonly nonce: string | undefined
+}
+
+/** Authorization codes (RFC 6749 section 4.1) with their challenges (RFC 7636), in memory. */
+class Grants {
+  readonly #grants = new Map<string, Grant & { readonly until: number }>()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Returns a code, which can be used once within a minute. */
+  add(grant: Grant): string {
+    const code = randomBytes(32).toString('base64url')
+    setBounded(this.#grants, MOST_GRANTS, code, { ...grant, until: this.#now() + LIFETIME_MS })
+    return code
+  }
+
+  /** Uses a code up. Returns its grant if the verifier is that of the challenge, and the redirect URI is the same. */
+  take(code: string, redirectUri: string, verifier: string): Grant | undefined {
+    const grant = this.#grants.get(code)
+    this.#grants.delete(code)
+    if (grant === undefined || grant.until < this.#now() || grant.redirectUri !== redirectUri) return undefined
+    return createHash('sha256').update(verifier).digest('base64url') === grant.codeChallenge ? grant : undefined
+  }
 }

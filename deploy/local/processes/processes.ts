@@ -1,9 +1,10 @@
 import { join } from 'node:path'
-import { type LocalConfig, reachableHost } from '../config.ts'
+import { fileURLToPath } from 'node:url'
+import { type LocalConfig, ROOT, reachableHost } from '../config.ts'
 import { ISSUER_PATH } from '../issuer/issuer-routes.ts'
 import type { ServiceAccess } from '../stores/services.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../workspace/secrets.ts'
-import { startNodeProcess } from './node-process.ts'
+import { answers, type ChildProcess, type LineLog, startChild, untilReady } from './child-process.ts'
 import type { Unit } from './supervisor.ts'
 
 /** Addresses of the service's processes. */
@@ -113,4 +114,32 @@ export function processEnvironment(
       AWS_SECRET_ACCESS_KEY: access.s3.secretAccessKey,
     }),
   }
+}
+
+/** Options of `startNodeProcess`. */
+interface NodeProcessOptions {
+  /** Path of the script in the checkout. */
+  script: string
+  env: Record<string, string | undefined>
+  /** Address whose `/readyz` reports when the process is ready. */
+  adminUrl: string
+  log: LineLog
+  signal: AbortSignal
+}
+
+const END_WITH_PARENT = fileURLToPath(new URL('end-with-parent.mjs', import.meta.url))
+
+/** Starts one of the service's processes with this Node, and waits until its `/readyz` returns 200. */
+export async function startNodeProcess(options: NodeProcessOptions): Promise<ChildProcess> {
+  const child = await startChild({
+    command: process.execPath,
+    args: ['--import', END_WITH_PARENT, options.script],
+    cwd: ROOT,
+    env: options.env,
+    log: options.log,
+  })
+  await untilReady(options.script, child, () => answers(`${options.adminUrl}/readyz`, [200]), {
+    signal: options.signal,
+  })
+  return child
 }

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
-import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { startNodeProcess } from '../../../deploy/local/processes/processes.ts'
 import { HOUR_MS, KIB, MIB } from '../../../schemas/units.ts'
 import { IMAGE_MALLOC } from '../../support/containers/image-malloc.ts'
 import {

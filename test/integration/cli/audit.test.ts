@@ -12,7 +12,7 @@ import { saveRequestCounts } from '../../../clickhouse/queries/audit/save-reques
 import { selectRequestBalance } from '../../../clickhouse/queries/audit/select-request-balance.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import type { ChildProcess } from '../../../deploy/local/processes/child-process.ts'
-import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { startNodeProcess } from '../../../deploy/local/processes/processes.ts'
 import { HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'

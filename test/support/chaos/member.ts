@@ -1,6 +1,6 @@
 import { freePort } from '../../../deploy/local/ports.ts'
 import type { ChildProcess } from '../../../deploy/local/processes/child-process.ts'
-import { startNodeProcess } from '../../../deploy/local/processes/node-process.ts'
+import { startNodeProcess } from '../../../deploy/local/processes/processes.ts'
 
 /** A process of the product that can be killed, stopped, frozen and started again. */
 export interface Member {
