@@ -26,7 +26,6 @@ describe('npm run bench', () => {
   it.each([
     ['an unknown scenario', ['decode', 'decoed'], /unknown scenario: decoed \(choose from decode, /],
     ['an unknown option', ['--fast'], /Unknown option '--fast'/],
-    ['a length that is not a number', ['--sustained-minutes', 'long'], /--sustained-minutes: a number of minutes/],
     ['to write the figures of a quick run', ['decode', '--quick', '--write'], /--write: figures of a quick run/],
     ['a file in a missing folder', ['--json', 'DIR/none/run.json'], /run.json: the file cannot be written \(ENOENT/],
   ])('rejects %s before it measures anything', async (_what, args, message) => {

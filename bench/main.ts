@@ -16,38 +16,33 @@ import type { Scenario } from './support/scenario.ts'
 const USAGE = `npm run bench -- [NAME …] [--quick] [--full] [--json FILE] [--list]
 
   NAME …                 run only these scenarios (default: those that judge the main goals, in half an hour)
-  --full                 run all scenarios, which takes two hours
+  --full                 run all scenarios, which takes an hour
   --quick                run fewer and shorter rounds, to check that everything works; do not quote the figures
-  --sustained-minutes N  length of the load of the scenario "sustained" (default: 20)
   --json FILE            write the figures to FILE
   --write                write the figures of these scenarios to bench/RESULTS.md, whose others stay as they are
   --list                 list the scenarios and their questions
 
 A run without names writes bench/RESULTS.md in any case. BENCH_DIR is the directory of the servers' data
-during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with; without it, the Collector is built
-where Go is installed (bench/peers/otelcol/). BENCH_BASELINE is the directory of another checkout to compare with.`
+during the run. OTELCOL_BIN is the path of an OpenTelemetry Collector to compare with (bench/README.md). BENCH_BASELINE is
+the directory of another checkout to compare with.`
 
 /**
  * Names of the scenarios in the order of the report. Each is a file of bench/scenarios that exports `scenario` (`moduleOf`).
- * The first ones judge the goals of ingest and reads in half an hour on two cores; the others take as long again and more.
+ * The first ones judge the goals of ingest and reads in half an hour on two cores; the others take as long again.
  */
 const USUAL = ['decode', 'ingest', 'pipeline', 'part-load', 'freshness', 'fairness', 'trace-read', 'replay', 'memory']
-const SCENARIOS = [...USUAL, 'stored-reads', 'sustained', 'growth', 'scale', 'console']
+const SCENARIOS = [...USUAL, 'stored-reads', 'scale']
 
 const RESULTS = new URL('RESULTS.md', import.meta.url)
 
 const OPTIONS = {
   quick: { type: 'boolean', default: false },
-  'sustained-minutes': { type: 'string', default: '20' },
   json: { type: 'string' },
   full: { type: 'boolean', default: false },
   write: { type: 'boolean', default: false },
   list: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const satisfies ParseArgsConfig['options']
-
-/** Length of the sustained load of a quick run. */
-const QUICK_MINUTES = 0.25
 
 /** Reports wrong arguments before the run starts. */
 class UsageError extends Error {
@@ -69,15 +64,10 @@ async function questionOf(name: string): Promise<string> {
   return scenario.question
 }
 
-interface RunOptions {
-  readonly quick: boolean
-  readonly sustainedMinutes: number
-}
-
 /** Runs the scenarios. Calls `save` after each, so that what was measured is kept if the run is interrupted. */
 async function run(
   names: readonly string[],
-  options: RunOptions,
+  quick: boolean,
   save: (run: BenchRun) => Promise<void>,
 ): Promise<BenchRun> {
   const startedAt = performance.now()
@@ -88,13 +78,13 @@ async function run(
     const failed: FailedScenario[] = []
     const runSoFar = (): BenchRun => {
       const seconds = (performance.now() - startedAt) / 1_000
-      return { version: 1, quick: options.quick, seconds, facts, scenarios, failed, goals: GOALS }
+      return { version: 1, quick, seconds, facts, scenarios, failed, goals: GOALS }
     }
     // The figures of a quick run are not for quoting, so it needs no calibration.
-    let before = options.quick ? undefined : await calibrate(dir)
+    let before = quick ? undefined : await calibrate(dir)
     for (const name of names) {
       const steal = readSteal()
-      const measured = await measure(name, options, facts)
+      const measured = await measure(name, quick, facts)
       const machine = before && (await machineSince(before, steal, dir))
       before = machine?.after
       const result = 'reason' in measured ? measured : summarize(measured, machine)
@@ -138,7 +128,7 @@ const progressOf = (name: string, startedAt: number) => (text: string) => {
 /** Runs one scenario and adds its facts to `facts`. Rejects only if the run was interrupted. */
 async function measure(
   name: string,
-  options: RunOptions,
+  quick: boolean,
   facts: Record<string, string>,
 ): Promise<MeasuredScenario | FailedScenario> {
   const startedAt = performance.now()
@@ -146,7 +136,7 @@ async function measure(
   try {
     const question = await questionOf(name)
     progress(question)
-    const outcome = await runScenario(moduleOf(name), options, progress, interruption.signal)
+    const outcome = await runScenario(moduleOf(name), quick, progress, interruption.signal)
     Object.assign(facts, outcome.facts)
     return { name, question, outcome, seconds: (performance.now() - startedAt) / 1_000 }
   } catch (error) {
@@ -184,10 +174,8 @@ function parseOptions(args: readonly string[]) {
   const unknown = positionals.filter(name => !SCENARIOS.includes(name))
   if (unknown.length > 0)
     throw new UsageError(`unknown scenario: ${unknown.join(', ')} (choose from ${SCENARIOS.join(', ')})`)
-  const minutes = Number(values['sustained-minutes'])
-  if (!(minutes > 0 && minutes <= 24 * 60)) throw new UsageError('--sustained-minutes: a number of minutes up to 1440')
   if (values.write && values.quick) throw new UsageError('--write: figures of a quick run are not for quoting')
-  return { ...values, sustainedMinutes: values.quick ? QUICK_MINUTES : minutes, names: [...new Set(positionals)] }
+  return { ...values, names: [...new Set(positionals)] }
 }
 
 function parseStrictly(args: readonly string[]) {
@@ -231,7 +219,7 @@ async function main(): Promise<number> {
   const save = async (done: BenchRun) => {
     if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(done, undefined, 2)}\n`)
   }
-  const done = await run(chooseScenarios(options), options, save)
+  const done = await run(chooseScenarios(options), options.quick, save)
 
   console.log(renderText(done))
   // A run with failures is written too: a bad run that is left out makes the others look better than they are.

@@ -6,8 +6,6 @@ export interface LoadPlan {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Additional headers, of which each request carries the next: for example the keys of many surfaces. */
-  readonly varyHeaders?: readonly Readonly<Record<string, string>>[]
   readonly connections: number
   readonly payload: PayloadPlan
   readonly mode: LoadMode

@@ -66,12 +66,10 @@ function undecodableBody(): Buffer {
 }
 
 /** Builds the request that carries this body. */
-export function prepareRequest(plan: LoadPlan, body: Buffer, poolIndex: number): PreparedRequest {
-  const varied = plan.varyHeaders?.[poolIndex % plan.varyHeaders.length]
+export function prepareRequest(plan: LoadPlan, body: Buffer): PreparedRequest {
   const headers = {
     host: `127.0.0.1:${plan.port}`,
     ...plan.headers,
-    ...varied,
     ...(isGzip(body) && { 'content-encoding': 'gzip' }),
     'content-length': String(body.length),
   }

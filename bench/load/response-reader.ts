@@ -8,7 +8,7 @@ export interface ResponseHead {
 }
 
 /** Reports a response that this reader cannot parse. The connection must be closed. */
-export class UnreadableResponseError extends Error {
+class UnreadableResponseError extends Error {
   override readonly name = 'UnreadableResponseError'
 }
 

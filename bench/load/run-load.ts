@@ -117,7 +117,7 @@ class LoadRun {
  * than requests. If there are more headers than bodies, bodies are sent again with the other headers. If some bodies are
  * compressed and others are not, each connection sends them alternately.
  */
-export function shareOut(plan: LoadPlan, bodies: readonly Buffer[]): PreparedRequest[][] {
+function shareOut(plan: LoadPlan, bodies: readonly Buffer[]): PreparedRequest[][] {
   const [packed, plain] = [bodies.filter(isGzip), bodies.filter(body => !isGzip(body))]
   if (packed.length === 0 || plain.length === 0) return shareOfEach(plan, bodies)
   const sharesOfPlain = shareOfEach(plan, plain)
@@ -128,8 +128,8 @@ export function shareOut(plan: LoadPlan, bodies: readonly Buffer[]): PreparedReq
 }
 
 function shareOfEach(plan: LoadPlan, bodies: readonly Buffer[]): PreparedRequest[][] {
-  const count = Math.max(bodies.length, plan.varyHeaders?.length ?? 0)
-  const requestAt = (index: number) => prepareRequest(plan, bodies[index % bodies.length] as Buffer, index)
+  const count = bodies.length
+  const requestAt = (index: number) => prepareRequest(plan, bodies[index % bodies.length] as Buffer)
   return Array.from({ length: plan.connections }, (_, i) => {
     const share = Array.from({ length: Math.ceil((count - i) / plan.connections) }, (_, turn) =>
       requestAt(i + turn * plan.connections),

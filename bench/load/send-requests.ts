@@ -1,4 +1,5 @@
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
+import { CONNECTIONS } from '../measure/measure-stored.ts'
 import type { LoadGenerator } from './start-generator.ts'
 
 /** Number of different payloads of a load, at least one for every connection. */
@@ -13,7 +14,6 @@ interface RequestTarget {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly connections: number
 }
 
 /** Returns a function that sends a load to the target. It throws on any status other than 200 and 429. */
@@ -21,8 +21,8 @@ export function sendRequests(generator: LoadGenerator, target: RequestTarget): P
   const { name, ...plan } = target
   return async ({ signal, records, data, gzip }, durationMs, onBegin) => {
     const isLarge = records >= LARGE_PAYLOAD_RECORDS
-    const connections = isLarge ? target.connections / 4 : target.connections
-    const pool = isLarge ? POOL / 4 : Math.max(connections, POOL)
+    const connections = isLarge ? CONNECTIONS / 4 : CONNECTIONS
+    const pool = isLarge ? POOL / 4 : POOL
     const load = await generator.run(
       {
         ...plan,

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { percentile } from '../report/statistics.ts'
@@ -14,14 +13,10 @@ export interface Calibration {
   /** Write and fsync of 4 KiB where the servers have their data. */
   readonly fsyncP50Ms: number
   readonly fsyncP99Ms: number
-  /** Answer of another thread over loopback: how fast the host wakes a thread. */
-  readonly echoP50Ms: number
-  readonly echoP99Ms: number
 }
 
 const COMPUTE_MS = 400
 const SYNCS = 200
-const ECHOS = 500
 const WORKER = new URL('calibration-worker.ts', import.meta.url)
 
 /** Measures the machine. `dir` is on the disk of the servers' data. Nothing else of the bench may run. */
@@ -29,14 +24,11 @@ export async function calibrate(dir: string): Promise<Calibration> {
   const oneCore = await compute(1)
   const allCores = await compute(availableParallelism())
   const syncs = await timeSyncs(dir, SYNCS)
-  const echos = await timeEchos()
   return {
     oneCore,
     allCores,
     fsyncP50Ms: percentile(syncs, 0.5),
     fsyncP99Ms: percentile(syncs, 0.99),
-    echoP50Ms: percentile(echos, 0.5),
-    echoP99Ms: percentile(echos, 0.99),
   }
 }
 
@@ -44,33 +36,13 @@ export async function calibrate(dir: string): Promise<Calibration> {
 async function compute(threads: number): Promise<number> {
   const rates = await Promise.all(
     Array.from({ length: threads }, async () => {
-      const worker = new Worker(WORKER, { workerData: { computeMs: COMPUTE_MS } })
+      const worker = new Worker(WORKER, { workerData: COMPUTE_MS })
       const [rate] = (await once(worker, 'message')) as [number]
       await worker.terminate()
       return rate
     }),
   )
   return rates.reduce((sum, rate) => sum + rate, 0)
-}
-
-async function timeEchos(): Promise<number[]> {
-  const worker = new Worker(WORKER, { workerData: { echo: true } })
-  const [port] = (await once(worker, 'message')) as [number]
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  try {
-    await once(socket, 'connect')
-    const times: number[] = []
-    for (let i = 0; i < ECHOS; i++) {
-      const startedAt = performance.now()
-      socket.write('echo')
-      await once(socket, 'data')
-      times.push(performance.now() - startedAt)
-    }
-    return times
-  } finally {
-    socket.destroy()
-    await worker.terminate()
-  }
 }
 
 /** Returns the CPU time of the machine so far, and the part that the host gave to others. Both 0 without /proc. */
@@ -86,7 +58,6 @@ const COMPARED = [
   { figure: 'oneCore', name: 'one core', noise: 0 },
   { figure: 'allCores', name: 'all cores', noise: 0 },
   { figure: 'fsyncP50Ms', name: 'fsync p50', noise: 0.1 },
-  { figure: 'echoP50Ms', name: 'loopback p50', noise: 0.05 },
 ] as const
 
 /** The largest change of a figure, as a share of the smaller one. */
@@ -109,10 +80,6 @@ export function voidReasons(before: Calibration, after: Calibration, stealShare:
 /** Formats the figures of a calibration, before and after. */
 export function calibrationText(before: Calibration, after: Calibration, stealShare: number): string {
   const turns = (of: 'oneCore' | 'allCores') => `${Math.round(before[of])} → ${Math.round(after[of])} turns/s`
-  const times = (kind: 'fsync' | 'echo') =>
-    [before, after].map(one => `${one[`${kind}P50Ms`].toFixed(2)} / ${one[`${kind}P99Ms`].toFixed(2)}`).join(' → ')
-  return (
-    `one core ${turns('oneCore')}, all cores ${turns('allCores')}, fsync p50 / p99 ${times('fsync')} ms, ` +
-    `loopback p50 / p99 ${times('echo')} ms, steal ${(stealShare * 100).toFixed(1)} %`
-  )
+  const syncs = [before, after].map(one => `${one.fsyncP50Ms.toFixed(2)} / ${one.fsyncP99Ms.toFixed(2)}`)
+  return `one core ${turns('oneCore')}, all cores ${turns('allCores')}, fsync p50 / p99 ${syncs.join(' → ')} ms, steal ${(stealShare * 100).toFixed(1)} %`
 }

@@ -1,23 +1,13 @@
-import { createServer } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** Runs in a thread of its own: a fixed computation, or a server that returns what it receives. */
-const order = workerData as { readonly computeMs: number } | { readonly echo: true }
+/** Runs a fixed computation in a thread of its own, for this many milliseconds. */
+const computeMs = workerData as number
 
-if ('echo' in order) {
-  const server = createServer(socket => {
-    socket.setNoDelay(true)
-    socket.on('error', () => {})
-    socket.pipe(socket)
-  })
-  server.listen(0, '127.0.0.1', () => parentPort?.postMessage((server.address() as { port: number }).port))
-} else {
-  // Compiled before it counts.
-  compute(performance.now() + order.computeMs / 4)
-  const startedAt = performance.now()
-  const turns = compute(startedAt + order.computeMs)
-  parentPort?.postMessage((turns / (performance.now() - startedAt)) * 1_000)
-}
+// Compiled before it counts.
+compute(performance.now() + computeMs / 4)
+const startedAt = performance.now()
+const turns = compute(startedAt + computeMs)
+parentPort?.postMessage((turns / (performance.now() - startedAt)) * 1_000)
 
 /** Computes until this time and returns how often. A turn walks through 4 MiB, so that caches and memory count too. */
 function compute(until: number): number {

@@ -50,10 +50,9 @@ export async function bytesOnDisk(client: ClickHouseClient, database: string): P
   return Number(row?.bytes)
 }
 
-/** Returns the bytes that the server has received and sent since it started. */
-export async function networkBytes(client: ClickHouseClient): Promise<{ received: number; sent: number }> {
-  const [received, sent] = await counters(client, ['NetworkReceiveBytes', 'NetworkSendBytes'])
-  return { received, sent }
+/** Returns the bytes that the server has received since it started. */
+export async function receivedBytes(client: ClickHouseClient): Promise<number> {
+  return (await counters(client, ['NetworkReceiveBytes', 'NetworkSendBytes']))[0]
 }
 
 /** Returns counters of the server since it started. One that it has not counted is 0. */

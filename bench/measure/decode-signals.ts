@@ -9,7 +9,6 @@ import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import type { RowBatch } from '../../workers/sink/row-batch.ts'
 import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
-import { realisticTracePayload } from '../payloads/realistic-trace-payload.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
 
 /** A signal with its payloads and the product's decoder. */
@@ -19,8 +18,6 @@ export interface Signal {
   readonly noun: string
   /** Creates a protobuf payload with this many records. */
   payload(count: number): Buffer
-  /** A payload as a real system sends it. `number` chooses its values. */
-  realistic?(count: number, number: number): Buffer
   /** A payload with the same number of records of a kind that costs more. */
   readonly costlier: { readonly name: string; payload(count: number): Buffer }
   /** Decodes a payload into objects and writes them as JSON, with the library for protobuf. */
@@ -42,7 +39,6 @@ export const SIGNALS: readonly Signal[] = [
       name: 'every tenth with an exception',
       payload: spans => tracePayload({ spans, spansPerTrace: 20, exceptionEvery: 10 }),
     },
-    realistic: realisticTracePayload,
     toJson: jsonBy(ExportTraceServiceRequestSchema),
     createBatch: createSpansBatch,
     note: 'ten resource attributes, eight of each span',

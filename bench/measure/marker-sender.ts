@@ -91,15 +91,14 @@ export async function openMarkerSender(port: number, publicKey: string): Promise
 function markerRequest(port: number, publicKey: string, traceIdPrefix: Buffer): PreparedRequest {
   const payload = { spans: 1, pool: 1, freshIds: true }
   const plan: LoadPlan = {
-    ...tracesPlan(port, [publicKey]),
+    ...tracesPlan(port, publicKey),
     connections: 1,
     payload,
     mode: { kind: 'closed' },
-    warmUpMs: 0,
     durationMs: 0,
   }
   const [body] = buildBodies(payload) as [Buffer]
-  const request = prepareRequest(plan, body, 0)
+  const request = prepareRequest(plan, body)
   // The first id in a span is its trace id.
   traceIdPrefix.copy(request.bytes, request.renewable.ids[0])
   return request

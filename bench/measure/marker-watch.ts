@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { LatencyHistogram, type Percentiles } from '../load/latency-histogram.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import type { Marker } from './marker-sender.ts'
 
@@ -8,13 +7,6 @@ import type { Marker } from './marker-sender.ts'
 export interface MarkerWatch {
   /** Waits until every marker that was not refused can be queried. Throws if one is missing after the deadline. */
   untilVisible(): Promise<void>
-  /**
-   * Returns the times from the start of one poll to the end of the next: the largest delay with which a marker is seen.
-   */
-  resolution(): Percentiles
-  readonly polls: { readonly count: number; readonly seconds: number }
-  /** Polls once more and reads one part, which is as much as nearly all polls under load read. */
-  pollOnePart(): Promise<void>
   /** Stops. Throws if polling has failed. */
   stop(): Promise<void>
 }
@@ -30,11 +22,8 @@ const VISIBLE_DEADLINE_MS = 60_000
  * of ClickHouse's CPU time, or 6.2 ms with twelve parts to read.
  */
 export function watchMarkers(client: ClickHouseClient, workspaceId: string, markers: readonly Marker[]): MarkerWatch {
-  const gaps = new LatencyHistogram()
   const stopping = new AbortController()
-  const beganAt = performance.now()
   const seenParts = new Set<string>()
-  let polls = { count: 0, seconds: 0 }
   let firstUnseen = 0
 
   async function poll(): Promise<void> {
@@ -50,15 +39,10 @@ export function watchMarkers(client: ClickHouseClient, workspaceId: string, mark
   }
 
   async function pollOn(): Promise<void> {
-    let lastStartedAt = performance.now()
     while (!stopping.signal.aborted) {
       const startedAt = performance.now()
       await poll()
-      const endedAt = performance.now()
-      gaps.record(endedAt - lastStartedAt)
-      lastStartedAt = startedAt
-      polls = { count: polls.count + 1, seconds: (endedAt - beganAt) / 1_000 }
-      await delay(Math.max(0, startedAt + POLL_EVERY_MS - endedAt))
+      await delay(Math.max(0, startedAt + POLL_EVERY_MS - performance.now()))
     }
   }
 
@@ -77,13 +61,6 @@ export function watchMarkers(client: ClickHouseClient, workspaceId: string, mark
         assertPolling()
         return firstUnseen === markers.length
       })
-    },
-    resolution: () => gaps.percentiles(),
-    get polls() {
-      return polls
-    },
-    async pollOnePart() {
-      await selectMarkers(client, workspaceId, [...seenParts].slice(0, -1))
     },
     async stop() {
       stopping.abort()

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
-import type { BenchSurface } from '../services/start-product.ts'
+import { type BenchSurface, issueSurface } from '../services/start-product.ts'
+import { type InstallationOptions, type Stage, startInstallation } from '../services/start-stage.ts'
 import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
 import { truncateTables } from './clickhouse-work.ts'
 import { type Marker, type MarkerSender, openMarkerSender } from './marker-sender.ts'
@@ -10,7 +11,7 @@ import { acceptedSpans, untilNothingComes, untilStored } from './measure-stored.
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** The running pipeline of the freshness scenario. */
-export interface FreshnessBench {
+interface FreshnessBench {
   readonly generator: LoadGenerator
   readonly clickhouse: BenchClickHouse
   readonly port: number
@@ -21,12 +22,24 @@ export interface FreshnessBench {
   readonly markerEveryMs: number
 }
 
-/** Markers of one measurement, with the cost of watching them. */
+/** Starts edge and worker, and issues the surface of the markers. Returns the plan of a load of another surface too. */
+export async function startFreshnessBench(stage: Stage, markerEveryMs: number, options: InstallationOptions = {}) {
+  const { generator, clickhouse, redis } = stage
+  const { edge, pids, plan } = await startInstallation(stage, options)
+  const bench: FreshnessBench = {
+    generator,
+    clickhouse,
+    port: edge.port,
+    markerSurface: await issueSurface(redis),
+    markerEveryMs,
+    pids: { ...pids, 'markers and polls': process.pid },
+  }
+  return { bench, plan }
+}
+
+/** Markers of one measurement. */
 export interface Freshness {
   readonly markers: readonly Marker[]
-  readonly watch: Pick<MarkerWatch, 'resolution' | 'polls'>
-  /** CPU time of ClickHouse for one poll. */
-  readonly pollCpuSeconds: number
 }
 
 /** Freshness under a load. */
@@ -34,11 +47,7 @@ export interface LoadedFreshness extends Freshness {
   readonly load: LoadResult
   /** Use of the processes in the measured window of the load. */
   readonly use: Readonly<Record<string, ProcessUse>>
-  /** Time from the end of the load until all of it was stored, which shows the backlog. */
-  readonly drainSeconds: number
 }
-
-const POLLS_FOR_CPU = 100
 
 /** The least time between two markers of the idle pipeline: longer than between two inserts with steady traffic. */
 export const IDLE_MS = 300
@@ -84,17 +93,16 @@ export async function measureUnderLoad(
       }),
       begun.promise.then(() => sendSteadily(sender, bench.markerEveryMs, window.signal)),
     ])
-    const endedAt = performance.now()
     await sender.untilAnswered()
     await watch.untilVisible()
     const acknowledged = sender.markers.filter(marker => marker.acknowledgedAt !== undefined).length
     await untilStored(bench.clickhouse.client, storedSpans(load) + acknowledged)
-    return { load, use, drainSeconds: (performance.now() - endedAt) / 1_000 }
+    return { load, use }
   })
 }
 
 async function withMarkers<R>(
-  { clickhouse: { client, pid }, port, markerSurface }: FreshnessBench,
+  { clickhouse: { client }, port, markerSurface }: FreshnessBench,
   measure: (sender: MarkerSender, watch: MarkerWatch) => Promise<R>,
 ): Promise<R & Freshness> {
   await truncateTables(client, BENCH_DATABASE)
@@ -103,29 +111,13 @@ async function withMarkers<R>(
   try {
     const measured = await measure(sender, watch)
     await watch.stop()
-    return { ...measured, markers: sender.markers, watch, pollCpuSeconds: await pollCpu(client, pid, watch) }
+    return { ...measured, markers: sender.markers }
   } catch (error) {
     await untilNothingComes(client)
     throw error
   } finally {
     sender.close()
     await watch.stop()
-  }
-}
-
-/**
- * Measures the CPU time of a poll on the parts after the load. Merges are stopped, because their CPU time would count
- * too.
- */
-async function pollCpu(client: BenchClickHouse['client'], pid: number, watch: MarkerWatch): Promise<number> {
-  await client.command({ query: 'SYSTEM STOP MERGES' })
-  try {
-    const meter = meterProcesses({ ClickHouse: pid })
-    meter.begin()
-    for (let i = 0; i < POLLS_FOR_CPU; i++) await watch.pollOnePart()
-    return (meter.end().ClickHouse?.cpuSeconds ?? 0) / POLLS_FOR_CPU
-  } finally {
-    await client.command({ query: 'SYSTEM START MERGES' })
   }
 }
 

@@ -1,8 +1,7 @@
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
-import { type SetResult, type SetWay, writeSets } from '../peers/redis-set.ts'
 import { readMetric } from '../support/read-metric.ts'
-import { meterProcesses, type ProcessMeter, type ProcessUse } from './process-meter.ts'
+import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** Payload size, connections and duration of a load. */
 export interface IngestLoad {
@@ -32,7 +31,7 @@ export interface IngestMeasured {
   readonly use: Readonly<Record<string, ProcessUse>>
   /** CPU time of the sender. */
   readonly senderCpuSeconds: number
-  readonly load?: LoadResult
+  readonly load: LoadResult
   readonly payloadsPerCommit?: number
 }
 
@@ -53,13 +52,17 @@ export async function measureRequests(
     durationMs,
   }
   const before = await readCommits(contender)
-  const { onWindow, use } = watch(meterProcesses(contender.pids))
-  const load = await runAndEmpty(generator, contender, plan, onWindow)
+  const meter = meterProcesses(contender.pids)
+  let use: Record<string, ProcessUse> = {}
+  const load = await runAndEmpty(generator, contender, plan, edge => {
+    if (edge === 'begin') meter.begin()
+    else use = meter.end()
+  })
   const after = await readCommits(contender)
   return {
     ok: load.ok,
     seconds: load.seconds,
-    use: use(),
+    use,
     senderCpuSeconds: load.cpuSeconds,
     load,
     ...(before &&
@@ -78,29 +81,6 @@ export async function runAndEmpty(
   const { 200: _ok, ...others } = { ...load.statuses, ...load.faults }
   if (Object.keys(others).length === 0) return load
   throw new Error(`${contender.name} returned statuses other than 200: ${JSON.stringify(others)}`)
-}
-
-/** Measures one window in which this process sends only SET commands with the same payloads. */
-export async function measureSets(
-  redis: { readonly pid: number; readonly url: string },
-  bodies: readonly Buffer[],
-  way: SetWay,
-  { warmUpMs, durationMs }: IngestLoad,
-): Promise<IngestMeasured> {
-  const { onWindow, use } = watch(meterProcesses({ redis: redis.pid }))
-  const sets: SetResult = await writeSets({ url: redis.url, bodies, way, warmUpMs, durationMs }, onWindow)
-  return { ok: sets.ok, seconds: sets.seconds, use: use(), senderCpuSeconds: sets.cpuSeconds }
-}
-
-function watch(meter: ProcessMeter) {
-  let used: Record<string, ProcessUse> = {}
-  return {
-    onWindow(edge: 'begin' | 'end') {
-      if (edge === 'begin') meter.begin()
-      else used = meter.end()
-    },
-    use: () => used,
-  }
 }
 
 /** Returns the commits of the edge so far and their payloads, or zeros for other contenders. */

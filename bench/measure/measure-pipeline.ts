@@ -68,7 +68,7 @@ export async function measurePipeline(
     return await measureOnce(clickhouse, contender, load, durationMs)
   } catch (error) {
     await untilSame(() => countRows(clickhouse, contender))
-    await onEachServer(clickhouse, client => truncateTables(client, contender.database))
+    await truncateTables(clickhouse.client, contender.database)
     throw error
   }
 }
@@ -89,14 +89,14 @@ async function measureOnce(
   })
   await untilStored(clickhouse, contender, sent.accepted)
   const seconds = (performance.now() - startedAt) / 1_000
-  await onEachServer(clickhouse, settleMerges)
+  await settleMerges(clickhouse.client)
   const use = meter.end()
   const after = await contender.inserts()
   const countersAfter = await contender.counters?.()
   // Duplicates can appear late.
   assertStored(contender, await countRows(clickhouse, contender), sent.accepted)
-  const storedBytes = await sumOfServers(clickhouse, client => bytesOnDisk(client, contender.database))
-  await onEachServer(clickhouse, client => truncateTables(client, contender.database))
+  const storedBytes = await bytesOnDisk(clickhouse.client, contender.database)
+  await truncateTables(clickhouse.client, contender.database)
   return {
     records: sent.accepted,
     seconds,
@@ -134,24 +134,8 @@ function assertStored({ name }: PipelineContender, found: number, accepted: numb
   if (found !== accepted) throw new Error(`${name}: ${found} records can be queried, ${accepted} were accepted`)
 }
 
-/** Returns the rows of all servers, each of which has its own. */
-function countRows(clickhouse: BenchClickHouse, { database, table }: PipelineContender): Promise<number> {
-  return sumOfServers(clickhouse, async client => {
-    const result = await client.query({
-      query: `SELECT count() AS n FROM ${database}.${table}`,
-      format: 'JSONEachRow',
-    })
-    const [row] = await result.json<{ n: number }>()
-    return Number(row?.n)
-  })
-}
-
-type Client = BenchClickHouse['client']
-
-function onEachServer<T>({ client, shards = [] }: BenchClickHouse, work: (client: Client) => Promise<T>): Promise<T[]> {
-  return Promise.all(shards.length > 0 ? shards.map(shard => work(shard.client)) : [work(client)])
-}
-
-async function sumOfServers(clickhouse: BenchClickHouse, work: (client: Client) => Promise<number>): Promise<number> {
-  return (await onEachServer(clickhouse, work)).reduce((sum, count) => sum + count, 0)
+async function countRows({ client }: BenchClickHouse, { database, table }: PipelineContender): Promise<number> {
+  const result = await client.query({ query: `SELECT count() AS n FROM ${database}.${table}`, format: 'JSONEachRow' })
+  const [row] = await result.json<{ n: number }>()
+  return Number(row?.n)
 }

@@ -3,20 +3,14 @@ import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
 import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
 import { pollUntil } from '../support/poll-until.ts'
+import type { ScenarioContext } from '../support/scenario.ts'
 import { settleMerges, truncateTables } from './clickhouse-work.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** Spans of a payload where capacity and cost per span are measured. */
 export const SPANS = 200
+export const CONNECTIONS = 64
 const STORED_DEADLINE_MS = 120_000
-
-/** A load that is measured until it is stored. */
-interface StoredLoad {
-  /** One plan per generator. All generators send at once. */
-  readonly plans: readonly LoadPlan[]
-  /** Pids of the processes whose CPU time counts. */
-  readonly pids: Readonly<Record<string, number>>
-}
 
 /** Result of a load that is stored. */
 export interface Stored {
@@ -25,16 +19,17 @@ export interface Stored {
   readonly seconds: number
   /** Use of the processes, including the merges that the inserts caused. */
   readonly use: Readonly<Record<string, ProcessUse>>
-  readonly loads: readonly LoadResult[]
 }
 
-/** Returns the part of a plan that addresses the product's traces route. */
-export function tracesPlan(port: number, publicKeys: readonly string[]) {
+/** Returns the plan of a usual load of traces, without its mode and duration. */
+export function tracesPlan(port: number, publicKey: string) {
   return {
     port,
     path: '/drain/v1/traces',
-    headers: { 'content-type': 'application/x-protobuf' },
-    varyHeaders: publicKeys.map(key => ({ 'x-service-public-key': key })),
+    headers: { 'content-type': 'application/x-protobuf', 'x-service-public-key': publicKey },
+    connections: CONNECTIONS,
+    payload: { spans: SPANS, pool: 4 * CONNECTIONS, freshIds: true },
+    warmUpMs: 0,
   }
 }
 
@@ -43,32 +38,43 @@ export function tracesPlan(port: number, publicKeys: readonly string[]) {
  * than 200 and 429, and if the number of stored spans differs from the number accepted.
  */
 export async function measureStored(
-  generators: readonly LoadGenerator[],
-  { client }: BenchClickHouse,
-  { plans, pids }: StoredLoad,
+  { generator, clickhouse: { client } }: { generator: LoadGenerator; clickhouse: BenchClickHouse },
+  pids: Readonly<Record<string, number>>,
+  plan: LoadPlan,
 ): Promise<Stored> {
   await truncateTables(client, BENCH_DATABASE)
   const meter = meterProcesses(pids)
-  let startedAt: number | undefined
+  let startedAt = 0
   try {
-    const loads = await Promise.all(
-      plans.map((plan, i) =>
-        (generators[i] as LoadGenerator).run(plan, () => {
-          if (startedAt !== undefined) return
-          startedAt = performance.now()
-          meter.begin()
-        }),
-      ),
-    )
-    const accepted = loads.reduce((sum, load) => sum + acceptedSpans(load), 0)
-    await untilStored(client, accepted)
-    const seconds = (performance.now() - (startedAt ?? 0)) / 1_000
+    const load = await generator.run(plan, edge => {
+      if (edge === 'end') return
+      startedAt = performance.now()
+      meter.begin()
+    })
+    const spans = acceptedSpans(load)
+    await untilStored(client, spans)
+    const seconds = (performance.now() - startedAt) / 1_000
     await settleMerges(client)
-    return { spans: accepted, seconds, use: meter.end(), loads }
+    return { spans, seconds, use: meter.end() }
   } catch (error) {
     await untilNothingComes(client)
     throw error
   }
+}
+
+/**
+ * Measures capacity in spans a second: a warm-up and two runs, of which the faster one counts, so that a slow moment of the
+ * machine does not make the shares of it too small.
+ */
+export async function measureCapacity(
+  { quick, progress }: ScenarioContext,
+  measure: (durationMs: number) => Promise<Stored>,
+): Promise<number> {
+  await measure(quick ? 1_000 : 2_000)
+  const runs = [await measure(quick ? 1_500 : 3_000), await measure(quick ? 1_500 : 3_000)]
+  const capacity = Math.max(...runs.map(({ spans, seconds }) => spans / seconds))
+  progress(`capacity: ${Math.round(capacity).toLocaleString('en')} spans/s`)
+  return capacity
 }
 
 /**

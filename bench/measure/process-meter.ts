@@ -8,7 +8,7 @@ export interface ProcessUse {
 }
 
 /** Meter of several processes. */
-export interface ProcessMeter {
+interface ProcessMeter {
   /** Starts the measurement. */
   begin(): void
   /** Returns what each process has used since `begin`. */

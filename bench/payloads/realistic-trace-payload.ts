@@ -12,8 +12,8 @@ type EventInit = MessageInitShape<typeof Span_EventSchema>
 type Attribute = ReturnType<typeof text> | ReturnType<typeof int>
 
 /** Part of the spans with an exception, with another event, and with a link. */
-export const EXCEPTION_SHARE = 0.05
-export const EVENT_SHARE = 0.1
+const EXCEPTION_SHARE = 0.05
+const EVENT_SHARE = 0.1
 const LINK_SHARE = 0.01
 /** Spans of one service in a payload. A collector before the service sends several services at once. */
 const SPANS_PER_RESOURCE = 50

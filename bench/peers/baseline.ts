@@ -1,17 +1,14 @@
 import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
-import { createDirectory, newId } from '../../shared/directory/directory.ts'
-import { digestOf } from '../../shared/ids/credentials.ts'
 import { sendRequests } from '../load/send-requests.ts'
 import { writtenBlocks } from '../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
 import { startProcess } from '../services/start-process.ts'
 import { issueSurface, QUEUE_LIMITS } from '../services/start-product.ts'
-import type { PipelineStage } from './pipeline-contenders.ts'
+import type { Stage } from '../services/start-stage.ts'
 
 /** Name of the product at another commit in reports. */
 export const BASELINE = 'product at BENCH_BASELINE'
@@ -20,14 +17,13 @@ export const BASELINE = 'product at BENCH_BASELINE'
 const QUEUE_DATABASE = 4
 const DIRECTORY_DATABASE = 5
 const DATABASE = 'baseline'
-const CONNECTIONS = 64
 const MIGRATE_TIMEOUT_MS = 60_000
 
 /**
  * Starts edge and worker of another checkout, with its dependencies installed, as its npm scripts do. So two commits are
  * compared in the same rounds, with the same load, Redis and ClickHouse, which no comparison of two runs can do.
  */
-export async function startBaseline(stage: PipelineStage, checkout: string): Promise<PipelineContender> {
+export async function startBaseline(stage: Stage, checkout: string): Promise<PipelineContender> {
   const dir = resolve(checkout)
   const { context, generator, redis, clickhouse } = stage
   const scripts = await readScripts(dir)
@@ -44,7 +40,7 @@ export async function startBaseline(stage: PipelineStage, checkout: string): Pro
     env: { ...process.env, ...env, LOG_LEVEL: 'warn' },
     timeout: MIGRATE_TIMEOUT_MS,
   })
-  const publicKey = await issueKey(env.DIRECTORY_REDIS_URL, dir)
+  const { publicKey } = await issueSurface(redis, DIRECTORY_DATABASE)
   const start = async (command: string, ports: readonly string[], args: readonly string[] = []) => {
     const [port, adminPort] = [await freePort(), await freePort()]
     const [portName = '', adminName = ''] = ports
@@ -72,13 +68,12 @@ export async function startBaseline(stage: PipelineStage, checkout: string): Pro
       port: edge.port,
       path: '/drain/v1/traces',
       headers: { 'x-service-public-key': publicKey },
-      connections: CONNECTIONS,
     }),
     inserts: () => writtenBlocks(clickhouse.client),
   }
 }
 
-/** The npm scripts of the processes. Commit 7e1a08f runs them with tsx, later ones without. */
+/** The npm scripts of the processes. */
 interface Scripts {
   readonly migrate: string
   readonly ingest: string
@@ -98,24 +93,4 @@ function commandOf(script: string): string[] {
 async function poolOf(dir: string): Promise<string> {
   const names = (await import(join(dir, 'schemas/queues/names.ts'))) as { SIGNAL_QUEUES?: { traces: string } }
   return names.SIGNAL_QUEUES?.traces ?? 'traces'
-}
-
-/** Creates a surface key. Commits before the directory had a hash tag look it up under another name. */
-async function issueKey(url: string, dir: string): Promise<string> {
-  const redis = new Redis(url)
-  try {
-    const directory = createDirectory(redis)
-    const { publicKey } = await issueSurface(directory, newId('ws'))
-    const hasTag = await access(join(dir, 'shared', 'directory')).then(
-      () => true,
-      () => false,
-    )
-    if (!hasTag) {
-      const key = await directory.surfaceKeyByDigest(digestOf(publicKey))
-      await redis.set(`penstock:credential:${digestOf(publicKey)}`, JSON.stringify(key))
-    }
-    return publicKey
-  } finally {
-    redis.disconnect()
-  }
 }

@@ -1,37 +1,37 @@
 import type { Signal } from '../../schemas/queues/names.ts'
 import { sendRequests } from '../load/send-requests.ts'
-import type { LoadGenerator } from '../load/start-generator.ts'
+import { receivedBytes } from '../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
-import { type BenchEdge, startWorkers } from '../services/start-product.ts'
-import { BENCH_DATABASE, type BenchClickHouse, type BenchRedis } from '../services/start-stores.ts'
+import type { BenchEdge, BenchWorkers } from '../services/start-product.ts'
+import type { Stage } from '../services/start-stage.ts'
+import { BENCH_DATABASE } from '../services/start-stores.ts'
 import { readMetric } from '../support/read-metric.ts'
-import type { ScenarioRun } from '../support/scenario.ts'
 
 /** Name of the product in reports. */
 export const PRODUCT = 'product'
 
-const CONNECTIONS = 64
-
-/** Stores and tools that the contenders share. */
-export interface PipelineStage {
-  readonly context: ScenarioRun
-  readonly generator: LoadGenerator
-  readonly redis: BenchRedis
-  readonly clickhouse: BenchClickHouse
-}
-
 const TABLES: Record<Signal, string> = { traces: 'spans', logs: 'logs', metrics: 'metric_points' }
 
-/** Starts the product with a worker process for this signal only, so that its cost is not mixed with another's. */
-export async function startProduct(
-  { context, generator, redis, clickhouse }: PipelineStage,
+/** Returns the product as a contender, with the worker processes of this signal. */
+export function productContender(
+  { generator, redis, clickhouse }: Stage,
   edge: BenchEdge,
   signal: Signal,
-): Promise<PipelineContender> {
-  const workers = await startWorkers(context, redis, clickhouse, [signal])
+  workers: readonly BenchWorkers[],
+): PipelineContender {
+  const sum = async (metric: string) => {
+    const label = `queue="${signal}"`
+    const values = await Promise.all(workers.map(({ adminUrl }) => readMetric(adminUrl, metric, label)))
+    return values.reduce((total, value) => total + value, 0)
+  }
   return {
     name: PRODUCT,
-    pids: { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid },
+    pids: {
+      edge: edge.pid,
+      ...Object.fromEntries(workers.map(({ pid }, i) => [i === 0 ? 'worker' : `worker ${i + 1}`, pid])),
+      Redis: redis.pid,
+      ClickHouse: clickhouse.pid,
+    },
     database: BENCH_DATABASE,
     table: TABLES[signal],
     send: sendRequests(generator, {
@@ -39,11 +39,18 @@ export async function startProduct(
       port: edge.port,
       path: `/drain/v1/${signal}`,
       headers: { 'x-service-public-key': edge.publicKey },
-      connections: CONNECTIONS,
     }),
     inserts: async () => ({
-      inserts: await readMetric(workers.adminUrl, 'penstock_batch_rows_count', `queue="${signal}"`),
-      rows: await readMetric(workers.adminUrl, 'penstock_batch_rows_sum', `queue="${signal}"`),
+      inserts: await sum('penstock_batch_rows_count'),
+      rows: await sum('penstock_batch_rows_sum'),
     }),
+    async counters() {
+      const [toRedis, toClickHouse] = [await redis.networkBytes(), await receivedBytes(clickhouse.client)]
+      return {
+        redisReceivedBytes: toRedis.received,
+        redisSentBytes: toRedis.sent,
+        clickhouseReceivedBytes: toClickHouse,
+      }
+    },
   }
 }

@@ -55,18 +55,3 @@ export function bottlenecksOf(plan: Plan, inputs: Inputs): Resource[] {
   ]
   return resources.toSorted((a, b) => a.rate - b.rate)
 }
-
-/** Returns what one process or node of each kind takes when it is full, the least first. */
-export function oneOfEach({ cpu, clickhouse }: Plan): Resource[] {
-  const one: Resource[] = [
-    { name: 'an edge', rate: 1 / cpu.edge, remedy: 'add edges' },
-    { name: 'a worker', rate: 1 / cpu.worker, remedy: 'add workers' },
-    { name: 'a Redis node', rate: 1 / cpu.redis, remedy: 'add partitions and Redis nodes' },
-    {
-      name: `a ClickHouse node of ${clickhouse.coresOfNode} cores`,
-      rate: clickhouse.coresOfNode / cpu.clickhouse,
-      remedy: 'add shards',
-    },
-  ]
-  return one.toSorted((a, b) => a.rate - b.rate)
-}

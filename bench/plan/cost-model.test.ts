@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ENDLESS_BATCH, fitModel, interpolate } from './cost-model.ts'
+import { ENDLESS_BATCH, fitModel } from './cost-model.ts'
 import { measuredPoints, point } from './example-points.ts'
 
 const LOAD = { spansPerPayload: 200, realisticShare: 0, gzipShare: 0 }
@@ -23,8 +23,8 @@ describe('fitModel', () => {
 
   it('returns what was measured at a measured point', () => {
     const model = fitModel(measuredPoints)
-    for (const { spansPerPayload, realistic, gzip, shards, rowsPerInsert, ...measured } of measuredPoints) {
-      const cpu = model.cpu({ spansPerPayload, realisticShare: realistic, gzipShare: gzip }, { shards, rowsPerInsert })
+    for (const { spansPerPayload, realistic, gzip, rowsPerInsert, ...measured } of measuredPoints) {
+      const cpu = model.cpu({ spansPerPayload, realisticShare: realistic, gzipShare: gzip }, { rowsPerInsert })
       expect(cpu.edge * 1e6).toBeCloseTo(measured.edgeCpu)
       expect(cpu.redis * 1e6).toBeCloseTo(measured.redisCpu)
       expect(cpu.worker * 1e6).toBeCloseTo(measured.workerCpu)
@@ -67,14 +67,4 @@ const anyLoad = fc.record({
   spansPerPayload: fc.integer({ min: 1, max: 2_000 }),
   realisticShare: fc.double({ min: 0, max: 1, noNaN: true }),
   gzipShare: fc.double({ min: 0, max: 1, noNaN: true }),
-})
-
-describe('interpolate', () => {
-  it('returns the values of the points, those between them, and the nearest outside', () => {
-    const points = [
-      [1, 10],
-      [3, 30],
-    ] as const
-    expect([0, 1, 2, 3, 4].map(x => interpolate(points, x))).toEqual([10, 10, 20, 30, 30])
-  })
 })

@@ -1,4 +1,4 @@
-import { isOneOfEach, isUsualLoad, USUAL_PAYLOAD } from './costs.ts'
+import { isUsualLoad, USUAL_PAYLOAD } from './costs.ts'
 import type { MeasuredPoint } from './measured-point.ts'
 
 /** Spans of a load. */
@@ -28,10 +28,13 @@ export interface SpanBytes {
 }
 
 /** Rows of a batch, and the shards that each have a part of them. */
-export type BatchShape = Pick<MeasuredPoint, 'rowsPerInsert' | 'shards'>
+export interface BatchShape {
+  readonly rowsPerInsert: number
+  readonly shards?: number
+}
 
 /** A batch that is so large that its inserts cost nothing. */
-export const ENDLESS_BATCH: BatchShape = { rowsPerInsert: Number.POSITIVE_INFINITY, shards: 1 }
+export const ENDLESS_BATCH: BatchShape = { rowsPerInsert: Number.POSITIVE_INFINITY }
 
 /** Costs as functions of the load. */
 export interface CostModel {
@@ -61,7 +64,7 @@ const FIXED_PER_SPAN: Record<CpuName, (batch: BatchShape) => number> = {
   edgeCpu: () => 0,
   redisCpu: () => 0,
   workerCpu: ({ rowsPerInsert }) => 1 / rowsPerInsert,
-  clickhouseCpu: ({ rowsPerInsert, shards }) => shards / rowsPerInsert,
+  clickhouseCpu: ({ rowsPerInsert, shards = 1 }) => shards / rowsPerInsert,
 }
 
 /** Part of a cost that no combination of factors may take away. */
@@ -81,7 +84,7 @@ export function fitModel(points: readonly MeasuredPoint[]): CostModel {
     workerCpu: lineThrough(fleets.map(point => [FIXED_PER_SPAN.workerCpu(point), point.workerCpu])),
     clickhouseCpu: lineThrough(fleets.map(point => [FIXED_PER_SPAN.clickhouseCpu(point), point.clickhouseCpu])),
   }
-  const alone = points.filter(isOneOfEach)
+  const alone = points.filter(({ workers }) => workers === 1)
   const loads = (realistic: number, gzip: number) =>
     alone.filter(point => point.realistic === realistic && point.gzip === gzip)
   const [uniform, realistic, gzip] = [loads(0, 0), loads(1, 0), loads(1, 1)]
@@ -156,7 +159,7 @@ function lineThrough(points: readonly Point[]): Line {
 }
 
 /** Returns y at x on the straight lines between the points. Outside of them it is that of the nearest. */
-export function interpolate(points: readonly Point[], x: number): number {
+function interpolate(points: readonly Point[], x: number): number {
   const sorted = points.toSorted(([a], [b]) => a - b)
   const [first, last] = [sorted[0], sorted.at(-1)]
   if (first === undefined || last === undefined) throw new RangeError('there are no points')

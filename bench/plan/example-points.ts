@@ -4,19 +4,14 @@ import type { NamedPoint } from './costs.ts'
 const BASE: NamedPoint = {
   name: '1 of each',
   workers: 1,
-  partitions: 1,
-  shards: 1,
-  cores: 2,
   spansPerPayload: 200,
   realistic: 0,
   gzip: 0,
-  spansPerSecond: 300_000,
   rowsPerInsert: 80_000,
   edgeCpu: 0.5,
   workerCpu: 1.625,
   redisCpu: 1.5,
   clickhouseCpu: 2.5,
-  generatorCpu: 0.3,
   bodyBytes: 370,
   redisReceivedBytes: 400,
   redisSentBytes: 390,
@@ -33,7 +28,6 @@ export const measuredPoints: readonly NamedPoint[] = [
   point({
     name: '1 span',
     spansPerPayload: 1,
-    spansPerSecond: 40_000,
     edgeCpu: 20,
     redisCpu: 16,
     workerCpu: 12,
@@ -44,7 +38,6 @@ export const measuredPoints: readonly NamedPoint[] = [
   point({
     name: '20 spans',
     spansPerPayload: 20,
-    spansPerSecond: 200_000,
     edgeCpu: 1.4,
     redisCpu: 2,
     workerCpu: 2.2,
@@ -54,7 +47,6 @@ export const measuredPoints: readonly NamedPoint[] = [
   point({
     name: 'realistic',
     realistic: 1,
-    spansPerSecond: 180_000,
     rowsPerInsert: 50_000,
     edgeCpu: 0.8,
     redisCpu: 2,
@@ -82,7 +74,6 @@ export const measuredPoints: readonly NamedPoint[] = [
     rowsPerInsert: 40_000,
     workerCpu: 1.75,
     clickhouseCpu: 3,
-    spansPerSecond: 270_000,
   }),
   point({
     name: '4 workers',
@@ -90,6 +81,5 @@ export const measuredPoints: readonly NamedPoint[] = [
     rowsPerInsert: 20_000,
     workerCpu: 2,
     clickhouseCpu: 4,
-    spansPerSecond: 240_000,
   }),
 ]

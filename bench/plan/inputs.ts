@@ -10,106 +10,59 @@ interface Input {
 const share = z.coerce.number().min(0).max(1)
 const positive = z.coerce.number().positive()
 const count = z.coerce.number().int()
+const atLeast = (least: number) => z.coerce.number().min(least)
+
+const input = (standard: number, unit: string, help: string, schema: z.ZodType<number>): Input => ({
+  standard,
+  unit,
+  help,
+  schema,
+})
 
 /** Every input of a plan by its option: what it is without the option, and what it means. Prices are assumptions. */
 export const INPUTS = {
-  'spans-per-day': { standard: 1e9, unit: '', help: 'spans that are accepted on a day', schema: positive.max(1e15) },
-  'peak-factor': {
-    standard: 2,
-    unit: '×',
-    help: 'the busiest minutes over the mean',
-    schema: z.coerce.number().min(1).max(100),
-  },
-  'spans-per-payload': {
-    standard: 200,
-    unit: '',
-    help: 'spans of a request',
-    schema: z.coerce.number().min(1).max(100_000),
-  },
-  'bytes-per-span': {
-    standard: 0,
-    unit: 'B',
-    help: 'a span in protobuf, before gzip; 0: as measured. Scales bytes, not CPU',
-    schema: z.coerce.number().min(0).max(1e6),
-  },
-  'realistic-share': {
-    standard: 1,
-    unit: '',
-    help: 'share of realistic spans; the others are uniform (bench/README.md)',
-    schema: share,
-  },
-  'gzip-share': { standard: 0.5, unit: '', help: 'share of the bodies that are gzip', schema: share },
-  'retention-days': { standard: 30, unit: 'days', help: 'RETENTION_DAYS', schema: z.coerce.number().min(1).max(3_650) },
-  'backlog-minutes': {
-    standard: 10,
-    unit: 'min',
-    help: 'how long ClickHouse may be unavailable at the peak before clients get 429',
-    schema: z.coerce.number().min(0).max(10_000),
-  },
-  utilisation: {
-    standard: 0.6,
-    unit: '',
-    help: 'share of each resource in use at the peak',
-    schema: z.coerce.number().min(0.05).max(1),
-  },
-  'core-speed': {
-    standard: 1,
-    unit: '×',
-    help: 'a core of yours over one of the measured machine',
-    schema: positive.max(20),
-  },
-  zones: {
-    standard: 3,
-    unit: '',
-    help: 'availability zones over which everything is spread',
-    schema: count.min(1).max(10),
-  },
-  'redis-replicas': { standard: 1, unit: '', help: 'replicas of each Redis node', schema: count.min(0).max(5) },
-  'redis-cores': {
-    standard: 2,
-    unit: 'cores',
-    help: 'cores of a Redis node, which uses one for commands',
-    schema: count.min(1).max(64),
-  },
-  'redis-memory': { standard: 32, unit: 'GB', help: 'maxmemory of a Redis node', schema: positive.max(4_096) },
-  'partitions-per-node': {
-    standard: 2,
-    unit: '',
-    help: 'partitions of a queue on a Redis node, to have some to move',
-    schema: count.min(1).max(64),
-  },
-  'clickhouse-replicas': { standard: 2, unit: '', help: 'nodes of a shard', schema: count.min(1).max(5) },
-  'clickhouse-cores': {
-    standard: 16,
-    unit: 'cores',
-    help: 'cores of a ClickHouse node',
-    schema: count.min(1).max(512),
-  },
-  'clickhouse-memory': { standard: 64, unit: 'GB', help: 'memory of a ClickHouse node', schema: positive.max(16_384) },
-  'clickhouse-disk': { standard: 8_000, unit: 'GB', help: 'disk of a ClickHouse node', schema: positive.max(1e6) },
-  network: { standard: 10, unit: 'Gbit/s', help: 'network of a node', schema: positive.max(1_000) },
-  backups: {
-    standard: 1,
-    unit: '',
-    help: 'copies of what ClickHouse stores in the bucket',
-    schema: z.coerce.number().min(0).max(100),
-  },
-  'core-hour': {
-    standard: 0.04,
-    unit: '$',
-    help: 'price of a core for an hour, with 2 GB of memory',
-    schema: z.coerce.number().min(0),
-  },
-  'memory-gb-hour': { standard: 0.005, unit: '$', help: 'price of further memory', schema: z.coerce.number().min(0) },
-  'disk-gb-month': { standard: 0.1, unit: '$', help: 'price of a disk', schema: z.coerce.number().min(0) },
-  'object-gb-month': { standard: 0.023, unit: '$', help: 'price of the bucket', schema: z.coerce.number().min(0) },
-  'cross-zone-gb': {
-    standard: 0.02,
-    unit: '$',
-    help: 'price of a GB between zones, both directions together',
-    schema: z.coerce.number().min(0),
-  },
-} as const satisfies Readonly<Record<string, Input>>
+  'spans-per-day': input(1e9, '', 'spans that are accepted on a day', positive.max(1e15)),
+  'peak-factor': input(2, '×', 'the busiest minutes over the mean', atLeast(1).max(100)),
+  'spans-per-payload': input(200, '', 'spans of a request', atLeast(1).max(100_000)),
+  'bytes-per-span': input(
+    0,
+    'B',
+    'a span in protobuf, before gzip; 0: as measured. Scales bytes, not CPU',
+    atLeast(0).max(1e6),
+  ),
+  'realistic-share': input(1, '', 'share of realistic spans; the others are uniform (bench/README.md)', share),
+  'gzip-share': input(0.5, '', 'share of the bodies that are gzip', share),
+  'retention-days': input(30, 'days', 'RETENTION_DAYS', atLeast(1).max(3_650)),
+  'backlog-minutes': input(
+    10,
+    'min',
+    'how long ClickHouse may be unavailable at the peak before clients get 429',
+    atLeast(0).max(10_000),
+  ),
+  utilisation: input(0.6, '', 'share of each resource in use at the peak', atLeast(0.05).max(1)),
+  'core-speed': input(1, '×', 'a core of yours over one of the measured machine', positive.max(20)),
+  zones: input(3, '', 'availability zones over which everything is spread', count.min(1).max(10)),
+  'redis-replicas': input(1, '', 'replicas of each Redis node', count.min(0).max(5)),
+  'redis-cores': input(2, 'cores', 'cores of a Redis node, which uses one for commands', count.min(1).max(64)),
+  'redis-memory': input(32, 'GB', 'maxmemory of a Redis node', positive.max(4_096)),
+  'partitions-per-node': input(
+    2,
+    '',
+    'partitions of a queue on a Redis node, to have some to move',
+    count.min(1).max(64),
+  ),
+  'clickhouse-replicas': input(2, '', 'nodes of a shard', count.min(1).max(5)),
+  'clickhouse-cores': input(16, 'cores', 'cores of a ClickHouse node', count.min(1).max(512)),
+  'clickhouse-memory': input(64, 'GB', 'memory of a ClickHouse node', positive.max(16_384)),
+  'clickhouse-disk': input(8_000, 'GB', 'disk of a ClickHouse node', positive.max(1e6)),
+  network: input(10, 'Gbit/s', 'network of a node', positive.max(1_000)),
+  backups: input(1, '', 'copies of what ClickHouse stores in the bucket', atLeast(0).max(100)),
+  'core-hour': input(0.04, '$', 'price of a core for an hour, with 2 GB of memory', atLeast(0)),
+  'memory-gb-hour': input(0.005, '$', 'price of further memory', atLeast(0)),
+  'disk-gb-month': input(0.1, '$', 'price of a disk', atLeast(0)),
+  'object-gb-month': input(0.023, '$', 'price of the bucket', atLeast(0)),
+  'cross-zone-gb': input(0.02, '$', 'price of a GB between zones, both directions together', atLeast(0)),
+}
 
 /** Name of an input. */
 export type InputName = keyof typeof INPUTS

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { bottlenecksOf, oneOfEach } from './bottlenecks.ts'
-import { checkModel } from './check-model.ts'
+import { bottlenecksOf } from './bottlenecks.ts'
 import { fitModel } from './cost-model.ts'
 import { type Costs, readCosts } from './costs.ts'
 import { divideLoad } from './divide-load.ts'
@@ -42,8 +41,6 @@ function simulate(costs: Costs, inputs: Inputs): Simulation {
     plan,
     price: pricePlan(plan, share),
     bottlenecks: bottlenecksOf(plan, share),
-    oneOfEach: oneOfEach(plan),
-    check: checkModel(costs.points),
   }
 }
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HOUR_S } from '../../schemas/units.ts'
-import { bottlenecksOf, oneOfEach } from './bottlenecks.ts'
+import { bottlenecksOf } from './bottlenecks.ts'
 import { fitModel } from './cost-model.ts'
 import { measuredPoints } from './example-points.ts'
-import { INPUT_NAMES, type Inputs, parseInputs, STANDARD_INPUTS } from './inputs.ts'
+import { type Inputs, STANDARD_INPUTS } from './inputs.ts'
 import { makePlan, type Plan } from './make-plan.ts'
 import { pricePlan } from './price-plan.ts'
 
@@ -123,18 +123,6 @@ const anyInputs = fc
   })
   .map(inputs)
 
-describe('oneOfEach', () => {
-  it('names what is full first', () => {
-    const plan = makePlan(model, BY_HAND)
-    expect(oneOfEach(plan).map(({ name }) => name)).toEqual([
-      'a worker',
-      'a Redis node',
-      'an edge',
-      'a ClickHouse node of 16 cores',
-    ])
-  })
-})
-
 describe('pricePlan', () => {
   it('returns what one computes by hand', () => {
     const prices = { 'core-hour': 0.1, 'memory-gb-hour': 0.01, 'disk-gb-month': 0.2, 'object-gb-month': 0.05 }
@@ -151,15 +139,6 @@ describe('pricePlan', () => {
     expect(dollarsPerBillionSpans).toBeCloseTo(sum / 2_628)
   })
 
-  it('doubles nothing but what prices are of when all prices double', () => {
-    const plan = makePlan(model, STANDARD_INPUTS)
-    const doubled = Object.fromEntries(
-      INPUT_NAMES.map(name => [name, STANDARD_INPUTS[name] * (/-hour$|-month$|cross-zone-gb/.test(name) ? 2 : 1)]),
-    ) as Inputs
-    const ratio = pricePlan(plan, doubled).dollarsPerMonth / pricePlan(plan, STANDARD_INPUTS).dollarsPerMonth
-    expect(ratio).toBeCloseTo(2)
-  })
-
   it('charges nothing between zones where there is one, and copies to replicas in full', () => {
     const plan = makePlan(model, BY_HAND)
     const between = (different: Partial<Inputs>) =>
@@ -168,25 +147,5 @@ describe('pricePlan', () => {
     const spans = 1e6 * 730 * HOUR_S
     expect(between({ zones: 2 })).toBeCloseTo((spans * ((400 + 390 + 410) / 2) * 0.02) / 1e9)
     expect(between({ zones: 2, 'redis-replicas': 1 }) - between({ zones: 2 })).toBeCloseTo((spans * 400 * 0.02) / 1e9)
-  })
-})
-
-describe('parseInputs', () => {
-  it('takes numbers of any form, and keeps the other defaults', () => {
-    expect(parseInputs({ 'spans-per-day': '1e12' })).toEqual({ ok: true, inputs: inputs({ 'spans-per-day': 1e12 }) })
-  })
-
-  it.each([
-    ['spans-per-day', 'many'],
-    ['spans-per-day', '0'],
-    ['gzip-share', '2'],
-    ['utilisation', '0'],
-    ['zones', '1.5'],
-    ['zones', ''],
-  ])('refuses --%s %s and names it', (name, text) => {
-    expect(parseInputs({ [name]: text })).toMatchObject({
-      ok: false,
-      reason: expect.stringMatching(new RegExp(`^--${name} ${text}`)),
-    })
   })
 })

@@ -1,13 +1,12 @@
 import { figureText } from '../report/figure-text.ts'
 import { textTable } from '../report/table.ts'
 import type { Resource } from './bottlenecks.ts'
-import type { CheckedPoint, Prediction } from './check-model.ts'
 import type { Costs } from './costs.ts'
 import { INPUT_NAMES, INPUTS, type InputName, type Inputs } from './inputs.ts'
 import type { Plan } from './make-plan.ts'
 import type { PricedPlan } from './price-plan.ts'
 
-/** A plan with its price, bottlenecks and error, as `--json` prints it. */
+/** A plan with its price and bottlenecks, as `--json` prints it. */
 export interface Simulation {
   readonly inputs: Inputs
   readonly costs: Pick<Costs, 'source' | 'doubts'>
@@ -20,9 +19,6 @@ export interface Simulation {
   readonly price: PricedPlan
   /** Resources of the plan, the scarcest first. */
   readonly bottlenecks: readonly Resource[]
-  /** One of each kind, the first to be full first. */
-  readonly oneOfEach: readonly Resource[]
-  readonly check: readonly CheckedPoint[]
 }
 
 /** Renders a plan for a terminal. */
@@ -37,8 +33,6 @@ export function renderPlan(simulation: Simulation): string {
     ...trafficLines(simulation),
     '',
     ...bottleneckLines(simulation),
-    '',
-    ...checkLines(simulation.check),
     '',
     `Costs: ${simulation.costs.source}.`,
     ...simulation.costs.doubts.map(doubt => `Do not rely on them: ${doubt}.`),
@@ -114,35 +108,11 @@ function trafficLines({ plan }: Simulation): string[] {
   return textTable({ head: ['network at the peak', '', ''], rows })
 }
 
-function bottleneckLines({ plan, bottlenecks, oneOfEach }: Simulation): string[] {
+function bottleneckLines({ plan, bottlenecks }: Simulation): string[] {
   const [first, next] = bottlenecks
   const line = ({ name, rate, remedy }: Resource) =>
     `${name}, at ${figureText(rate / plan.peakRate)} times this load (${rateText(rate)}): ${remedy}`
-  return [
-    `First bottleneck of this plan: ${first && line(first)}.`,
-    `The next: ${next && line(next)}.`,
-    `With one of each, when it is full: ${oneOfEach.map(({ name, rate }) => `${name} ${rateText(rate)}`).join(', ')}.`,
-  ]
-}
-
-/** Renders what the model predicts of each measured point, and what that shows. */
-function checkLines(check: readonly CheckedPoint[]): string[] {
-  if (check.length === 0) return ['The model was not checked: too few points are measured.']
-  const cells = ({ predicted, measured, error }: Prediction) => [
-    figureText(predicted),
-    figureText(measured),
-    `${error >= 0 ? '+' : ''}${(error * 100).toFixed(0)} %`,
-  ]
-  const worst = (of: 'cpu' | 'rate') => Math.max(...check.map(point => Math.abs(point[of].error)))
-  return [
-    ...textTable({
-      head: ['check', 'CPU s a million', 'measured', 'error', 'spans/s', 'measured', 'error'],
-      rows: check.map(({ name, cpu, rate }) => [name, ...cells(cpu), ...cells(rate)]),
-    }),
-    `  Each point is predicted from the others. Largest error: ${(worst('cpu') * 100).toFixed(0)} % of the CPU time, ${(worst('rate') * 100).toFixed(0)} % of the rate.`,
-    '  It shows whether costs add up as the model says, on one machine whose cores all share: more processes do not make it faster.',
-    '  It cannot show several machines: their network, disks and replicas, and loads that are larger by orders of magnitude.',
-  ]
+  return [`First bottleneck of this plan: ${first && line(first)}.`, `The next: ${next && line(next)}.`]
 }
 
 const rateText = (rate: number) => `${figureText(rate)} spans/s`

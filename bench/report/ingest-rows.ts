@@ -30,9 +30,6 @@ export function ingestRow(
         ['load generator', median(({ senderCpuSeconds, ok }) => (senderCpuSeconds / ok) * 1e6)],
       ]),
     },
-    peakMemoryBytes: Object.fromEntries(
-      processes.map(process => [process, Math.max(...rounds.map(({ use }) => use[process]?.peakMemoryBytes ?? 0))]),
-    ),
     details: {
       ...detailsOf(rounds, median),
       'CPU a request': processes.map(process => `${process} ${cpuOf(process).toFixed(1)} µs`).join(', '),
@@ -45,7 +42,7 @@ export function ingestLatencyRow(name: string, load: IngestLoad, results: Result
   return {
     name: `${underLoad(name, load)}, p99`,
     unit: 'ms, p99',
-    samples: samplesOf(results, ({ load }) => load?.latency.p99Ms ?? 0),
+    samples: samplesOf(results, ({ load }) => load.latency.p99Ms),
   }
 }
 
@@ -58,15 +55,6 @@ export function requestCostRow(load: IngestLoad, results: Results<IngestMeasured
       results,
       ({ use, ok }) => (((use.edge?.cpuSeconds ?? 0) + (use.redis?.cpuSeconds ?? 0)) / ok) * 1e6,
     ),
-  }
-}
-
-/** Returns the same figures in spans a second, for the chart of throughput by payload size. */
-export function ingestSpansRow(name: string, load: IngestLoad, results: Results<IngestMeasured>): Row {
-  return {
-    name: `${underLoad(name, load)}, in spans`,
-    unit: 'spans/s',
-    samples: samplesOf(results, ({ ok, seconds }) => (ok * load.spans) / seconds),
   }
 }
 
@@ -117,18 +105,12 @@ export const loadText = ({ spans, connections }: IngestLoad) =>
 
 function detailsOf(results: readonly IngestMeasured[], median: Over): Record<string, string> {
   const percent = (of: (measured: IngestMeasured) => number) => `${Math.round(median(of) * 100)} %`
-  const details: Record<string, string> = {
-    'server busy': percent(({ use, seconds }) => ((use.edge ?? use.redis)?.cpuSeconds ?? 0) / seconds),
+  const latency = (percentile: 'p50Ms' | 'p99Ms') => median(({ load }) => load.latency[percentile]).toFixed(1)
+  const isCounted = results.some(({ payloadsPerCommit }) => payloadsPerCommit !== undefined)
+  return {
+    'server busy': percent(({ use, seconds }) => (use.edge?.cpuSeconds ?? 0) / seconds),
     'generator busy': percent(({ senderCpuSeconds, seconds }) => senderCpuSeconds / seconds),
+    'p50 / p99': `${latency('p50Ms')} / ${latency('p99Ms')} ms`,
+    ...(isCounted && { 'payloads a commit': median(({ payloadsPerCommit = 0 }) => payloadsPerCommit).toFixed(1) }),
   }
-  const [first] = results
-  if (first?.load) {
-    const latency = (percentile: 'p50Ms' | 'p99Ms') => median(({ load }) => load?.latency[percentile] ?? 0).toFixed(1)
-    details['p50 / p99'] = `${latency('p50Ms')} / ${latency('p99Ms')} ms`
-    details.body = `${Math.round(first.load.bodyBytes).toLocaleString('en')} bytes`
-  }
-  if (first?.payloadsPerCommit !== undefined) {
-    details['payloads a commit'] = median(({ payloadsPerCommit = 0 }) => payloadsPerCommit).toFixed(1)
-  }
-  return details
 }

@@ -41,9 +41,6 @@ export function throughputRow(name: string, load: PipelineLoad, results: Results
     unit: unitOf(load.signal),
     samples: samplesOf(results, ({ records, seconds }) => records / seconds),
     cpu: { per, seconds: { ...cpu, ...(isGenerated && { 'load generator': median(generator) }) } },
-    peakMemoryBytes: Object.fromEntries(
-      processes.map(process => [process, Math.max(...rounds.map(({ use }) => use[process]?.peakMemoryBytes ?? 0))]),
-    ),
     details: detailsOf(rounds),
   }
 }
@@ -90,7 +87,6 @@ function detailsOf(results: readonly PipelineMeasured[]): Record<string, string>
     details.refused = `${(median(loads.map(refused)) * 100).toFixed(1)} %`
     details['generator busy'] =
       `${Math.round(median(loads.map(({ cpuSeconds, seconds }) => cpuSeconds / seconds)) * 100)} %`
-    details.body = `${Math.round(loads[0]?.bodyBytes ?? 0).toLocaleString('en')} bytes`
   }
   return details
 }

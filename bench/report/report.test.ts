@@ -13,7 +13,6 @@ const product: Row = {
   samples: [100_000, 120_000, 110_000],
   ratios: [{ to: 'peer' }],
   cpu: { per: 'million spans', seconds: { edge: 1.2345, Redis: 0.5 } },
-  peakMemoryBytes: { edge: 181_400_000 },
   details: { body: '7,000 bytes' },
 }
 const peer: Row = {
@@ -97,8 +96,6 @@ describe('bench/RESULTS.md', () => {
       allCores: 7_600,
       fsyncP50Ms: 0.3,
       fsyncP99Ms: 1,
-      echoP50Ms: 0.04,
-      echoP99Ms: 0.2,
     }
     const after = { ...calm, oneCore: 3_000 }
     const machine = { before: calm, after, stealShare: 0.001, void: ['one core changed by -25 %'] }
@@ -126,15 +123,13 @@ describe('bench/RESULTS.md', () => {
 })
 
 describe('renderText', () => {
-  it('shows each figure, its ratios, and the cost and memory of every process', () => {
+  it('shows each figure, its ratios, and the cost of every process', () => {
     expect(lines(renderText(runOf({ notes: ['Merges are included.'] })))).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^× 5.5 {2}5 … 6 {2}peer {2}≥ 4: met$/),
         expect.stringMatching(/^CPU seconds per million spans {2}edge {2}Redis$/),
         expect.stringMatching(/^product \| 20 spans {2}1.23 {2}0.5$/),
         expect.stringMatching(/^peer {2}30$/),
-        expect.stringMatching(/^peak memory, MB {2}edge$/),
-        expect.stringMatching(/^product \| 20 spans {2}181$/),
         'product | 20 spans: body 7,000 bytes',
         '* Merges are included.',
       ]),

@@ -129,33 +129,20 @@ function outcomeText({ met, isVoid }: Pick<JudgedGoal, 'met' | 'isVoid'>): strin
   return met ? 'met' : 'MISSED'
 }
 
-/** Returns tables of CPU time, one for each unit of work, and of memory, with a column for every process. */
+/** Returns tables of CPU time, one for each unit of work, with a column for every process. */
 function costTables({ rows }: SummarizedScenario): Table[] {
   const byUnit = Map.groupBy(
     rows.filter(row => row.cpu),
     row => row.cpu?.per,
   )
-  const cpu = [...byUnit].map(([per, rows]) =>
-    processTable(`CPU seconds per ${per}`, rows, row => row.cpu?.seconds, figureText),
-  )
-  const inMemory = rows.filter(row => row.peakMemoryBytes)
-  const inMegabytes = (bytes: number) => Math.round(bytes / 1e6).toLocaleString('en')
-  const memory = processTable('peak memory, MB', inMemory, row => row.peakMemoryBytes, inMegabytes)
-  return inMemory.length > 0 ? [...cpu, memory] : cpu
-}
-
-function processTable(
-  title: string,
-  rows: readonly SummarizedRow[],
-  of: (row: SummarizedRow) => Readonly<Record<string, number>> | undefined,
-  text: (value: number) => string,
-): Table {
-  const processes = [...new Set(rows.flatMap(row => Object.keys(of(row) ?? {})))]
-  const cell = (value: number | undefined) => (value === undefined ? '' : text(value))
-  return {
-    head: [title, ...processes],
-    rows: rows.map(row => [row.name, ...processes.map(process => cell(of(row)?.[process]))]),
-  }
+  return [...byUnit].map(([per, rows]) => {
+    const processes = [...new Set(rows.flatMap(row => Object.keys(row.cpu?.seconds ?? {})))]
+    const cell = (value: number | undefined) => (value === undefined ? '' : figureText(value))
+    return {
+      head: [`CPU seconds per ${per}`, ...processes],
+      rows: rows.map(row => [row.name, ...processes.map(process => cell(row.cpu?.seconds[process]))]),
+    }
+  })
 }
 
 function detailText({ details }: SummarizedRow): string {

@@ -1,4 +1,3 @@
-import { gunzipSync, gzipSync } from 'node:zlib'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import type { RowBatch } from '../../workers/sink/row-batch.ts'
@@ -28,7 +27,7 @@ export const scenario: Scenario = {
   name: 'decode',
   question:
     'How many spans, log records and data points a second does one core convert from OTLP (protobuf, JSON) to Native ' +
-    'blocks, against a library that decodes into objects and writes JSON, and how much of the time is writing?',
+    'blocks, against a library that decodes into objects and writes JSON?',
   async run(context) {
     const rows: Row[] = []
     for (const signal of SIGNALS) {
@@ -41,7 +40,6 @@ export const scenario: Scenario = {
       notes: [
         ...SIGNALS.map(noteOf),
         'Figures use the CPU time of the main thread. Garbage collection on other threads, mostly for the library, is not counted.',
-        `"Blocks alone" makes the Native blocks of ${BATCH_ROWS.toLocaleString('en')} rows that are already in their column buffers. A block is a header and a list of views, because decoding has written every value to its final buffer.`,
         'The contenders of one signal take turns in one process, so the compiled code and the garbage of one can affect another.',
       ],
     }
@@ -49,7 +47,7 @@ export const scenario: Scenario = {
 }
 
 function createContenders(signal: Signal): Contender[] {
-  const { name, noun, payload, costlier, createBatch, realistic } = signal
+  const { name, noun, payload, costlier, createBatch } = signal
   const rowOf = (what: string) => `${name}: ${what}`
   const typical = rowOf(`product, ${TYPICAL} ${noun}`)
   const byLibrary = rowOf('objects of a library, as JSON')
@@ -65,51 +63,30 @@ function createContenders(signal: Signal): Contender[] {
       ratios: [{ to: byLibrary }],
     },
     product(`${TYPICAL} ${noun}, ${costlier.name}`, costlier.payload, TYPICAL),
-    ...(realistic ? [product(`${TYPICAL} realistic ${noun}`, realistic, TYPICAL)] : []),
-    gzipped(rowOf(`product, ${TYPICAL} ${noun}, gzip`), createBatch(), bodies),
-    product(`20 ${noun}`, payload, 20),
     product(`1 ${noun.slice(0, -1)}`, payload, 1),
     { name: byLibrary, take: decodeByLibrary(signal, bodies) },
-    blocksAlone(rowOf('blocks alone'), createBatch(), bodies),
-    ...createJsonContenders(signal, bodies, typical),
+    asJson(signal, bodies, typical),
   ]
 }
 
-function createJsonContenders(signal: Signal, bodies: readonly Buffer[], asProtobuf: string): Contender[] {
-  const { name, toJson, createBatch } = signal
+function asJson({ name, toJson, createBatch }: Signal, bodies: readonly Buffer[], asProtobuf: string): Contender {
   const transcoder = createJsonTranscoder()
   const toProtobuf = (body: Buffer) => {
     const result = transcoder.transcode(name, body)
     if (!result.ok) throw new Error(result.reason)
     return result.message
   }
-  const json = bodies.map(toJson)
-  return [
-    {
-      name: `${name} as JSON: product`,
-      take: decode(createBatch(), json, TYPICAL, toProtobuf),
-      ratios: [{ to: asProtobuf }],
-    },
-  ]
+  return {
+    name: `${name} as JSON: product`,
+    take: decode(createBatch(), bodies.map(toJson), TYPICAL, toProtobuf),
+    ratios: [{ to: asProtobuf }],
+  }
 }
 
 type MakePayload = (count: number, number: number) => Buffer
 
 function payloadsOf(payload: MakePayload, count: number): Buffer[] {
   return Array.from({ length: PAYLOADS }, (_, i) => payload(count, i))
-}
-
-/** Inflates each body before it is decoded, in the same thread, so that its CPU time counts. A worker uses other threads. */
-function gzipped(name: string, batch: RowBatch, bodies: readonly Buffer[]): Contender {
-  return {
-    name,
-    take: decode(
-      batch,
-      bodies.map(body => gzipSync(body)),
-      TYPICAL,
-      body => gunzipSync(body),
-    ),
-  }
 }
 
 /** Decodes like a worker: one payload after another into column buffers, which become blocks when they are full. */
@@ -134,25 +111,6 @@ function append(batch: RowBatch, body: Buffer, records: number): void {
   const result = batch.append(FRAME, body)
   if (!result.ok) throw new Error(result.reason)
   if (result.rows !== records) throw new Error(`${result.rows} rows of ${records} records`)
-}
-
-/** Measures blocks alone. Counts appended records, because `batch.rows` includes derived rows. */
-function blocksAlone(name: string, batch: RowBatch, bodies: readonly Buffer[]): Contender {
-  let records = 0
-  while (records < BATCH_ROWS) {
-    for (const body of bodies) append(batch, body, TYPICAL)
-    records += bodies.length * TYPICAL
-  }
-  const bytes = batch.tables().flatMap(({ block }) => block.map(chunk => chunk.length))
-  const perRecord = bytes.reduce((sum, length) => sum + length, 0) / records
-  return {
-    name,
-    details: { 'a record': `${Math.round(perRecord)} bytes of Native`, 'chunks of a block': String(bytes.length) },
-    take() {
-      if (batch.tables().length === 0) throw new Error('there are no blocks')
-      return records
-    },
-  }
 }
 
 function decodeByLibrary({ toJson }: Signal, bodies: readonly Buffer[]): Contender['take'] {

@@ -2,20 +2,14 @@ import { spawn } from 'node:child_process'
 import { Redis } from 'ioredis'
 import { QUEUES } from '../../schemas/queues/names.ts'
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
-import { startGenerator } from '../load/start-generator.ts'
 import type { Marker } from '../measure/marker-sender.ts'
-import { type FreshnessBench, type LoadedFreshness, measureUnderLoad } from '../measure/measure-freshness.ts'
-import { acceptedSpans, SPANS, tracesPlan } from '../measure/measure-stored.ts'
-import { freshnessOf, valueAt } from '../report/freshness-rows.ts'
-import { type BenchSurface, issueSurfaces, startEdge, startWorkers } from '../services/start-product.ts'
+import { type LoadedFreshness, measureUnderLoad, startFreshnessBench } from '../measure/measure-freshness.ts'
+import { acceptedSpans, CONNECTIONS } from '../measure/measure-stored.ts'
+import { durationsOf, freshnessOf, valueAt } from '../report/freshness-rows.ts'
 import { startBenchS3 } from '../services/start-s3.ts'
-import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { startStage } from '../services/start-stage.ts'
 import { measureRounds, type Results, rowsOf, samplesOf, succeeded } from '../support/rounds.ts'
-import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
-
-const CONNECTIONS = 64
-/** Bodies of a flood, as a share of which the edge holds at most. */
-const POOL = 4 * CONNECTIONS
+import type { Row, Scenario, ScenarioRun } from '../support/scenario.ts'
 
 /** A flood from one surface, and which of its requests must be stored. */
 interface Flood {
@@ -76,56 +70,21 @@ const NOTES = [
   'The flood is stored or dead-lettered completely before the next one starts, and the run fails if a span of it or of the other surface is missing.',
 ]
 
-async function startBench(context: ScenarioContext) {
-  const redis = await startBenchRedis(context, { ownRewrites: true, maxMemory: '2gb' })
-  const clickhouse = await startBenchClickHouse(context)
-  const generator = await startGenerator()
-  context.onEnd(() => generator.stop())
+async function startBench(context: ScenarioRun) {
+  const stage = await startStage(context, { maxMemory: '2gb' })
   const s3 = await startBenchS3(context)
-  const edge = await startEdge(context, redis)
-  const workers = await startWorkers(context, redis, clickhouse, QUEUES, s3.env)
-  const [markerSurface] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
-  const valid = {
-    ...tracesPlan(edge.port, [edge.publicKey]),
-    connections: CONNECTIONS,
-    payload: { spans: SPANS, pool: POOL, freshIds: true },
-    mode: { kind: 'closed', impatient: true },
-  } as const
-  const nothing = () => 0
+  const options = { queues: QUEUES, edgeSettings: {}, workerSettings: s3.env }
+  const { bench, plan } = await startFreshnessBench(stage, 4, options)
+  const valid = { ...plan, mode: { kind: 'closed', impatient: true } } as const
+  const unknown = { plan: { ...valid, path: '/drain/v1/unknown' }, storedSpans: () => 0 }
+  const undecodable = { ...valid, payload: { ...valid.payload, undecodable: true } }
   const floods: Flood[] = [
-    { name: UNKNOWN_PATH, plan: { ...valid, path: '/drain/v1/unknown' }, storedSpans: nothing },
-    {
-      name: UNKNOWN_PATH_AND_BUSY,
-      plan: { ...valid, path: '/drain/v1/unknown' },
-      storedSpans: nothing,
-      besideBusyProcess: true,
-    },
+    { name: UNKNOWN_PATH, ...unknown },
+    { name: UNKNOWN_PATH_AND_BUSY, ...unknown, besideBusyProcess: true },
     { name: 'valid payloads', plan: valid, storedSpans: acceptedSpans },
-    {
-      name: 'undecodable bodies',
-      plan: {
-        ...valid,
-        payload: { ...valid.payload, undecodable: true },
-      },
-      storedSpans: nothing,
-    },
+    { name: 'undecodable bodies', plan: undecodable, storedSpans: () => 0 },
   ]
-  const bench: FreshnessBench = {
-    generator,
-    clickhouse,
-    port: edge.port,
-    markerSurface,
-    markerEveryMs: 4,
-    pids: {
-      edge: edge.pid,
-      worker: workers.pid,
-      Redis: redis.pid,
-      ClickHouse: clickhouse.pid,
-      'markers and polls': process.pid,
-    },
-  }
-  const facts = { Redis: redis.version, ClickHouse: clickhouse.version }
-  return { ...bench, floods, facts, redisUrl: redis.url(edge.queueDatabase) }
+  return { ...bench, floods, facts: stage.facts, redisUrl: stage.redis.url(0) }
 }
 
 function floodRows(flood: string, results: Results<LoadedFreshness>): Row[] {
@@ -159,12 +118,7 @@ function floodRows(flood: string, results: Results<LoadedFreshness>): Row[] {
   ])
 }
 
-/** Returns the times from sending to acknowledgement in ms, ascending. */
-function acknowledgementsOf(markers: readonly Marker[]): number[] {
-  return markers
-    .flatMap(({ sentAt, acknowledgedAt }) => (acknowledgedAt === undefined ? [] : [acknowledgedAt - sentAt]))
-    .toSorted((a, b) => a - b)
-}
+const acknowledgementsOf = (markers: readonly Marker[]) => durationsOf(markers, 'sentAt', 'acknowledgedAt')
 
 function memoryRow(shares: readonly number[]): Row {
   return { name: 'largest share of Redis’ memory in use', unit: '%', samples: shares }

@@ -1,17 +1,13 @@
-import type { LoadPlan } from '../load/plan.ts'
-import { startGenerator } from '../load/start-generator.ts'
 import { POLL_EVERY_MS } from '../measure/marker-watch.ts'
-import { type FreshnessBench, IDLE_MS, measureIdle, measureUnderLoad } from '../measure/measure-freshness.ts'
-import { measureStored, SPANS, tracesPlan } from '../measure/measure-stored.ts'
-import { capacityRow, idleRows, levelRows } from '../report/freshness-rows.ts'
-import { type BenchSurface, issueSurfaces, QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
-import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { IDLE_MS, measureIdle, measureUnderLoad, startFreshnessBench } from '../measure/measure-freshness.ts'
+import { measureCapacity, measureStored, SPANS } from '../measure/measure-stored.ts'
+import { idleRows, levelRows } from '../report/freshness-rows.ts'
+import { startStage } from '../services/start-stage.ts'
 import { measureRounds } from '../support/rounds.ts'
-import type { Scenario, ScenarioContext } from '../support/scenario.ts'
+import type { Scenario } from '../support/scenario.ts'
 
 /** Shares of capacity. */
 const SHARES = [0.1, 0.5, 0.9]
-const CONNECTIONS = 64
 const IDLE = 'idle'
 /** Markers every 4 ms took a quarter of a core, for requests, commits and polls that a user would not send. */
 const MARKER_EVERY_MS = 20
@@ -23,8 +19,11 @@ export const scenario: Scenario = {
     'How long after its acknowledgement can a span be queried in ClickHouse (traces, 200 spans a payload), at 10, 50 and ' +
     '90 % of the capacity of the pipeline, and when it is idle?',
   async run(context) {
-    const { facts, plan, ...bench } = await startBench(context)
-    const capacity = await measureCapacity(bench, plan, context)
+    const stage = await startStage(context)
+    const { bench, plan } = await startFreshnessBench(stage, MARKER_EVERY_MS)
+    const capacity = await measureCapacity(context, durationMs =>
+      measureStored(stage, bench.pids, { ...plan, mode: { kind: 'closed' }, durationMs }),
+    )
     const [rounds, durationMs] = context.quick ? [1, 2_000] : [3, 10_000]
     const idle = await measureRounds(context, {
       what: 'idle',
@@ -38,7 +37,7 @@ export const scenario: Scenario = {
       contenders: SHARES.map(share => ({
         name: String(share),
         measure: () => {
-          const requestsPerSecond = (share * Math.max(...capacity)) / SPANS
+          const requestsPerSecond = (share * capacity) / SPANS
           return measureUnderLoad(bench, {
             ...plan,
             mode: { kind: 'open', requestsPerSecond },
@@ -51,70 +50,21 @@ export const scenario: Scenario = {
     })
     return {
       rows: [
-        capacityRow(capacity),
+        { name: 'capacity', unit: 'spans/s', samples: [capacity] },
         ...SHARES.flatMap(share => levelRows(share, levels.get(String(share)) ?? [])),
         ...idleRows(idle.get(IDLE) ?? []),
       ],
       method: `a warm-up and two runs for capacity; then ${rounds === 1 ? '1 round' : `${rounds} rounds`} of ${durationMs / 1_000} s at each share of it, in rotating order, 1 s of warm-up before each`,
       notes: NOTES,
-      facts,
+      facts: stage.facts,
     }
   },
 }
 
 const NOTES = [
   'Capacity is measured in a closed loop, from the first request until the last span can be queried; the higher of two runs counts. The shares of it are an open loop: requests are due at fixed times, whatever the pipeline does.',
-  `Freshness is measured with markers: requests of one span in a separate workspace, sent every ${MARKER_EVERY_MS} ms over separate connections. It is the time from the acknowledgement to the response of the first poll that contains the marker. ClickHouse is polled every ${POLL_EVERY_MS} ms if it responds in time; "seen within" is the largest delay that this adds. The run fails if an acknowledged marker is never seen or a span is stored twice.`,
+  `Freshness is measured with markers: requests of one span in a separate workspace, sent every ${MARKER_EVERY_MS} ms over separate connections. It is the time from the acknowledgement to the response of the first poll that contains the marker. ClickHouse is polled every ${POLL_EVERY_MS} ms if it responds in time. The run fails if an acknowledged marker is never seen or a span is stored twice.`,
   'Inserts follow a pause at once. With steady traffic one of the express lane is due every 250 ms (BATCH_MAX_AGE_MS), one of the bulk lane every 500 ms, or when a batch has 100,000 rows.',
   `The idle pipeline gets one marker at a time, at least ${IDLE_MS} ms after the one before it was seen.`,
   'Load generator, markers and polls share the cores with the pipeline. During the measurement of capacity there were no markers and polls.',
 ]
-
-async function startBench(context: ScenarioContext) {
-  const redis = await startBenchRedis(context, { ownRewrites: true })
-  const clickhouse = await startBenchClickHouse(context)
-  const generator = await startGenerator()
-  context.onEnd(() => generator.stop())
-  const edge = await startEdge(context, redis, QUEUE_LIMITS)
-  const workers = await startWorkers(context, redis, clickhouse, ['traces'])
-  const [markerSurface] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
-  return {
-    generator,
-    clickhouse,
-    port: edge.port,
-    markerSurface,
-    markerEveryMs: MARKER_EVERY_MS,
-    pids: {
-      edge: edge.pid,
-      worker: workers.pid,
-      Redis: redis.pid,
-      ClickHouse: clickhouse.pid,
-      'markers and polls': process.pid,
-    },
-    plan: {
-      ...tracesPlan(edge.port, [edge.publicKey]),
-      connections: CONNECTIONS,
-      payload: { spans: SPANS, pool: 4 * CONNECTIONS, freshIds: true },
-    },
-    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
-  }
-}
-
-/**
- * Measures capacity twice, in spans a second, so that a slow moment of the machine does not make the shares too small.
- */
-async function measureCapacity(
-  { generator, clickhouse, pids }: FreshnessBench,
-  plan: Omit<LoadPlan, 'mode' | 'warmUpMs' | 'durationMs'>,
-  { quick, progress }: ScenarioContext,
-): Promise<number[]> {
-  const measure = async (durationMs: number) => {
-    const plans: LoadPlan[] = [{ ...plan, mode: { kind: 'closed' }, warmUpMs: 0, durationMs }]
-    const { spans, seconds } = await measureStored([generator], clickhouse, { plans, pids })
-    return spans / seconds
-  }
-  await measure(quick ? 1_000 : 2_000)
-  const samples = [await measure(quick ? 1_500 : 3_000), await measure(quick ? 1_500 : 3_000)]
-  progress(`capacity: ${samples.map(rate => Math.round(rate).toLocaleString('en')).join(' and ')} spans/s`)
-  return samples
-}

@@ -1,14 +1,11 @@
 import type { LoadMode } from '../load/plan.ts'
-import { startGenerator } from '../load/start-generator.ts'
-import { measureStored, SPANS, type Stored, tracesPlan } from '../measure/measure-stored.ts'
+import { measureCapacity, measureStored, SPANS, type Stored } from '../measure/measure-stored.ts'
 import { summarize } from '../report/statistics.ts'
-import { QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
-import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { startInstallation, startStage } from '../services/start-stage.ts'
 import { measureRounds, type Results, rowsOf, samplesOf, succeeded } from '../support/rounds.ts'
-import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
+import type { Row, Scenario } from '../support/scenario.ts'
 
 const SHARES = [1, 0.5, 0.1]
-const CONNECTIONS = 64
 /** Processes of the product. The cost of ClickHouse depends on its merges and has its own row. */
 const OWN = ['edge', 'worker', 'Redis']
 
@@ -17,24 +14,11 @@ export const scenario: Scenario = {
   name: 'part-load',
   question: 'What does a million spans cost when the pipeline receives half or a tenth of what it can store?',
   async run(context) {
-    const redis = await startBenchRedis(context, { ownRewrites: true })
-    const clickhouse = await startBenchClickHouse(context)
-    const generator = await startGenerator()
-    context.onEnd(() => generator.stop())
-    const edge = await startEdge(context, redis, QUEUE_LIMITS)
-    const workers = await startWorkers(context, redis, clickhouse, ['traces'])
-    const pids = { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid }
+    const stage = await startStage(context)
+    const { pids, plan } = await startInstallation(stage)
     const measure = async (mode: LoadMode, durationMs: number) => {
-      await redis.rewriteLog()
-      const plan = {
-        ...tracesPlan(edge.port, [edge.publicKey]),
-        connections: CONNECTIONS,
-        payload: { spans: SPANS, pool: 4 * CONNECTIONS, freshIds: true },
-        mode,
-        warmUpMs: 0,
-        durationMs,
-      }
-      return measureStored([generator], clickhouse, { plans: [plan], pids })
+      await stage.redis.rewriteLog()
+      return measureStored(stage, pids, { ...plan, mode, durationMs })
     }
     const capacity = await measureCapacity(context, durationMs => measure({ kind: 'closed' }, durationMs))
     const [rounds, durationMs] = context.quick ? [1, 2_000] : [3, 8_000]
@@ -52,26 +36,16 @@ export const scenario: Scenario = {
     })
     return {
       rows: SHARES.flatMap(share => toRows(share, measured.get(nameOf(share)) ?? [])),
-      method: `a warm-up and a run for capacity; then ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${durationMs / 1_000} s at each share of it, in rotating order`,
+      method: `a warm-up and two runs for capacity; then ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${durationMs / 1_000} s at each share of it, in rotating order`,
       notes: [
         'CPU time of all processes from the first request until the last span is stored and merged. Capacity is a closed loop; the shares are an open loop, whose requests are due at fixed times. Every process also spends time that no request causes, and less work has to bear it.',
       ],
-      facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+      facts: stage.facts,
     }
   },
 }
 
 const nameOf = (share: number) => (share === 1 ? 'at capacity' : `at ${Math.round(share * 100)} % of capacity`)
-
-async function measureCapacity(
-  { quick, progress }: ScenarioContext,
-  measure: (durationMs: number) => Promise<Stored>,
-): Promise<number> {
-  await measure(quick ? 1_000 : 2_000)
-  const { spans, seconds } = await measure(quick ? 1_500 : 4_000)
-  progress(`capacity: ${Math.round(spans / seconds).toLocaleString('en')} spans/s`)
-  return spans / seconds
-}
 
 function toRows(share: number, results: Results<Stored>): Row[] {
   const costRow = (kind: string, processes: readonly string[]): Row => ({

@@ -1,7 +1,6 @@
 import type { Signal } from '../../schemas/queues/names.ts'
 import { errorMessage } from '../../shared/runtime/errors.ts'
 import { FILE_INSERTS, startFileInserts } from '../data/native-files.ts'
-import { startGenerator } from '../load/start-generator.ts'
 import {
   measurePipeline,
   type PipelineContender,
@@ -10,10 +9,10 @@ import {
 } from '../measure/measure-pipeline.ts'
 import { BASELINE, startBaseline } from '../peers/baseline.ts'
 import { COLLECTOR_IN_MEMORY, COLLECTOR_PERSISTENT, startCollectors } from '../peers/otelcol/start-collector.ts'
-import { type PipelineStage, PRODUCT, startProduct } from '../peers/pipeline-contenders.ts'
+import { PRODUCT, productContender } from '../peers/pipeline-contenders.ts'
 import { costRow, memoryRow, throughputRow, underLoad, unitOf } from '../report/pipeline-rows.ts'
-import { QUEUE_LIMITS, startEdge } from '../services/start-product.ts'
-import { startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
+import { type Stage, startStage } from '../services/start-stage.ts'
 import { measureRounds, type Results, rowsOf } from '../support/rounds.ts'
 import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
 
@@ -67,28 +66,20 @@ export const scenario: Scenario = {
     'How many spans, log records and data points a second does the whole pipeline process from accepted to queryable, ' +
     'with one edge, one worker process, Redis and ClickHouse on this machine, and what does a million of them cost?',
   async run(context) {
-    const redis = await startBenchRedis(context, { ownRewrites: true })
-    const clickhouse = await startBenchClickHouse(context)
-    const generator = await startGenerator()
-    context.onEnd(() => generator.stop())
-    const stage: PipelineStage = { context, generator, redis, clickhouse }
+    const stage = await startStage(context)
     const { rivals, skipped } = await startRivals(stage)
-    const edge = await startEdge(context, redis, QUEUE_LIMITS)
+    const edge = await startEdge(context, stage.redis, QUEUE_LIMITS)
     const rows: Row[] = []
     for (const signal of ['traces', 'logs', 'metrics'] as const) {
-      const product = await startProduct(stage, edge, signal)
+      // A process for this signal only, so that its cost is not mixed with that of another one.
+      const worker = await startWorkers(context, stage.redis, stage.clickhouse, [signal])
+      const product = productContender(stage, edge, signal, [worker])
       const groups = GROUPS.filter(group => group.signal === signal)
       const contenders = [product, ...(signal === 'traces' ? rivals : [])]
       const warm = await warmUp(stage, contenders, signal)
       for (const group of groups) rows.push(...(await measureGroup(stage, warm, group)))
     }
-    return {
-      rows,
-      skipped,
-      notes: NOTES,
-      method: methodOf(context),
-      facts: { Redis: redis.version, ClickHouse: clickhouse.version },
-    }
+    return { rows, skipped, notes: NOTES, method: methodOf(context), facts: stage.facts }
   },
 }
 
@@ -98,9 +89,8 @@ interface Rivals {
   readonly skipped: readonly string[]
 }
 
-async function startRivals(stage: PipelineStage): Promise<Rivals> {
+async function startRivals(stage: Stage): Promise<Rivals> {
   stage.context.progress('starting the other contenders')
-  // Before the others, because a build would slow them down.
   const collectors = await startCollectors(stage)
   const baseline = await startBaselineIfNamed(stage)
   const files = await startFileInserts(stage.context.dir, stage.clickhouse)
@@ -109,7 +99,7 @@ async function startRivals(stage: PipelineStage): Promise<Rivals> {
   return { rivals: [files, ...collectors.rivals, ...baseline.rivals], skipped }
 }
 
-async function startBaselineIfNamed(stage: PipelineStage): Promise<Rivals> {
+async function startBaselineIfNamed(stage: Stage): Promise<Rivals> {
   const dir = process.env.BENCH_BASELINE
   if (!dir) return { rivals: [], skipped: [`${BASELINE}: it names no other checkout`] }
   try {
@@ -128,7 +118,7 @@ const roundMs = ({ quick }: ScenarioContext) => (quick ? 1_500 : 6_000)
  * contender that cannot do this would only take the time of the others.
  */
 async function warmUp(
-  { context, clickhouse }: PipelineStage,
+  { context, clickhouse }: Stage,
   contenders: readonly PipelineContender[],
   signal: Signal,
 ): Promise<PipelineContender[]> {
@@ -145,7 +135,7 @@ async function warmUp(
 }
 
 async function measureGroup(
-  { context, clickhouse, redis }: PipelineStage,
+  { context, clickhouse, redis }: Stage,
   contenders: readonly PipelineContender[],
   { signal, loads }: Group,
 ): Promise<Row[]> {
@@ -162,7 +152,7 @@ async function measureGroup(
     contenders: entries.map(({ contender, load, name }) => ({
       name,
       async measure() {
-        // A round is too short for a fair share of a rewrite. The scenario "sustained" has many.
+        // A round is too short for a fair share of a rewrite.
         await redis.rewriteLog()
         // Code that only this load runs is compiled before. Else a first round of small payloads is half as fast.
         if (!warm.has(name)) await measurePipeline(clickhouse, contender, load, warmUpMs(context))

@@ -6,9 +6,10 @@ import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { meterProcesses, type ProcessUse } from '../measure/process-meter.ts'
 import { type ReplayPayload, replayPayload } from '../payloads/replay-payload.ts'
 import { summarize } from '../report/statistics.ts'
-import { type BenchEdge, startEdge, startWorkers } from '../services/start-product.ts'
+import type { BenchEdge } from '../services/start-product.ts'
 import { type BenchS3, startBenchS3 } from '../services/start-s3.ts'
-import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { startInstallation, startStage } from '../services/start-stage.ts'
+import type { BenchClickHouse } from '../services/start-stores.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import { measureRounds, type Results, rowsOf, samplesOf, succeeded } from '../support/rounds.ts'
 import type { Row, Scenario, ScenarioRun } from '../support/scenario.ts'
@@ -60,14 +61,13 @@ interface Measured extends Uploaded {
 }
 
 async function run(context: ScenarioRun) {
-  const redis = await startBenchRedis(context, { ownRewrites: true })
-  const clickhouse = await startBenchClickHouse(context)
+  const stage = await startStage(context)
   const s3 = await startBenchS3(context)
-  const edge = await startEdge(context, redis)
-  const workers = await startWorkers(context, redis, clickhouse, ['replay', 'replay-chunks'], s3.env)
-  const pids = { edge: edge.pid, worker: workers.pid, Redis: redis.pid, ClickHouse: clickhouse.pid, ...s3.pids }
+  const options = { queues: ['replay', 'replay-chunks'], edgeSettings: {}, workerSettings: s3.env }
+  const { edge, pids: own } = await startInstallation(stage, options)
+  const pids = { ...own, ...s3.pids }
   const bodies = Array.from({ length: BODIES }, () => replayPayload(CHUNK_BYTES))
-  const contenders: Contenders = { edge, s3, clickhouse, pids, bodies }
+  const contenders: Contenders = { edge, s3, clickhouse: stage.clickhouse, pids, bodies }
 
   const [rounds, chunks] = context.quick ? [1, 64] : [3, 96]
   // A warm-up, which is shorter and not counted.
@@ -83,14 +83,14 @@ async function run(context: ScenarioRun) {
     describe: result => `${rate(result).toFixed(1)} MB/s`,
   })
   return {
-    rows: toRows(measured.get(PRODUCT) ?? [], measured.get(DIRECT) ?? [], bodies),
+    rows: toRows(measured.get(PRODUCT) ?? [], measured.get(DIRECT) ?? []),
     method: `a warm-up of ${WARM_UP_CHUNKS} chunks, ${rounds} rounds in which ${chunks} chunks are uploaded and as many are put directly, in rotating order`,
     notes: [
       'MB of compressed bytes. Time runs from the first request until every chunk has its row in ClickHouse, which is written after its object. The run fails if an object or row is missing.',
       '"Put directly" uploads the same bodies with the same concurrency and the same S3 client, from the process that uploads to the product.',
-      'All processes share the cores of the machine. The S3 server of `npm start` is a simulation in JavaScript; `cores` shows its share.',
+      'All processes share the cores of the machine. The S3 server of `npm start` is a simulation in JavaScript.',
     ],
-    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
+    facts: stage.facts,
   }
 }
 
@@ -212,10 +212,7 @@ async function empty({ objects }: BenchS3, prefix: string): Promise<void> {
 
 const rate = ({ bytes, seconds }: Measured) => bytes / 1e6 / seconds
 
-function toRows(product: Results<Measured>, direct: Results<Measured>, bodies: readonly ReplayPayload[]): Row[] {
-  const uploaded = succeeded(product)
-  const put = succeeded(direct)
-  const mean = (of: (body: ReplayPayload) => number) => bodies.reduce((sum, body) => sum + of(body), 0) / bodies.length
+function toRows(product: Results<Measured>, direct: Results<Measured>): Row[] {
   const row = (name: string, unit: string, of: (one: Measured) => number): Row => ({
     name,
     unit,
@@ -223,63 +220,26 @@ function toRows(product: Results<Measured>, direct: Results<Measured>, bodies: r
   })
   return [
     ...rowsOf(product, () => [
-      {
-        ...row(PRODUCT, 'MB/s', rate),
-        ratios: [{ to: DIRECT }],
-        ...costs(uploaded),
-        details: {
-          body: `${Math.round(mean(({ gzip }) => gzip.length)).toLocaleString('en')} bytes`,
-          'inflates to': `${Math.round(mean(({ jsonLinesBytes }) => jsonLinesBytes)).toLocaleString('en')} bytes`,
-          events: Math.round(mean(({ events }) => events)).toLocaleString('en'),
-          refused: `${uploaded.map(({ refused }) => refused).join(', ')} by round`,
-          cores: cores(uploaded),
-        },
-      },
+      { ...row(PRODUCT, 'MB/s', rate), ratios: [{ to: DIRECT }], ...costs(succeeded(product)) },
       row('gzip for a second of the worker’s CPU time', 'MB/s', one => one.bytes / 1e6 / workerSeconds(one)),
       row('CPU time of the worker', 's per GB', one => workerSeconds(one) / (one.bytes / 1e9)),
       row('upload to acknowledged', 'MB/s', ({ bytes, acceptedSeconds }) => bytes / 1e6 / acceptedSeconds),
       row("the edge's peak memory", 'MB', ({ use }) => (use.edge?.peakMemoryBytes ?? 0) / 1e6),
     ]),
     ...rowsOf(direct, () => [
-      {
-        name: DIRECT,
-        unit: 'MB/s',
-        samples: samplesOf(direct, rate),
-        ...costs(put),
-        details: { cores: cores(put) },
-      },
+      { name: DIRECT, unit: 'MB/s', samples: samplesOf(direct, rate), ...costs(succeeded(direct)) },
     ]),
   ]
 }
 
 const workerSeconds = ({ use }: Measured) => use.worker?.cpuSeconds ?? 0
 
-function costs(measured: readonly Measured[]): Pick<Row, 'cpu' | 'peakMemoryBytes'> {
+function costs(measured: readonly Measured[]): Pick<Row, 'cpu' | 'details'> {
+  const secondsOf = (name: string) =>
+    summarize(measured.map(({ use, bytes }) => (use[name]?.cpuSeconds ?? 0) / (bytes / 1e9))).median
   const names = Object.keys(measured[0]?.use ?? {})
-  const of = (figure: (one: Measured, name: string) => number, join: (samples: number[]) => number) =>
-    Object.fromEntries(names.map(name => [name, join(measured.map(one => figure(one, name)))]))
   return {
-    cpu: {
-      per: 'GB',
-      seconds: of(
-        ({ use, bytes }, name) => (use[name]?.cpuSeconds ?? 0) / (bytes / 1e9),
-        samples => summarize(samples).median,
-      ),
-    },
-    peakMemoryBytes: of(
-      ({ use }, name) => use[name]?.peakMemoryBytes ?? 0,
-      samples => Math.max(...samples),
-    ),
+    cpu: { per: 'GB', seconds: Object.fromEntries(names.map(name => [name, secondsOf(name)])) },
+    details: { refused: `${measured.map(({ refused }) => refused).join(', ')} by round` },
   }
-}
-
-/** Formats the cores that each process used in the median round. */
-function cores(measured: readonly Measured[]): string {
-  const names = Object.keys(measured[0]?.use ?? {})
-  return names
-    .map(name => {
-      const samples = measured.map(({ use, seconds }) => (use[name]?.cpuSeconds ?? 0) / seconds)
-      return `${name} ${summarize(samples).median.toFixed(2)}`
-    })
-    .join(', ')
 }

@@ -3,17 +3,16 @@ import { type Filled, fillSpans } from '../data/fill-spans.ts'
 import { mergePastDays, withPatientClient } from '../data/insert-parts.ts'
 import { DAYS, PARTS_PER_DAY, WORKSPACES } from '../data/stored-traces.ts'
 import { settleMerges } from '../measure/clickhouse-work.ts'
-import { type SpanSource, type StoredMore, startSpanSource } from '../measure/measure-storing-more.ts'
-import { connectBare } from '../measure/reads/bare-queries.ts'
+import { type SpanSource, startSpanSource } from '../measure/measure-storing-more.ts'
 import { measureVerdict } from '../measure/reads/completeness-cost.ts'
 import { type FindingsSize, measureFindingReads } from '../measure/reads/finding-reads.ts'
 import type { ReadPlan } from '../measure/reads/measure-gets.ts'
-import { type MeasuredReads, measureReads, pickTraces, type ReadDeps, spansOf } from '../measure/reads/measure-reads.ts'
-import { measureCold, measureSelectOne, measureWhileIngesting } from '../measure/reads/read-conditions.ts'
+import { type MeasuredReads, measureReads, pickTraces, type ReadDeps } from '../measure/reads/measure-reads.ts'
+import { measureWhileIngesting } from '../measure/reads/read-conditions.ts'
 import { measureTraceSearches } from '../measure/reads/trace-searches.ts'
 import { measureTraceSizes } from '../measure/reads/trace-sizes.ts'
-import { setUpProduct } from '../services/product-process.ts'
-import { type BenchClickHouse, startBenchClickHouse, startBenchRedis } from '../services/start-stores.ts'
+import { startStage } from '../services/start-stage.ts'
+import type { BenchClickHouse } from '../services/start-stores.ts'
 import { startTraceReader } from '../services/start-trace-reader.ts'
 import { attempt } from '../support/rounds.ts'
 import type { Row, Scenario, ScenarioResult, ScenarioRun } from '../support/scenario.ts'
@@ -23,10 +22,8 @@ const MILLION = 1_000_000
 interface Size {
   /** Number of reads of each trace size. */
   readonly reads: ReadPlan
-  readonly storeMore: { readonly rounds: number; readonly durationMs: number }
+  readonly storeMoreMs: number
   readonly millions: readonly number[]
-  /** Reads with cold caches. Each empties all caches of the machine before. */
-  readonly coldReads: ReadPlan
   /** Reads while spans arrive. */
   readonly ingesting: { readonly rounds: number; readonly durationMs: number }
   /** Number of searches of each kind. */
@@ -37,8 +34,7 @@ interface Size {
 const FULL: Size = {
   millions: [1, 100],
   reads: { rounds: 5, perRound: 100 },
-  storeMore: { rounds: 1, durationMs: 4_000 },
-  coldReads: { rounds: 3, perRound: 10 },
+  storeMoreMs: 4_000,
   ingesting: { rounds: 3, durationMs: 8_000 },
   searches: { rounds: 3, perRound: 20 },
   findings: { occurrences: 1_000_000, findings: 5_000, reads: { rounds: 3, perRound: 20 } },
@@ -46,69 +42,53 @@ const FULL: Size = {
 const QUICK: Size = {
   millions: [1, 3],
   reads: { rounds: 3, perRound: 40 },
-  storeMore: { rounds: 1, durationMs: 1_500 },
-  coldReads: { rounds: 1, perRound: 3 },
+  storeMoreMs: 1_500,
   ingesting: { rounds: 1, durationMs: 2_000 },
   searches: { rounds: 2, perRound: 6 },
   findings: { occurrences: 200_000, findings: 2_000, reads: { rounds: 2, perRound: 6 } },
 }
 
-interface Stage {
+/** Reads among a number of stored spans. */
+interface Filling {
   readonly millions: number
   readonly filled: Filled
-  readonly small: MeasuredReads
-  readonly large: MeasuredReads
-  readonly more: readonly StoredMore[]
+  readonly reads: MeasuredReads
+  /** Spans that the product stored in a second, besides the filled ones. */
+  readonly spansPerSecond: number
 }
 
 /** Measures reads of traces and findings. */
 export const scenario: Scenario = {
   name: 'trace-read',
   question:
-    'How long does reading a trace of a finding take with 1 and 100 million spans stored, and what does storing more ' +
-    'spans cost then? How long does reading traces of 10 to 100,000 spans take, and reading lists of findings and single ' +
+    'How long does reading a trace of a finding take with 1 and 100 million spans stored? How long does reading traces of 10 to 100,000 spans take, and reading lists of findings and single ' +
     'findings with a million occurrences?',
   run: context => run(context, context.quick ? QUICK : FULL),
 }
 
 async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
-  const redis = await startBenchRedis(context, { ownRewrites: true })
-  const clickhouse = await startBenchClickHouse(context)
-  const setup = await setUpProduct(context, redis, clickhouse)
-  const reader = await startTraceReader(context, setup)
-  const source = await startSpanSource(context, redis, clickhouse)
-  const deps = {
-    reader,
-    client: clickhouse.client,
-    bare: connectBare(context, clickhouse.url),
-    pids: { API: reader.pid, ClickHouse: clickhouse.pid },
-  }
+  const stage = await startStage(context)
+  const { redis, clickhouse } = stage
+  const reader = await startTraceReader(context, redis, clickhouse)
+  const source = await startSpanSource(stage)
+  const deps = { reader, client: clickhouse.client, pids: { API: reader.pid, ClickHouse: clickhouse.pid } }
   // A warm-up that compiles the code. The first stage removes the spans.
-  await source.storeMore(size.storeMore.durationMs / 2)
+  await source.storeMore(size.storeMoreMs / 2)
 
-  const stages: Stage[] = []
+  const stages: Filling[] = []
   for (const millions of size.millions)
     stages.push(await measureStage(context, size, millions, clickhouse, deps, source))
-  const last = stages.at(-1) as Stage
+  const last = stages.at(-1) as Filling
   const spans = last.millions * MILLION
   const targets = await pickTraces(deps.client, spans, firstDay(), true, size.reads.perRound)
   const part = (what: string, work: () => Promise<Row[]>) => {
     context.progress(what)
     return attempt(context, what, [], work)
   }
-  const skipped: string[] = []
   const rows = [
     ...stages.flatMap(toRows),
-    ...(await part('SELECT 1', () => measureSelectOne(deps.bare, size.reads))),
-    ...(await part('cold caches', async () => {
-      const name = `cold caches: ${nameOf(true, last.millions)}`
-      const cold = await measureCold(deps, name, { ...size.coldReads, targets })
-      skipped.push(...cold.skipped)
-      return cold.rows
-    })),
     ...(await part('while ingesting', () => {
-      const rate = Math.max(...last.more.map(({ spans, seconds }) => spans / seconds))
-      const plan = { ...size.ingesting, targets, spansPerSecond: rate / 2 }
+      const plan = { ...size.ingesting, targets, spansPerSecond: last.spansPerSecond / 2 }
       return measureWhileIngesting(deps, source, context, plan)
     })),
     ...(await part('traces by size', () => measureTraceSizes(deps, spans, firstDay()))),
@@ -117,13 +97,7 @@ async function run(context: ScenarioRun, size: Size): Promise<ScenarioResult> {
     ...(await part('many parts', () => measureManyParts(context, size, last.millions, clickhouse, deps))),
     ...(await part('findings', () => measureFindingReads(deps, size.findings))),
   ]
-  return {
-    rows,
-    skipped,
-    method: methodOf(size),
-    notes: NOTES,
-    facts: { Redis: redis.version, ClickHouse: clickhouse.version },
-  }
+  return { rows, method: methodOf(size), notes: NOTES, facts: stage.facts }
 }
 
 /** Days of the default retention, of which each has as many parts as a day of the other stages. */
@@ -144,7 +118,7 @@ async function measureManyParts(
     const limit = reads.rounds * reads.perRound
     const targets = await pickTraces(deps.client, millions * MILLION, first, true, limit, days)
     const measured = await measureReads(deps, targets, true, reads)
-    const details = { parts: String(parts), 'query alone': `${measured.queryP50Ms.toFixed(1)} ms p50` }
+    const details = { parts: String(parts) }
     return [
       { name, unit: 'ms, p50', samples: measured.p50Ms, ...(to && { ratios: [{ to }] }), details },
       { name: `${name}, p99`, unit: 'ms, p99', samples: measured.p99Ms, ratios: [{ to: name }] },
@@ -156,38 +130,28 @@ async function measureManyParts(
   const { parts } = await fillSpans(url, millions * MILLION, month, MANY_DAYS)
   return [
     ...merged,
-    ...(await measure(name, parts, month, MANY_DAYS, nameOf(true, millions))),
+    ...(await measure(name, parts, month, MANY_DAYS, nameOf(millions))),
     ...(await measure(`${name}, past days merged`, await merge(), month, MANY_DAYS, PAST_MERGED)),
   ]
 }
 
 async function measureStage(
   { progress }: ScenarioRun,
-  { reads, storeMore }: Size,
+  { reads, storeMoreMs }: Size,
   millions: number,
   clickhouse: BenchClickHouse,
   deps: ReadDeps,
   source: SpanSource,
-): Promise<Stage> {
+): Promise<Filling> {
   const name = `${millions} million stored`
   const filled = await fillSpans(clickhouse.url, millions * MILLION, firstDay())
   progress(`${name}: filled in ${filled.seconds.toFixed(0)} s`)
-  const read = async (isLarge: boolean) => {
-    const limit = reads.rounds * reads.perRound
-    const targets = await pickTraces(deps.client, millions * MILLION, firstDay(), isLarge, limit)
-    const measured = await measureReads(deps, targets, isLarge, reads)
-    progress(
-      `${name}: traces of ${spansOf(isLarge)} spans, p99 ${measured.p99Ms.map(ms => ms.toFixed(1)).join(', ')} ms`,
-    )
-    return measured
-  }
-  const [small, large] = [await read(false), await read(true)]
+  const targets = await pickTraces(deps.client, millions * MILLION, firstDay(), true, reads.rounds * reads.perRound)
+  const measured = await measureReads(deps, targets, true, reads)
+  progress(`${name}: p99 ${measured.p99Ms.map(ms => ms.toFixed(1)).join(', ')} ms`)
   await clickhouse.client.command({ query: 'SYSTEM START MERGES spans' })
   await settleMerges(clickhouse.client)
-  const more: StoredMore[] = []
-  for (let round = 0; round < storeMore.rounds; round++) more.push(await source.storeMore(storeMore.durationMs))
-  progress(`${name}: ${more.map(({ spans }) => spans.toLocaleString('en')).join(' and ')} more spans stored`)
-  return { millions, filled, small, large, more }
+  return { millions, filled, reads: measured, spansPerSecond: await source.storeMore(storeMoreMs) }
 }
 
 /** Returns the first filled day. The last one is yesterday, so that new spans belong to another day. */
@@ -195,76 +159,37 @@ const firstDay = () => daysAgo(DAYS)
 
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
 
-const methodOf = ({ reads, storeMore, findings, coldReads, ingesting }: Size) =>
-  `${reads.perRound / 2} reads of each size to warm up, ${reads.rounds} rounds of ${reads.perRound}, one read after the other; ` +
-  `${storeMore.rounds} rounds of storing more for ${storeMore.durationMs / 1_000} s; traces by size and findings: ` +
-  `3 rounds of 40 to 4 and ${findings.reads.rounds} of ${findings.reads.perRound}; cold: ${coldReads.rounds} rounds of ${coldReads.perRound}; ` +
-  `while ingesting: ${ingesting.rounds} rounds of ${ingesting.durationMs / 1_000} s without and with spans at half of the rate of storing more`
+const methodOf = ({ reads, findings, ingesting }: Size) =>
+  `${reads.perRound / 2} reads to warm up, ${reads.rounds} rounds of ${reads.perRound}, one read after the other; ` +
+  `traces by size and findings: 3 rounds of 40 to 4 and ${findings.reads.rounds} of ${findings.reads.perRound}; while ingesting: ` +
+  `${ingesting.rounds} rounds of ${ingesting.durationMs / 1_000} s without and with spans at half of the rate that is stored`
 
 const NOTES = [
-  `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the largest number that merges were seen to leave. A trace is in one part, with its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. All data is in the page cache, except in the rows of cold caches: ClickHouse and the kernel forget everything before each of those reads.`,
-  'Traces are read in a pseudo-random order (the same in every run), through the API by one client that only counts the bytes of a body. p50 and p99 are of a round. "Query alone" selects the spans, without the check that the trace belongs to the finding.',
-  `"${MANY_DAYS} days of parts": as many spans in ${MANY_DAYS} days of ${PARTS_PER_DAY} parts. "Past days merged": days before yesterday have one part each, to which ClickHouse merges them when their parts are a day old. "SELECT 1" is sent from the process of the bench, without the API.`,
-  'More spans are sent to the edge, 200 a payload. They belong to the day after the stored spans, and parts of different days are never merged. CPU time is the sum of edge, worker, Redis and ClickHouse, including merges.',
+  `Spans of ${WORKSPACES} workspaces in ${DAYS} days of ${PARTS_PER_DAY} parts, the largest number that merges were seen to leave. A trace is in one part, with its id anywhere in the key space. One trace in 500 has 1,000 spans. The reader does not know the day. All data is in the page cache.`,
+  'Traces are read in a pseudo-random order (the same in every run), through the API by one client that only counts the bytes of a body. p50 and p99 are of a round.',
+  `"${MANY_DAYS} days of parts": as many spans in ${MANY_DAYS} days of ${PARTS_PER_DAY} parts. "Past days merged": days before yesterday have one part each, to which ClickHouse merges them when their parts are a day old.`,
+  'More spans are sent to the edge, 200 a payload. They belong to the day after the stored spans, and parts of different days are never merged.',
   'Traces "by size" are added to those of the last stage. A response shows at most 2,000 spans. All findings belong to one workspace, with occurrences over the last 7 days, of which one finding has a tenth. "Rows read" is the sum over all queries of a request as ClickHouse counts it: whole granules of 8,192 rows (64 in the table of five minutes) of every part that is read.',
-  '"ClickHouse alone" is one query of what a page shows, in the same rounds and over a connection that is kept. "Completeness, added" is the difference of the medians of reading a trace as columns with and without the verdict, by the functions of the API in the process of the bench, each trace with both.',
+  '"Completeness, added" is the difference of the medians of reading a trace as columns with and without the verdict, by the functions of the API in the process of the bench, each trace with both.',
 ]
 
-const nameOf = (isLarge: boolean, millions: number) =>
-  `trace of ${spansOf(isLarge).toLocaleString('en')}, ${millions} million stored`
+const nameOf = (millions: number) => `trace of 1,000, ${millions} million stored`
 
-function toRows(stage: Stage): Row[] {
-  const isLarge = { small: false, large: true } as const
-  return [
-    ...readRows(stage, stage.small, isLarge.small),
-    ...readRows(stage, stage.large, isLarge.large),
-    ...costRows(stage),
-  ]
-}
-
-function readRows({ millions, filled }: Stage, reads: MeasuredReads, isLarge: boolean): Row[] {
-  const name = nameOf(isLarge, millions)
+function toRows({ millions, filled, reads }: Filling): Row[] {
+  const name = nameOf(millions)
   return [
     {
       name,
       unit: 'ms, p50',
       samples: reads.p50Ms,
-      ...(millions > 1 && { ratios: [{ to: nameOf(isLarge, 1) }] }),
+      ...(millions > 1 && { ratios: [{ to: nameOf(1) }] }),
       cpu: { per: 'thousand reads', seconds: reads.cpuMs },
       details: {
-        'query alone': `${reads.queryP50Ms.toFixed(1)} ms p50`,
-        'of it in ClickHouse': `${reads.queryServerMs.toFixed(1)} ms`,
-        'granules read': reads.granules.toFixed(1),
         'rows read': Math.round(reads.rows).toLocaleString('en'),
         answer: `${Math.round(reads.answerBytes).toLocaleString('en')} bytes`,
         stored: `${filled.spans.toLocaleString('en')} spans in ${filled.parts} parts, ${filled.bytesPerSpan.toFixed(1)} bytes each`,
       },
     },
     { name: `${name}, p99`, unit: 'ms, p99', samples: reads.p99Ms, ratios: [{ to: name }] },
-  ]
-}
-
-function costRows({ millions, more }: Stage): Row[] {
-  const costOf = (stored: number) => `storing more, ${stored} million stored`
-  const perMillion = (of: (stored: StoredMore) => number) => more.map(stored => (of(stored) / stored.spans) * MILLION)
-  const processes = Object.keys(more[0]?.cpuSeconds ?? {})
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
-  return [
-    {
-      name: costOf(millions),
-      unit: 'CPU s per million spans',
-      samples: perMillion(({ cpuSeconds }) => Object.values(cpuSeconds).reduce((sum, seconds) => sum + seconds, 0)),
-      ...(millions > 1 && { ratios: [{ to: costOf(1) }] }),
-      cpu: {
-        per: 'million spans',
-        seconds: Object.fromEntries(
-          processes.map(process => [process, mean(perMillion(({ cpuSeconds }) => cpuSeconds[process] ?? 0))]),
-        ),
-      },
-      details: {
-        rate: `${Math.round(mean(more.map(({ spans, seconds }) => spans / seconds))).toLocaleString('en')} spans/s`,
-        spans: more.map(({ spans }) => spans.toLocaleString('en')).join(' and '),
-      },
-    },
   ]
 }

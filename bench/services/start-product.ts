@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
 import { MIB } from '../../schemas/units.ts'
-import { createDirectory, type Directory, newId } from '../../shared/directory/directory.ts'
+import { createDirectory, newId } from '../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { startProcess } from './start-process.ts'
@@ -31,8 +31,6 @@ export interface BenchEdge {
   readonly adminUrl: string
   readonly publicKey: string
   readonly queueDatabase: number
-  /** Ends the process before the scenario ends. */
-  stop(): Promise<void>
 }
 
 /** Starts the edge like `npm run ingest`, with one surface. `settings` are environment variables. */
@@ -43,7 +41,7 @@ export async function startEdge(
 ): Promise<BenchEdge> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
-  const [{ publicKey }] = (await issueSurfaces(redis, 1, 1)) as [BenchSurface]
+  const { publicKey } = await issueSurface(redis)
   const child = await startProcess(context, {
     script: 'ingest/main.ts',
     env: {
@@ -55,8 +53,7 @@ export async function startEdge(
     },
     readyUrl: `${adminUrl}/readyz`,
   })
-  const stop = () => child.stop(STOP_DEADLINE_MS)
-  return { pid: child.pid, port, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE, stop }
+  return { pid: child.pid, port, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE }
 }
 
 /** A running workers process. */
@@ -99,35 +96,26 @@ export interface BenchSurface {
   readonly workspaceId: string
 }
 
-/** Creates `count` surfaces, each with a public key that every edge accepts, in workspaces of this size. */
-export async function issueSurfaces(redis: BenchRedis, count: number, perWorkspace: number): Promise<BenchSurface[]> {
-  const directory = new Redis(redis.url(DIRECTORY_DATABASE))
+/** Creates a surface with a public key, in a workspace of its own, in the directory that every edge reads. */
+export async function issueSurface(redis: BenchRedis, database: number = DIRECTORY_DATABASE): Promise<BenchSurface> {
+  const directory = new Redis(redis.url(database))
+  const [publicKey, workspaceId] = [generateKey('public'), newId('ws')]
   try {
-    const store = createDirectory(directory)
-    const workspaces = Array.from({ length: Math.ceil(count / perWorkspace) }, () => newId('ws'))
-    return await Promise.all(
-      Array.from({ length: count }, (_, i) => issueSurface(store, workspaces[Math.floor(i / perWorkspace)] as string)),
-    )
+    await createDirectory(directory).putSurfaceKey({
+      version: 1,
+      id: newId('key'),
+      kind: 'public',
+      digest: digestOf(publicKey),
+      prefix: publicKey.slice(3, 6),
+      workspaceId,
+      surfaceId: newId('srf'),
+      scopes: [],
+      createdAt: new Date().toISOString(),
+      expiresAt: null,
+      revokedAt: null,
+    })
+    return { publicKey, workspaceId }
   } finally {
     directory.disconnect()
   }
-}
-
-/** Creates a surface with a public key. */
-export async function issueSurface(store: Directory, workspaceId: string): Promise<BenchSurface> {
-  const publicKey = generateKey('public')
-  await store.putSurfaceKey({
-    version: 1,
-    id: newId('key'),
-    kind: 'public',
-    digest: digestOf(publicKey),
-    prefix: publicKey.slice(3, 6),
-    workspaceId,
-    surfaceId: newId('srf'),
-    scopes: [],
-    createdAt: new Date().toISOString(),
-    expiresAt: null,
-    revokedAt: null,
-  })
-  return { publicKey, workspaceId }
 }

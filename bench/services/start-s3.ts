@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startS3 } from '../../deploy/local/stores/s3.ts'
 import { createObjectStore } from '../../shared/object-store/object-store.ts'
@@ -28,12 +26,8 @@ export async function startBenchS3(context: ScenarioContext): Promise<BenchS3> {
     requestTimeoutMs: 60_000,
   })
   context.onEnd(() => objects.close())
-  const children = await childrenOf(service.pid)
   return {
-    pids: {
-      'S3 server': service.pid,
-      ...Object.fromEntries(children.map((pid, i) => [`S3 server, child ${i + 1}`, pid])),
-    },
+    pids: { 'S3 server': service.pid },
     env: {
       S3_ENDPOINT: service.url,
       S3_BUCKET: access.bucket,
@@ -42,13 +36,4 @@ export async function startBenchS3(context: ScenarioContext): Promise<BenchS3> {
     },
     objects,
   }
-}
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
-  return stdout
-    .trim()
-    .split('\n')
-    .map(line => line.trim().split(/\s+/).map(Number))
-    .flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []))
 }

@@ -8,8 +8,6 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { startClickHouse } from '../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../deploy/local/stores/redis.ts'
-import { startClickHouseCluster } from '../../test/support/cluster/clickhouse-cluster.ts'
-import { migrateDatabase } from '../../test/support/cluster/connect.ts'
 import { untilDiskQuiet } from '../machine/disk.ts'
 import { pollUntil } from '../support/poll-until.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
@@ -97,36 +95,10 @@ export interface BenchClickHouse {
   readonly version: string
   readonly url: string
   readonly client: ClickHouseClient
-  /** The shards of a cluster, of which `client` is the first. */
-  readonly shards?: readonly BenchShard[]
-}
-
-/** A shard of a cluster, which is one server. */
-interface BenchShard {
-  readonly pid: number
-  readonly client: ClickHouseClient
 }
 
 /** Database of the product's tables. */
 export const BENCH_DATABASE = 'penstock'
-
-/**
- * Starts a cluster with the schema of this checkout, empty. Its processes need CLICKHOUSE_CLUSTER, which is {@link
- * TEST_CLUSTER}.
- */
-export async function startBenchCluster(context: ScenarioContext, count: number): Promise<BenchClickHouse> {
-  const cluster = await startClickHouseCluster({ shards: count })
-  context.onEnd(() => cluster.stop())
-  await migrateDatabase(cluster.url, BENCH_DATABASE)
-  const shards = cluster.shards.map(({ pid, url }) => ({
-    pid,
-    client: createClickHouse({ url, database: BENCH_DATABASE }),
-  }))
-  context.onEnd(async () => void (await Promise.all(shards.map(({ client }) => client.close()))))
-  const [first] = shards
-  if (first === undefined) throw new RangeError('a cluster has a shard')
-  return { ...first, version: 'cluster', url: cluster.url, shards }
-}
 
 /** Starts ClickHouse with the schema of this checkout, empty. */
 export async function startBenchClickHouse(context: ScenarioContext): Promise<BenchClickHouse> {

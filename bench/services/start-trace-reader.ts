@@ -1,14 +1,15 @@
 import { Agent, request } from 'node:http'
 import { Redis } from 'ioredis'
 import { importPKCS8, SignJWT } from 'jose'
-import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../../deploy/local/workspace/secrets.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../schemas/records/directory.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { WORKSPACES, workspaceId } from '../data/stored-traces.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { BodyCounter } from './body-counter.ts'
-import { type ProductSetup, planLaunch } from './product-process.ts'
 import { startProcess } from './start-process.ts'
+import { BENCH_DATABASE, type BenchClickHouse, type BenchRedis } from './start-stores.ts'
 
 /** Ids of a trace to read. */
 export interface TraceTarget {
@@ -32,11 +33,35 @@ export interface TraceReader {
 const TIMEOUT_MS = 20_000
 const TOKEN_LIFETIME_SECONDS = 3_600
 
-/** Starts the API, and creates a client with a connection and a session token for each of the filled workspaces. */
-export async function startTraceReader(context: ScenarioContext, setup: ProductSetup): Promise<TraceReader> {
-  const tokens = await putWorkspaces(setup)
-  const { script, env, port, readyUrl } = await planLaunch('api', setup)
-  const child = await startProcess(context, { script, env, readyUrl })
+/**
+ * Starts the API, and creates a client with a connection and a session token for each of the filled workspaces. There is no
+ * object store: only dead letters need one.
+ */
+export async function startTraceReader(
+  context: ScenarioContext,
+  redis: BenchRedis,
+  clickhouse: BenchClickHouse,
+): Promise<TraceReader> {
+  const secrets = await loadSecrets(context.dir)
+  const directoryUrl = redis.url(1)
+  const tokens = await putWorkspaces(directoryUrl, secrets)
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const child = await startProcess(context, {
+    script: 'api/main.ts',
+    env: {
+      REDIS_URL: redis.url(0),
+      DIRECTORY_REDIS_URL: directoryUrl,
+      CLICKHOUSE_URL: clickhouse.url,
+      CLICKHOUSE_DATABASE: BENCH_DATABASE,
+      AUTH_PUBLIC_KEY: secrets.authPublicKey,
+      KEY_PEPPER: secrets.keyPepper,
+      AUTH_ISSUER,
+      AUTH_AUDIENCE,
+      API_PORT: String(port),
+      API_ADMIN_PORT: String(adminPort),
+    },
+    readyUrl: `http://127.0.0.1:${adminPort}/readyz`,
+  })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const counter = new BodyCounter(port, TIMEOUT_MS)
   context.onEnd(() => {
@@ -72,8 +97,8 @@ function get(options: { agent: Agent; port: number; path: string; headers: Recor
 }
 
 /** Stores the filled workspaces in the directory. Returns a member's token for each of them, by workspace id. */
-async function putWorkspaces({ secrets, env }: ProductSetup): Promise<ReadonlyMap<string, string>> {
-  const redis = new Redis(env.DIRECTORY_REDIS_URL ?? '')
+async function putWorkspaces(directoryUrl: string, secrets: LocalSecrets): Promise<ReadonlyMap<string, string>> {
+  const redis = new Redis(directoryUrl)
   try {
     const store = createDirectory(redis)
     const tokens = new Map<string, string>()

@@ -2,7 +2,7 @@ import { errorMessage } from '../../shared/runtime/errors.ts'
 import type { Row, Sample, ScenarioRun } from './scenario.ts'
 
 /** One of several implementations that are measured in every round. */
-export interface RoundContender<T> {
+interface RoundContender<T> {
   readonly name: string
   measure(round: number): Promise<T>
 }

@@ -5,7 +5,6 @@ export interface ScenarioOrder {
   /** URL of the scenario's module. */
   readonly module: string
   readonly quick: boolean
-  readonly sustainedMinutes: number
   readonly dir: string
 }
 
@@ -38,10 +37,9 @@ async function runEndSteps(): Promise<void> {
 
 const end = () => (ending ??= runEndSteps())
 
-async function run({ module, quick, sustainedMinutes, dir }: ScenarioOrder): Promise<void> {
+async function run({ module, quick, dir }: ScenarioOrder): Promise<void> {
   const context: ScenarioRun = {
     quick,
-    sustainedMinutes,
     dir,
     progress: text => void send({ kind: 'progress', text }),
     failed: text => void send({ kind: 'round-failed', text }),

@@ -21,8 +21,6 @@ export interface ScenarioContext {
 
 /** Context of a scenario. */
 export interface ScenarioRun extends ScenarioContext {
-  /** Length of the load of the scenario `sustained`. */
-  readonly sustainedMinutes: number
   /** Reports a round that failed. The report shows it, and the figures of the other rounds are kept. */
   failed(text: string): void
 }
@@ -54,7 +52,6 @@ export interface Row {
   readonly ratios?: readonly Ratio[]
   /** CPU seconds by process, per `per` (for example "million spans"). */
   readonly cpu?: { readonly per: string; readonly seconds: Readonly<Record<string, number>> }
-  readonly peakMemoryBytes?: Readonly<Record<string, number>>
   /** Details as text: percentiles, rows per insert, errors. */
   readonly details?: Readonly<Record<string, string>>
   /** Figures for programs that read the file of `--json`, such as bench/plan. No report shows them. */

@@ -1,17 +1,18 @@
-import { writeFile } from 'node:fs/promises'
 import { errorMessage } from '../../../shared/runtime/errors.ts'
 import { percentile } from '../../report/statistics.ts'
 import type { TraceTarget } from '../../services/start-trace-reader.ts'
 import { succeeded } from '../../support/rounds.ts'
 import type { Row, ScenarioRun } from '../../support/scenario.ts'
 import type { SpanSource } from '../measure-storing-more.ts'
-import type { BareQueries } from './bare-queries.ts'
-import { type ReadPlan, timeEach } from './measure-gets.ts'
+import { timeEach } from './measure-gets.ts'
 import type { ReadDeps } from './measure-reads.ts'
 
-/** Large traces to read, and how often. */
-interface ConditionPlan extends ReadPlan {
+/** Large traces to read, how often, and the load meanwhile. */
+interface ConditionPlan {
   readonly targets: readonly TraceTarget[]
+  readonly rounds: number
+  readonly durationMs: number
+  readonly spansPerSecond: number
 }
 
 /** Returns a row for p50 and one for p99, with a sample a round. Undefined: the round failed. */
@@ -26,56 +27,6 @@ function latencyRows(name: string, rounds: readonly (readonly number[] | undefin
   return [row('', 'ms, p50', 0.5), row(', p99', 'ms, p99', 0.99)]
 }
 
-/** Measures the smallest query, so that a reader can see what the machine and ClickHouse add to every read. */
-export async function measureSelectOne(bare: BareQueries, { rounds, perRound }: ReadPlan): Promise<Row[]> {
-  const selectOne = async () => void (await bare.countRows('SELECT 1'))
-  await timeEach(perRound / 2, selectOne)
-  const latencies: number[][] = []
-  for (let round = 0; round < rounds; round++) latencies.push(await timeEach(perRound, selectOne))
-  return latencyRows('SELECT 1 without the API', latencies)
-}
-
-const CACHES = [
-  'MARK CACHE',
-  'UNCOMPRESSED CACHE',
-  'INDEX MARK CACHE',
-  'INDEX UNCOMPRESSED CACHE',
-  'PRIMARY INDEX CACHE',
-  'QUERY CONDITION CACHE',
-]
-
-/**
- * Reads traces, each after ClickHouse and the kernel have forgotten what they had cached. Returns the reason where that is
- * not allowed: only root may empty the page cache.
- */
-export async function measureCold(
-  { reader, client }: ReadDeps,
-  name: string,
-  { rounds, perRound, targets }: ConditionPlan,
-): Promise<{ rows: Row[]; skipped: string[] }> {
-  const forget = async () => {
-    for (const cache of CACHES) await client.command({ query: `SYSTEM DROP ${cache}` })
-    // proc_sys_vm(5): 3 frees the page cache and the caches of directories and files.
-    await writeFile('/proc/sys/vm/drop_caches', '3')
-  }
-  try {
-    await forget()
-  } catch (error) {
-    return { rows: [], skipped: [`cold caches: they cannot be emptied (${errorMessage(error)})`] }
-  }
-  const latencies: number[][] = []
-  for (let round = 0; round < rounds; round++) {
-    const times: number[] = []
-    for (let i = 0; i < perRound; i++) {
-      await forget()
-      const target = targets[(round * perRound + i) % targets.length] as TraceTarget
-      times.push(...(await timeEach(1, async () => void (await reader.receive(target)))))
-    }
-    latencies.push(times)
-  }
-  return { rows: latencyRows(name, latencies), skipped: [] }
-}
-
 /** Names of the rows of reads with and without concurrent inserts. */
 const BEFORE = 'trace of 1,000, before ingesting'
 const DURING = 'trace of 1,000, while ingesting at half load'
@@ -88,15 +39,7 @@ export async function measureWhileIngesting(
   { reader }: ReadDeps,
   source: SpanSource,
   { progress, failed }: Pick<ScenarioRun, 'progress' | 'failed'>,
-  {
-    rounds,
-    targets,
-    spansPerSecond,
-    durationMs,
-  }: Pick<ConditionPlan, 'rounds' | 'targets'> & {
-    readonly spansPerSecond: number
-    readonly durationMs: number
-  },
+  { rounds, targets, spansPerSecond, durationMs }: ConditionPlan,
 ): Promise<Row[]> {
   let next = 0
   const readUntil = async (isDone: () => boolean) => {

@@ -6,8 +6,7 @@ import { errorMessage } from '../../../shared/runtime/errors.ts'
 import { sendRequests } from '../../load/send-requests.ts'
 import { writtenBlocks } from '../../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../../measure/measure-pipeline.ts'
-import type { PipelineStage } from '../pipeline-contenders.ts'
-import { buildCollector, findCollector } from './build-collector.ts'
+import type { Stage } from '../../services/start-stage.ts'
 
 /** Name of the Collector with a queue in memory in reports. */
 export const COLLECTOR_IN_MEMORY = 'OpenTelemetry Collector, ClickHouse exporter, queue in memory'
@@ -17,7 +16,6 @@ export const COLLECTOR_PERSISTENT = 'OpenTelemetry Collector, ClickHouse exporte
 /** Configurations of the Collector, by its name in reports. */
 const CONFIGS = { [COLLECTOR_IN_MEMORY]: 'in-memory.yaml', [COLLECTOR_PERSISTENT]: 'persistent.yaml' } as const
 
-const CONNECTIONS = 64
 const LAST_LINES = 20
 
 /** Running Collectors, and the reason for each that is missing. */
@@ -26,20 +24,15 @@ interface StartedCollectors {
   readonly skipped: readonly string[]
 }
 
-/** Starts a Collector with each configuration. A full run builds the program first, if it was never built on this machine. */
-export async function startCollectors(stage: PipelineStage): Promise<StartedCollectors> {
-  const { quick, progress } = stage.context
-  const found = await findCollector()
-  if (found === undefined && quick) {
-    return { rivals: [], skipped: ['OpenTelemetry Collector: it is not built yet, and a quick run does not build it'] }
-  }
-  const built = found === undefined ? await buildCollector(progress) : { ok: true as const, path: found }
-  if (!built.ok) return { rivals: [], skipped: [`OpenTelemetry Collector: ${built.reason}`] }
+/** Starts the Collector of `OTELCOL_BIN` with each configuration. */
+export async function startCollectors(stage: Stage): Promise<StartedCollectors> {
+  const binary = process.env.OTELCOL_BIN
+  if (!binary) return { rivals: [], skipped: ['OpenTelemetry Collector: OTELCOL_BIN does not name one'] }
   const rivals: PipelineContender[] = []
   const skipped: string[] = []
   for (const [name, config] of Object.entries(CONFIGS)) {
     try {
-      rivals.push(await startCollector(stage, built.path, name, config))
+      rivals.push(await startCollector(stage, binary, name, config))
     } catch (error) {
       skipped.push(`${name}: ${errorMessage(error).split('\n', 1)[0]}`)
     }
@@ -49,7 +42,7 @@ export async function startCollectors(stage: PipelineStage): Promise<StartedColl
 
 /** Starts the Collector at path `binary`. Throws if it does not become ready, and shows its last output. */
 async function startCollector(
-  { context, generator, clickhouse }: PipelineStage,
+  { context, generator, clickhouse }: Stage,
   binary: string,
   name: string,
   config: string,
@@ -86,7 +79,7 @@ async function startCollector(
     pids: { collector: child.pid, ClickHouse: clickhouse.pid },
     database,
     table: 'otel_traces',
-    send: sendRequests(generator, { name, port, path: '/v1/traces', headers: {}, connections: CONNECTIONS }),
+    send: sendRequests(generator, { name, port, path: '/v1/traces', headers: {} }),
     inserts: () => writtenBlocks(clickhouse.client),
   }
 }

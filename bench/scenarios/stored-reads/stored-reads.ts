@@ -4,10 +4,8 @@ import { SIGNAL_WORKSPACES } from '../../data/filled-time.ts'
 import type { StoredRows } from '../../data/insert-parts.ts'
 import { DAYS, workspaceId } from '../../data/stored-traces.ts'
 import { settleMerges } from '../../measure/clickhouse-work.ts'
-import { connectBare } from '../../measure/reads/bare-queries.ts'
-import { type ComparedRead, compareReads } from '../../measure/reads/compare-reads.ts'
+import { type CheckedRead, measureCheckedReads } from '../../measure/reads/checked-reads.ts'
 import type { ReadPlan } from '../../measure/reads/measure-gets.ts'
-import { setUpProduct } from '../../services/product-process.ts'
 import { startBenchClickHouse, startBenchRedis } from '../../services/start-stores.ts'
 import { startTraceReader } from '../../services/start-trace-reader.ts'
 import { attempt } from '../../support/rounds.ts'
@@ -24,12 +22,12 @@ interface Size {
 const FULL: Size = {
   records: 20_000_000,
   points: 5_000_000,
-  reads: { rounds: 3, perRound: 40, hasP95: true },
+  reads: { rounds: 3, perRound: 40 },
 }
 const QUICK: Size = {
   records: 1_500_000,
   points: 300_000,
-  reads: { rounds: 2, perRound: 10, hasP95: true },
+  reads: { rounds: 2, perRound: 10 },
 }
 
 /** The workspace that is read, with half of all rows. */
@@ -38,42 +36,37 @@ const WORKSPACE = workspaceId(0)
 /** Measures reads of log records and points. */
 export const scenario: Scenario = {
   name: 'stored-reads',
-  question:
-    'How long do reads of logs and metrics take with 20 million log records and 5 million points stored, and how much ' +
-    'longer than ClickHouse alone for the same rows?',
+  question: 'How long do reads of logs and metrics take with 20 million log records and 5 million points stored?',
   run: context => run(context, context.quick ? QUICK : FULL),
 }
 
 async function run(context: ScenarioRun, { records, points, reads }: Size): Promise<ScenarioResult> {
   const redis = await startBenchRedis(context, { ownRewrites: true })
   const clickhouse = await startBenchClickHouse(context)
-  const reader = await startTraceReader(context, await setUpProduct(context, redis, clickhouse))
-  const { client, url, pid } = clickhouse
-  const deps = { reader, client, bare: connectBare(context, url), pids: { API: reader.pid, ClickHouse: pid } }
+  const reader = await startTraceReader(context, redis, clickhouse)
+  const { client, url } = clickhouse
   const endMs = Date.now()
   const stored = { logs: await fillLogs(url, records, endMs), points: await fillPoints(url, points, endMs) }
   context.progress(`${describe(stored.logs)} of logs, ${describe(stored.points)} of metrics`)
   await settleMerges(client)
 
-  const part = (what: string, readsOf: () => Promise<ComparedRead[]>): Promise<Row[]> => {
+  const part = (what: string, readsOf: () => Promise<CheckedRead[]>): Promise<Row[]> => {
     context.progress(what)
-    return attempt(context, what, [], async () => compareReads(deps, WORKSPACE, await readsOf(), reads))
+    return attempt(context, what, [], async () =>
+      measureCheckedReads({ reader, client }, WORKSPACE, await readsOf(), reads),
+    )
   }
   const rows = [
     ...(await part('logs', () => logReads(client, WORKSPACE, endMs))),
-    ...(await part('metrics', async () => metricReads(WORKSPACE, points, endMs))),
+    ...(await part('metrics', async () => metricReads(points, endMs))),
   ]
   return {
     rows,
-    method:
-      `${reads.perRound / 2} requests of each read to warm up, ${reads.rounds} rounds of ${reads.perRound}, one after the other, ` +
-      'and in each round as many queries of ClickHouse alone',
+    method: `${reads.perRound / 2} requests of each read to warm up, ${reads.rounds} rounds of ${reads.perRound}, one after the other`,
     notes: [
       `Stored: ${describe(stored.logs)} of logs in ${DAYS} days and ${describe(stored.points)} of metrics in ${POINT_DAYS} days, ` +
         `in ${SIGNAL_WORKSPACES} workspaces. The workspace that is read has half of them.` +
         ' Merges of logs and metrics are stopped.',
-      'ClickHouse alone: one query of the same rows in the same rounds, over a connection that is kept, whose result is not ' +
-        'parsed. It does not do what the API does besides: pages with a cursor, rates by step.',
     ],
     facts: { Redis: redis.version, ClickHouse: clickhouse.version },
   }
