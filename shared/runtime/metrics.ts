@@ -10,7 +10,7 @@ import {
 } from 'prom-client'
 import { SeriesHistogram } from './series-histogram.ts'
 
-export type { Counter, Gauge, Histogram, Registry } from 'prom-client'
+export type { Registry } from 'prom-client'
 
 /** Creates metrics in its own registry. Nothing is global, so that a test or a process can run the routes of two processes. */
 export interface Metrics {
