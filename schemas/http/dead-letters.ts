@@ -6,7 +6,7 @@ import { exactObject, listOf } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { cursorSchema, nextCursorSchema, pageQuerySchema } from './page.ts'
-import { letterChangeProblems, lettersProblems } from './problem-sets.ts'
+import { letterChangeProblems, readProblems } from './problem-sets.ts'
 
 /** Id of a dead letter: `letters/letter-id.ts` defines its parts. */
 const letterIdSchema = z.string().regex(/^dlt_[A-Za-z0-9_-]{15,296}$/, 'must be the id of a dead letter')
@@ -204,7 +204,11 @@ const letterRead = {
   tag: 'dead-letters',
   permission: 'org:telemetry:read',
   credentials: MANAGING_READER,
-  problems: lettersProblems,
+  problems: readProblems(
+    'dead letters are unavailable',
+    'there is no such dead letter, or it is no longer retained',
+    'operation',
+  ),
 } as const
 
 const letterChange = {

@@ -80,6 +80,21 @@ const queryFault = (service: ProblemService): DocumentedProblem => ({
   when: 'a query parameter breaks its rule; the message names both',
 })
 
+/** Returns the problems of operations that read; `unavailable` states what a failed store prevents. */
+export function readProblems(
+  unavailable: string,
+  notFound = 'the caller is not a member of the workspace',
+  service: ProblemService = 'api-analytics',
+): DocumentedProblem[] {
+  return [
+    queryFault(service),
+    ...callerProblems(
+      { code: 'NOT_FOUND', when: notFound },
+      { code: 'INGEST_INFRA_UNAVAILABLE', when: `${unavailable}; retry after the delay` },
+    ),
+  ]
+}
+
 /** Problems of operations that read findings and traces. */
 export const findingsProblems = [
   queryFault('api-findings'),
@@ -101,16 +116,10 @@ export const findingChangeProblems: readonly DocumentedProblem[] = [
 ]
 
 /** Problems of operations that read sessions and replays. */
-export const sessionsProblems = [
-  queryFault('api-analytics'),
-  ...callerProblems(
-    { code: 'NOT_FOUND', when: 'there is no such session, or it is no longer retained' },
-    {
-      code: 'INGEST_INFRA_UNAVAILABLE',
-      when: 'sessions are unavailable; retry after the delay',
-    },
-  ),
-]
+export const sessionsProblems = readProblems(
+  'sessions are unavailable',
+  'there is no such session, or it is no longer retained',
+)
 
 /** Problems of the operation that deletes a release. */
 export const releaseProblems = callerProblems(
@@ -124,15 +133,6 @@ export const releaseProblems = callerProblems(
 
 /** Problems of operations that read releases. */
 export const releasesProblems = [queryFault('api-analytics'), ...releaseProblems]
-
-/** Problems of the operation that lists watermarks. */
-export const watermarksProblems = [
-  queryFault('api-analytics'),
-  ...callerProblems(
-    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
-    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'watermarks are unavailable; retry after the delay' },
-  ),
-]
 
 const traceProblems = callerProblems(
   { code: 'NOT_FOUND', when: 'there is no such trace or span, or it is no longer retained' },
@@ -158,32 +158,11 @@ export const logsProblems: readonly DocumentedProblem[] = [
   ),
 ]
 
-/** Problems of operations that list the usage of a workspace. */
-export const usageProblems = [
-  queryFault('api-analytics'),
-  ...callerProblems(
-    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
-    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'the usage is unavailable; retry after the delay' },
-  ),
-]
-
-/** Problems of the operation that reads the pipeline of a workspace. */
-export const pipelineProblems = [
-  queryFault('api-analytics'),
-  ...callerProblems(
-    { code: 'NOT_FOUND', when: 'the caller is not a member of the workspace' },
-    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'the queues are unavailable; retry after the delay' },
-  ),
-]
-
 /** Problems of operations that read metrics. */
-export const metricsProblems = [
-  queryFault('api-analytics'),
-  ...callerProblems(
-    { code: 'NOT_FOUND', when: 'there is no such metric with points in the range, or they are no longer retained' },
-    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'metrics are unavailable; retry after the delay' },
-  ),
-]
+export const metricsProblems = readProblems(
+  'metrics are unavailable',
+  'there is no such metric with points in the range, or they are no longer retained',
+)
 
 /** Problem of a query that is valid and cannot be executed. */
 const UNEXECUTABLE: DocumentedProblem = {
@@ -212,15 +191,6 @@ export const mcpProblems: readonly DocumentedProblem[] = [
     problem.code === 'PERMISSION_DENIED'
       ? { ...problem, when: 'the caller lacks the required permission, or the request is from a page of a browser' }
       : problem,
-  ),
-]
-
-/** Problems of operations that read dead letters. */
-export const lettersProblems = [
-  queryFault('operation'),
-  ...callerProblems(
-    { code: 'NOT_FOUND', when: 'there is no such dead letter, or it is no longer retained' },
-    { code: 'INGEST_INFRA_UNAVAILABLE', when: 'dead letters are unavailable; retry after the delay' },
   ),
 ]
 

@@ -3,7 +3,7 @@ import { READER } from './credentials.ts'
 import { EXAMPLE } from './example-values.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import { usageProblems } from './problem-sets.ts'
+import { readProblems } from './problem-sets.ts'
 
 /** The most days that one list of the usage covers. */
 export const USAGE_DAYS_MAX = 31
@@ -86,7 +86,7 @@ export const listUsage: PermittedOperation = {
     description: 'A page of the usage.',
     contents: { 'application/json': { schema: usagePageSchema, example: { usage: [usage], nextCursor: null } } },
   },
-  problems: usageProblems,
+  problems: readProblems('the usage is unavailable'),
 }
 
 /** Lists the requests of the public keys of a workspace on a day (docs/api/workspaces.md#usage). */
@@ -114,5 +114,5 @@ export const listKeyUsage: PermittedOperation = {
       },
     },
   },
-  problems: usageProblems,
+  problems: readProblems('the usage is unavailable'),
 }
