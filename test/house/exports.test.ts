@@ -5,19 +5,16 @@ import { readAllCode, unusedExports } from './code.ts'
 const EXCEPTIONS = [
   // Loaded by the name of the file.
   ...[
-    'console/console',
     'decode',
     'fairness',
     'freshness',
-    'growth',
     'ingest',
     'memory',
     'part-load',
     'pipeline',
     'replay',
-    'scale/scale',
+    'scale',
     'stored-reads/stored-reads',
-    'sustained',
     'trace-read',
   ].map(file => `bench/scenarios/${file}.ts scenario`),
   // Names a module that it extends.
