@@ -12,7 +12,8 @@ import { StartError, type Started, startEverything } from './start.ts'
 import { exampleCommands, exampleExport } from './workspace/example.ts'
 
 /**
- * Runs `npm start` on Node 22: starts all servers and processes as children of this process, until Ctrl-C.
+ * Runs `npm start` on Node 22, and `npm run dev` with `--watch`: starts all servers and processes as children of this
+ * process, until Ctrl-C.
  * The first signal stops them in order, within STOP_DEADLINE_MS in total. A second signal kills them.
  */
 const STOP_DEADLINE_MS = 4_700
@@ -20,6 +21,7 @@ const STOP_DEADLINE_MS = 4_700
 const SAME_SIGNAL_MS = 500
 
 const startedAt = Date.now()
+const isWatched = process.argv.includes('--watch')
 const { env, faults } = readSecretFiles(process.env)
 if (faults.length > 0) giveUp(`the environment is invalid: ${faults.join('; ')}`)
 const isColored = process.stdout.isTTY === true && !env.NO_COLOR
@@ -42,7 +44,7 @@ handleSignals()
 try {
   say('starting')
   const logger = pino({ level: config.LOG_LEVEL }, { write: (line: string) => log.line('penstock', line) })
-  const started = await startEverything({ config, env, supervisor, log, logger })
+  const started = await startEverything({ config, env, supervisor, log, logger, isWatched })
   if (stoppingSince === undefined) announce(started)
 } catch (error) {
   if (stoppingSince === undefined) {

@@ -58,10 +58,13 @@ interface StartDeps {
   supervisor: Supervisor
   log: ConsoleLog
   logger: Logger
+  /** Whether a process starts again when one of its files changes. */
+  isWatched: boolean
 }
 
 /** Starts everything. Writes the credentials last, so that their file exists only when everything is ready. */
-export async function startEverything({ config, env, supervisor, log, logger }: StartDeps): Promise<Started> {
+export async function startEverything(deps: StartDeps): Promise<Started> {
+  const { config, env, supervisor, log, logger, isWatched } = deps
   const credentialsPath = join(config.LOCAL_DIR, 'credentials.json')
   await rm(credentialsPath, { force: true })
   const ports = portsOf(config)
@@ -82,7 +85,7 @@ export async function startEverything({ config, env, supervisor, log, logger }: 
   ])
 
   const childEnv = processEnvironment(env, config, secrets, access)
-  await Promise.all(serviceProcesses(config, childEnv, log.line).map(unit => supervisor.run(unit)))
+  await Promise.all(serviceProcesses(config, childEnv, isWatched, log.line).map(unit => supervisor.run(unit)))
 
   const credentials = credentialsOf(config, secrets, access)
   await writePrivateJson(credentialsPath, credentials)

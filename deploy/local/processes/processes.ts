@@ -38,6 +38,7 @@ export function localIssuerOf(config: LocalConfig): string {
 export function serviceProcesses(
   config: LocalConfig,
   env: Record<string, string | undefined>,
+  isWatched: boolean,
   log: (name: string, line: string) => void,
 ): Unit[] {
   const { adminUrls } = addressesOf(config)
@@ -48,6 +49,7 @@ export function serviceProcesses(
     start: signal =>
       startNodeProcess({
         script,
+        isWatched,
         adminUrl,
         // The process ends itself shortly before it would be killed.
         env: { ...env, SHUTDOWN_DEADLINE_MS: String(stopDeadlineMs - 200) },
@@ -120,6 +122,8 @@ export function processEnvironment(
 interface NodeProcessOptions {
   /** Path of the script in the checkout. */
   script: string
+  /** Whether Node starts it again when a file changes that it has imported (`npm run dev`). */
+  isWatched?: boolean
   env: Record<string, string | undefined>
   /** Address whose `/readyz` reports when the process is ready. */
   adminUrl: string
@@ -129,11 +133,13 @@ interface NodeProcessOptions {
 
 const END_WITH_PARENT = fileURLToPath(new URL('end-with-parent.mjs', import.meta.url))
 
+const WATCH = ['--watch', '--watch-preserve-output']
+
 /** Starts one of the service's processes with this Node, and waits until its `/readyz` returns 200. */
 export async function startNodeProcess(options: NodeProcessOptions): Promise<ChildProcess> {
   const child = await startChild({
     command: process.execPath,
-    args: ['--import', END_WITH_PARENT, options.script],
+    args: [...(options.isWatched ? WATCH : []), '--import', END_WITH_PARENT, options.script],
     cwd: ROOT,
     env: options.env,
     log: options.log,
