@@ -1,8 +1,10 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import type { FindingsFilter } from '../../clickhouse/queries/findings/findings-filter.ts'
 import { type Buckets, selectFindingsCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
 import { selectFindingsPage } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
+import { selectRecurrences } from '../../clickhouse/queries/findings/select-recurrences.ts'
 import { listFindings } from '../../schemas/http/findings/operations.ts'
 import {
   type FindingsPage,
@@ -10,17 +12,19 @@ import {
   type ListFindingsQuery,
   listFindingsQuerySchema,
 } from '../../schemas/http/findings/schemas.ts'
+import type { FindingStatus } from '../../schemas/http/findings/work.ts'
 import { DAY_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
-import { rfc3339FromUnixMs } from '../http/format-time.ts'
+import { queryDirectory } from '../http/directory.ts'
+import { dayOf, rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { FINDINGS } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
 import { chooseBuckets, presentFinding, type RequestedTime } from './load-finding.ts'
-import { type ChooseDeps, chooseFindings } from './work/choose-findings.ts'
 import { loadStandings } from './work/standing.ts'
 
 interface Deps extends GuardedRouteDeps, ChooseDeps {
@@ -97,4 +101,55 @@ export async function readFindingsPage(
 /** Returns the buckets of the requested time, or of the last 24 hours. */
 function bucketsOf({ fromMs, toMs }: Pick<RequestedTime, 'fromMs' | 'toMs'>, nowMs: number): Buckets {
   return chooseBuckets({ fromMs, toMs, firstMs: (toMs ?? nowMs) - DAY_MS, nowMs }, LIST_BUCKETS_MAX)
+}
+
+/** Stores from which the findings of a status are chosen. */
+interface ChooseDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'findingWork' | 'resolvedFindings' | 'ignoredFindings' | 'countedFindings'>
+  readonly now: () => number
+}
+
+type Chosen = NonNullable<FindingsFilter['chosen']>
+
+/**
+ * Returns which findings of a workspace have a status: those of a set, or for `open` all but those of a set. The sets are those
+ * of the directory, and have at most FINDING_WORK_MAX findings. Only resolved findings that have occurred since, and ignored ones
+ * that are open again after a number of occurrences, are looked at one by one.
+ */
+async function chooseFindings(
+  deps: ChooseDeps,
+  workspaceId: string,
+  status: FindingStatus,
+  signal: AbortSignal,
+): Promise<Chosen> {
+  if (status === 'resolved' || status === 'regressed') {
+    const { all, regressed } = await resolvedFindings(deps, workspaceId, signal)
+    if (status === 'regressed') return { are: 'only', findingIds: [...regressed] }
+    return { are: 'only', findingIds: all.filter(id => !regressed.has(id)) }
+  }
+  const ignored = await ignoredFindings(deps, workspaceId, signal)
+  if (status === 'ignored') return { are: 'only', findingIds: ignored }
+  const resolved = await queryDirectory(deps.directory.resolvedFindings(workspaceId))
+  return { are: 'not', findingIds: [...ignored, ...resolved.map(({ findingId }) => findingId)] }
+}
+
+async function resolvedFindings(deps: ChooseDeps, workspaceId: string, signal: AbortSignal) {
+  const { clickhouse, directory } = deps
+  const resolved = await queryDirectory(directory.resolvedFindings(workspaceId))
+  const asked = resolved.map(({ findingId, atMs }) => ({ findingId, day: dayOf(atMs) }))
+  const resolvedAt = new Map(resolved.map(({ findingId, atMs }) => [findingId, atMs]))
+  const recurrences = await selectRecurrences(clickhouse, workspaceId, asked, signal)
+  const returned = recurrences.filter(({ id, lastReceivedMs }) => Number(lastReceivedMs) > (resolvedAt.get(id) ?? 0))
+  const ids = returned.map(({ id }) => id)
+  const standings = await loadStandings(deps, workspaceId, ids, signal)
+  const regressed = new Set(ids.filter(id => standings.get(id)?.status === 'regressed'))
+  return { all: resolved.map(({ findingId }) => findingId), regressed }
+}
+
+async function ignoredFindings(deps: ChooseDeps, workspaceId: string, signal: AbortSignal): Promise<string[]> {
+  const ignored = await queryDirectory(deps.directory.ignoredFindings(workspaceId, deps.now()))
+  const counted = await queryDirectory(deps.directory.countedFindings(workspaceId))
+  const standings = await loadStandings(deps, workspaceId, counted, signal)
+  return ignored.filter(id => standings.get(id)?.status !== 'open')
 }

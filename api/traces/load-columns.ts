@@ -14,7 +14,6 @@ import { SPAN_AT } from '../../clickhouse/queries/traces/span-row.ts'
 import type { TraceKey } from '../../clickhouse/read-connection.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
-import { TextColumn } from './text-column.ts'
 import { type ArrangedTrace, doubled, TraceSkeleton } from './trace-skeleton.ts'
 
 /** Spans of a trace, as columns. */
@@ -207,5 +206,52 @@ class GrowingFacts implements SpanFacts {
     this.httpStatusCodes = new Uint16Array(doubled(this.httpStatusCodes))
     this.kinds = new Uint8Array(doubled(this.kinds))
     this.statuses = new Uint8Array(doubled(this.statuses))
+  }
+}
+
+const FIRST_CAPACITY = 1_024
+/** The index of a text that did not fit. */
+const NOT_KEPT = -1
+
+/**
+ * A column of texts: the distinct ones, and the index of the text of each row. Texts beyond the limit of bytes are not kept, so
+ * that a client which names each of a million spans differently cannot fill the memory.
+ */
+class TextColumn {
+  readonly #indexes = new Map<string, number>()
+  #rows = new Int32Array(FIRST_CAPACITY)
+  #size = 0
+  #bytesLeft: number
+
+  /** `limitBytes` is that of the distinct texts. */
+  constructor(limitBytes: number) {
+    this.#bytesLeft = limitBytes
+  }
+
+  /** Adds the UTF-8 text `bytes[start, end)` as that of the next row. */
+  add(bytes: Buffer, start: number, end: number): void {
+    if (this.#size === this.#rows.length) this.#rows = new Int32Array(doubled(this.#rows))
+    // Bytes are compared, one character for each of them: decoding UTF-8 of a million rows would take four times as long.
+    this.#rows[this.#size++] = this.#keep(bytes.toString('latin1', start, end))
+  }
+
+  /** Returns the index of the text of a row, or a negative number if it is not kept. */
+  indexOf(row: number): number {
+    return this.#rows[row] ?? NOT_KEPT
+  }
+
+  /** Returns the distinct texts by their indexes. */
+  distinct(): string[] {
+    return Array.from(this.#indexes.keys(), text => Buffer.from(text, 'latin1').toString())
+  }
+
+  #keep(text: string): number {
+    const known = this.#indexes.get(text)
+    if (known !== undefined) return known
+    if (text.length > this.#bytesLeft) return NOT_KEPT
+    this.#bytesLeft -= text.length
+    const index = this.#indexes.size
+    this.#indexes.set(text, index)
+    return index
   }
 }

@@ -1,5 +1,7 @@
+import type { z } from 'zod'
 import type { TraceKey } from '../../clickhouse/read-connection.ts'
 import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
+import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import { readCompleteness, readSpans, readTrace, readTraceColumns } from '../../schemas/http/traces/operations.ts'
 import {
   readSpansBodySchema,
@@ -10,11 +12,12 @@ import {
 } from '../../schemas/http/traces/schemas.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import { invalid, type Outcome, okJson } from '../http/outcome.ts'
+import { bodyRoute } from '../http/body-route.ts'
+import { type GuardedRequest, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { invalid, type Outcome, okJson, okReply, renderOutcome, replyUnlessUnavailable } from '../http/outcome.ts'
 import { type PackedJson, type PackOptions, packedReply, packJson } from '../http/packed-json.ts'
-import { queryRoute } from '../http/query-route.ts'
-import { FINDINGS, notFound, TRACES } from '../http/resource.ts'
+import { withinShares } from '../http/read-shares.ts'
+import { FINDINGS, notFound, type Resource, TRACES } from '../http/resource.ts'
 import { assessCompleteness } from './completeness/assess-completeness.ts'
 import { beginEvidence, type EvidenceDeps } from './completeness/load-evidence.ts'
 import { type TraceReadDeps, useWaterfall } from './load-columns.ts'
@@ -116,4 +119,39 @@ export async function readSpanDetails(
   const present = ({ spans, ...others }: LoadedSpans): Spans => ({ traceId, spans: spans.map(presentSpan), ...others })
   const value = await useSpans(deps, key, spanIds, present, deadline)
   return value.absent.length === spanIds.length ? notFound(TRACES) : { ok: true, value }
+}
+
+/** The part of a route that reads by a body which its operation does not state. */
+interface QueryRoute<S extends z.ZodType, T> {
+  readonly resource: Resource
+  /** Schema of the JSON body. */
+  readonly body: S
+  /** Runs for an accepted caller with a valid body. A store that fails throws a TransientError or a PermanentError. */
+  readonly run: (request: QueryRequest<z.infer<S>>) => Promise<Outcome<T>>
+}
+
+/** A request whose caller is accepted and whose body is valid. */
+interface QueryRequest<B> extends Pick<GuardedRequest<never>, 'workspaceId' | 'param' | 'deadline'> {
+  readonly body: B
+}
+
+/** Returns the route of an operation that reads what a JSON body names. */
+function queryRoute<S extends z.ZodType, T>(
+  { authenticate, logger, queryTimeoutMs, shares }: GuardedRouteDeps,
+  operation: PermittedOperation,
+  { resource, body: schema, run }: QueryRoute<S, T>,
+): Route {
+  return bodyRoute(authenticate, operation, {
+    resource,
+    body: schema,
+    handle({ caller: { workspaceId }, body, param, exchange, closed }) {
+      const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
+      const makeReply = async () =>
+        renderOutcome(await run({ workspaceId, body, param, deadline }), { operation, reply: okReply })
+      return replyUnlessUnavailable(
+        () => withinShares(shares, { owner: workspaceId, operation, signal: deadline }, makeReply),
+        { operation, unavailable: resource.unavailable, logger, request: exchange, closed },
+      )
+    },
+  })
 }

@@ -1,14 +1,15 @@
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import uPlot from 'uplot'
 import { listMetrics, type Metric, type MetricSeries, readMetricSeries } from '../api/generated/client.ts'
 import { counted, formatSeconds, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
+import { isDark } from '../state/theme.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { aggregationOf, aggregationsOf, formatValue, labelsOf } from './aggregations.ts'
-import { Chart, DRAWN_MAX, HUES } from './chart.tsx'
 import { typeOf } from './metrics-page.tsx'
 
 const STEPS = [
@@ -197,4 +198,82 @@ function ValuesTable({ read }: { readonly read: MetricSeries }) {
       </table>
     </section>
   )
+}
+
+/** Number of colours of lines. Lines beyond them are dashed, and all are in the table below the chart. */
+const HUES = 8
+/** Most lines that are drawn. */
+const DRAWN_MAX = 24
+const HEIGHT = 300
+const DASHES = [[], [6, 4], [2, 3]] as const
+
+/** Lines over time. A step of which nothing is known is a gap: no line is drawn across it. */
+function Chart(props: { readonly read: MetricSeries; readonly onPoint: (step: number | undefined) => void }) {
+  const { read, onPoint } = props
+  const box = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null) return
+    const plot = new uPlot(optionsOf(read, element, onPoint), dataOf(read), element)
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }))
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      plot.destroy()
+    }
+  }, [read, isDark.value])
+  const drawn = read.series.slice(0, DRAWN_MAX)
+  const values = drawn.flatMap(line => line.values.filter(value => value !== null))
+  const range = `${formatValue(Math.min(...values))} to ${formatValue(Math.max(...values))}`
+  return (
+    <figure class="chart">
+      <div ref={box} role="img" aria-label={`${counted(drawn.length, 'line')} with values from ${range}`} />
+    </figure>
+  )
+}
+
+function dataOf({ series, from, stepSeconds }: MetricSeries): uPlot.AlignedData {
+  const start = Date.parse(from) / 1_000
+  const steps = series[0]?.values.length ?? 0
+  const times = Array.from({ length: steps }, (_, step) => start + step * stepSeconds)
+  return [times, ...series.slice(0, DRAWN_MAX).map(({ values }) => values)]
+}
+
+function optionsOf(
+  read: MetricSeries,
+  element: HTMLElement,
+  onPoint: (step: number | undefined) => void,
+): uPlot.Options {
+  const stroke = colourOf(element, 'var(--quiet)')
+  const grid = { stroke: colourOf(element, 'var(--line)'), width: 1 }
+  const axis = { stroke, grid, ticks: grid, font: '12px system-ui, sans-serif' }
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, y: false },
+    scales: { y: { range: (_, least, greatest) => uPlot.rangeNum(Math.min(least, 0), greatest, 0.1, true) } },
+    axes: [axis, { ...axis, size: 70, values: (_, ticks) => ticks.map(formatValue) }],
+    series: [
+      {},
+      ...read.series.slice(0, DRAWN_MAX).map((_, i) => ({
+        stroke: colourOf(element, 'var(--hue)', i % HUES),
+        width: 2,
+        dash: [...(DASHES[Math.floor(i / HUES) % DASHES.length] ?? [])],
+        spanGaps: false,
+      })),
+    ],
+    hooks: { setCursor: [plot => onPoint(plot.cursor.idx ?? undefined)] },
+  }
+}
+
+/** Returns a colour of the theme as the canvas needs it, which knows no variables. */
+function colourOf(parent: HTMLElement, value: string, hue?: number): string {
+  const probe = document.createElement('span')
+  if (hue !== undefined) probe.dataset.hue = String(hue)
+  probe.style.color = value
+  parent.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
 }

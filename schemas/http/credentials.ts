@@ -1,5 +1,5 @@
 /**
- * Kinds of credentials (docs/api/credentials.md#credentials). `schemas/openapi/security.ts` describes how each one is sent.
+ * Kinds of credentials (docs/api/credentials.md#credentials). `schemas/openapi/build-document.ts` describes how each one is sent.
  */
 export type Credential =
   | 'publicKeyHeader'

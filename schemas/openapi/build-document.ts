@@ -1,10 +1,14 @@
 import { z } from 'zod'
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
-import { type Content, type Operation, TAGS } from '../http/operation.ts'
-import { problemSchema } from '../http/problems.ts'
+import {
+  createDocument,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
+} from 'zod-openapi'
+import type { Credential } from '../http/credentials.ts'
+import { type Content, type DocumentedProblem, type Operation, problemsOf, TAGS } from '../http/operation.ts'
+import { PROBLEMS, type ProblemService, problemSchema } from '../http/problems.ts'
 import { HEADERS, headersOf } from './headers.ts'
-import { problemResponses } from './problem-responses.ts'
-import { SECURITY_SCHEMES } from './security.ts'
 import { type SchemaObject, tidySchema } from './tidy-schema.ts'
 
 /** Introduction of the document, in Markdown. */
@@ -120,4 +124,105 @@ function liftExample(parameter: SchemaObject): void {
   const { description: _, example, ...schema } = parameter.schema as SchemaObject
   parameter.schema = schema
   if (example !== undefined) parameter.example = example
+}
+
+/** Security schemes of the credentials (docs/api/credentials.md#credentials). */
+const SECURITY_SCHEMES = {
+  publicKeyHeader: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-service-public-key',
+    description:
+      'Public key of a surface (`pk_…`). Safe to include in browser code. The header takes precedence over the query.',
+  },
+  publicKeyQuery: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'public_key',
+    description: 'Public key of a surface, for clients that cannot send headers (beacons).',
+  },
+  secretKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Secret key of a surface (`sk_…`) with the scope `release:write`.',
+  },
+  workspaceKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'Workspace API key (`wk_…`). It has the permissions that are in its scopes and that its creator currently has.',
+  },
+  sessionToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'Token of a signed-in user. Its claim `org` names the workspace.',
+  },
+  workloadIdentity: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'Token of a workload, from a separate issuer. It has the read permissions of its `org`.',
+  },
+} as const satisfies Record<Credential, unknown>
+
+/**
+ * Returns the responses of an operation's problems, one per status. Each schema lists the codes and services of its
+ * status.
+ */
+function problemResponses(operation: Operation): Record<`${4 | 5}${string}`, ZodOpenApiResponseObject> {
+  const problems = problemsOf(operation)
+  const statuses = [...new Set(problems.map(statusOf))].sort((a, b) => a - b)
+  return Object.fromEntries(
+    statuses.map(status => {
+      const those = problems.filter(problem => statusOf(problem) === status)
+      return [status, responseOf(operation, status, those)]
+    }),
+  )
+}
+
+function responseOf(
+  operation: Operation,
+  status: number,
+  problems: readonly DocumentedProblem[],
+): ZodOpenApiResponseObject {
+  const examples = problems.map(problem => [nameOf(problem, problems), { value: exampleOf(problem, operation) }])
+  return {
+    description: problems.map(({ code, when }) => `\`${code}\`: ${when}.`).join(' '),
+    ...headersOf(operation, status),
+    content: {
+      'application/json': {
+        schema: schemaOf(operation, problems),
+        examples: Object.fromEntries(examples),
+      },
+    },
+  }
+}
+
+/** Returns the schema of the problems of one status: the common body, narrowed to their codes and services. */
+function schemaOf({ problemForm }: Operation, problems: readonly DocumentedProblem[]) {
+  if (problemForm) return problemForm.schema
+  const codes = [...new Set(problems.map(({ code }) => code))]
+  const services = [...new Set(problems.map(serviceOf))]
+  const narrowed = { code: { type: 'string', enum: codes }, service: { type: 'string', enum: services } } as const
+  return { allOf: [{ $ref: '#/components/schemas/Problem' }, { type: 'object' as const, properties: narrowed }] }
+}
+
+function exampleOf(problem: DocumentedProblem, { problemForm }: Operation): unknown {
+  const example = { code: problem.code, message: problem.when, service: serviceOf(problem) }
+  return problemForm ? problemForm.of(example) : example
+}
+
+function statusOf({ code, status }: DocumentedProblem): number {
+  return status ?? PROBLEMS[code].status
+}
+
+function serviceOf({ code, service }: DocumentedProblem): ProblemService {
+  return service ?? PROBLEMS[code].service
+}
+
+/** Returns the name of a problem's example. Several examples of one code are numbered, because names are keys. */
+function nameOf(problem: DocumentedProblem, all: readonly DocumentedProblem[]): string {
+  const same = all.filter(({ code }) => code === problem.code)
+  return same.length === 1 ? problem.code : `${problem.code}${same.indexOf(problem) + 1}`
 }
