@@ -19,7 +19,7 @@ import { until } from '../support/until.ts'
 
 const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 const DIRECTORIES = 30
-/** Files of the large build, in hundreds; the small one has a fifth of it. */
+/** Files of the large build; the small one has a fifth of it. */
 const FILES = rounds(3_000)
 /** Interval of listings; listing thousands of objects costs the store more than an upload. */
 const LOOK_EVERY_MS = 300
@@ -127,7 +127,7 @@ async function writeBuild(seed: string, fileCount: number): Promise<void> {
   for (let i = 0; i < DIRECTORIES; i++) await mkdir(join(dist, `d${i}`))
   for (let i = 0; i < fileCount; i += 100) {
     await Promise.all(
-      Array.from({ length: 100 }, async (_, j) => {
+      Array.from({ length: Math.min(100, fileCount - i) }, async (_, j) => {
         const name = `d${(i + j) % DIRECTORIES}/chunk-${i + j}.js`
         const map = {
           version: 3,
