@@ -158,7 +158,7 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
     await untilShown('pipeline', page.locator('a[data-row]'))
     await page.getByText('All queues and watermarks').first().click()
     await page.getByRole('heading', { name: 'Not stored in the last 24 hours' }).waitFor()
-    await page.getByRole('row', { name: /^traces / }).waitFor()
+    await page.getByRole('row', { name: /^traces \d+ –/ }).waitFor()
     await looksRight('pipeline-letters')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
