@@ -1,18 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { freePort } from '../../../deploy/local/ports.ts'
-import { startNodeProcess } from '../../../deploy/local/processes/processes.ts'
-import { HOUR_MS, KIB, MIB } from '../../../schemas/units.ts'
-import { IMAGE_MALLOC } from '../../support/containers/image-malloc.ts'
-import {
-  AUDIENCE,
-  createDatabase,
-  ISSUER,
-  putWorkspace,
-  sessionPublicKeyPem,
-  signToken,
-} from '../../support/services/api.ts'
+import { HOUR_MS, MIB } from '../../../schemas/units.ts'
+import { createDatabase, putWorkspace, signToken } from '../../support/services/api.ts'
+import { type MeasuredApi, startMeasuredApi } from '../../support/services/measured-api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const DATABASE = `api_read_memory_${process.pid}`
@@ -30,40 +20,17 @@ const [MESSAGES, CONTROLS, MANY] = ['a', 'b', 'c'].map(digit => digit.repeat(32)
 describe('the memory of the API', () => {
   const services = sharedServices()
   let client: ClickHouseClient
-  let api: Awaited<ReturnType<typeof startNodeProcess>>
-  let baseUrl: string
+  let api: MeasuredApi
   let token: string
 
   beforeAll(async () => {
     client = await createDatabase(services.clickhouseUrl, DATABASE)
     await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     token = await signToken()
-    const [port, adminPort] = [await freePort(), await freePort()]
-    baseUrl = `http://127.0.0.1:${port}`
-    api = await startNodeProcess({
-      script: 'api/main.ts',
-      env: {
-        PATH: process.env.PATH,
-        // As docs/operate/running.md advises for a container of 384 MiB.
-        NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
-        ...IMAGE_MALLOC,
-        REDIS_URL: services.redisUrl,
-        DIRECTORY_REDIS_URL: services.redisUrl,
-        CLICKHOUSE_URL: services.clickhouseUrl,
-        CLICKHOUSE_DATABASE: DATABASE,
-        AUTH_PUBLIC_KEY: sessionPublicKeyPem,
-        AUTH_ISSUER: ISSUER,
-        AUTH_AUDIENCE: AUDIENCE,
-        KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
-        API_PORT: String(port),
-        API_ADMIN_PORT: String(adminPort),
-        // This test measures memory, so a busy machine may take longer.
-        API_QUERY_TIMEOUT_MS: '60000',
-        LOG_LEVEL: 'warn',
-      },
-      adminUrl: `http://127.0.0.1:${adminPort}`,
-      log: line => process.env.STACK_LOG && console.log(line),
-      signal: new AbortController().signal,
+    const stores = { ...services, database: DATABASE }
+    api = await startMeasuredApi(stores, {
+      // This test measures memory, so a busy machine may take longer.
+      API_QUERY_TIMEOUT_MS: '60000',
     })
     // 100 MB of texts in a column that is none of the usual ones.
     await insertSpans(2_500, { trace: `unhex('${MESSAGES}')`, message: "repeat('x', 40000)" })
@@ -100,7 +67,7 @@ describe('the memory of the API', () => {
     const kinds = Object.entries(reads())
     for (const [kind, read] of kinds) {
       expect({ kind, status: await read() }).toEqual({ kind, status: 200 })
-      const alone = await peakDuring(() => Promise.all(Array.from({ length: AT_ONCE }, read)))
+      const alone = await api.peakDuring(() => Promise.all(Array.from({ length: AT_ONCE }, read)))
       console.log(`${kind}: ${Math.round(alone / MIB)} MiB`)
     }
     const peaks: number[] = []
@@ -110,7 +77,7 @@ describe('the memory of the API', () => {
         const all = kinds.flatMap(([, read]) => Array.from({ length: AT_ONCE }, read))
         for (const status of await Promise.all(all)) statuses.set(status, (statuses.get(status) ?? 0) + 1)
       }
-      peaks.push(await peakDuring(count))
+      peaks.push(await api.peakDuring(count))
     }
     // On a busy machine, some wait longer for their turn than they may.
     expect([...statuses.keys()].filter(status => status !== 503)).toEqual([200])
@@ -171,7 +138,10 @@ describe('the memory of the API', () => {
     })
 
   async function send(path: string, { headers, ...init }: RequestInit): Promise<number> {
-    const response = await fetch(baseUrl + path, { ...init, headers: { ...headers, authorization: `Bearer ${token}` } })
+    const response = await fetch(api.baseUrl + path, {
+      ...init,
+      headers: { ...headers, authorization: `Bearer ${token}` },
+    })
     await response.arrayBuffer()
     return response.status
   }
@@ -189,15 +159,6 @@ describe('the memory of the API', () => {
               FROM numbers(${count})`,
       clickhouse_settings: SMALL_BLOCKS,
     })
-  }
-
-  /** Measures the largest memory of the API during the work without pages of files, as trace-scale.long.test.ts does, in bytes. */
-  async function peakDuring(work: () => Promise<unknown>): Promise<number> {
-    writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
-    await work()
-    const status = readFileSync(`/proc/${api.pid}/status`, 'latin1')
-    const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * KIB
-    return bytesOf('VmHWM') - bytesOf('RssFile')
   }
 })
 

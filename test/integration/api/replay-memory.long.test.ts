@@ -1,22 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { freePort } from '../../../deploy/local/ports.ts'
-import { startNodeProcess } from '../../../deploy/local/processes/processes.ts'
 import { KIB, MIB } from '../../../schemas/units.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
-import { IMAGE_MALLOC } from '../../support/containers/image-malloc.ts'
-import {
-  AUDIENCE,
-  createDatabase,
-  ISSUER,
-  putWorkspace,
-  sessionPublicKeyPem,
-  signToken,
-} from '../../support/services/api.ts'
+import { createDatabase, putWorkspace, signToken } from '../../support/services/api.ts'
+import { type MeasuredApi, startMeasuredApi } from '../../support/services/measured-api.ts'
 import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
@@ -32,8 +22,7 @@ describe('the memory of the API', () => {
   const owner = { workspaceId: 'ws_1', surfaceId: `srf_${process.pid}`, sessionId: 's' }
   let client: ClickHouseClient
   let objects: ObjectStore
-  let api: Awaited<ReturnType<typeof startNodeProcess>>
-  let port: number
+  let api: MeasuredApi
   let token: string
 
   beforeAll(async () => {
@@ -42,33 +31,11 @@ describe('the memory of the API', () => {
     objects = createObjectStore({ ...s3, requestTimeoutMs: 10_000 })
     await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     token = await signToken()
-    port = await freePort()
-    const adminPort = await freePort()
-    api = await startNodeProcess({
-      script: 'api/main.ts',
-      env: {
-        PATH: process.env.PATH,
-        // As docs/operate/running.md advises for a container of 256 MiB.
-        NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
-        ...IMAGE_MALLOC,
-        REDIS_URL: services.redisUrl,
-        DIRECTORY_REDIS_URL: services.redisUrl,
-        CLICKHOUSE_URL: services.clickhouseUrl,
-        CLICKHOUSE_DATABASE: DATABASE,
-        ...s3Settings(s3),
-        AUTH_PUBLIC_KEY: sessionPublicKeyPem,
-        AUTH_ISSUER: ISSUER,
-        AUTH_AUDIENCE: AUDIENCE,
-        KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
-        API_PORT: String(port),
-        API_ADMIN_PORT: String(adminPort),
-        // One workspace may have half of them.
-        REPLAY_STREAMS: String(2 * READERS),
-        LOG_LEVEL: 'warn',
-      },
-      adminUrl: `http://127.0.0.1:${adminPort}`,
-      log: line => process.env.STACK_LOG && console.log(line),
-      signal: new AbortController().signal,
+    const stores = { ...services, database: DATABASE }
+    api = await startMeasuredApi(stores, {
+      ...s3Settings(s3),
+      // One workspace may have half of them.
+      REPLAY_STREAMS: String(2 * READERS),
     })
     // Each window has one chunk, which is a single event of almost 100 MiB between two short ones.
     const line = (timestamp: number, size: number) => `{"data":"${'x'.repeat(size)}","timestamp":${timestamp}}\n`
@@ -97,12 +64,12 @@ describe('the memory of the API', () => {
     await until('all streams to be read', isReading, { deadlineMs: 90_000 })
     for (const { socket } of readers) socket.destroy()
     expect(new Set(readers.map(({ head }) => head()))).toEqual(new Set(['HTTP/1.1 200 OK']))
-    expect(highWaterOf(api.pid)).toBeLessThan(256 * MIB)
+    expect(api.highWater()).toBeLessThan(256 * MIB)
   }, 120_000)
 
   /** Reads 64 KiB every half second. */
   function slowReader() {
-    const socket: Socket = connect({ port, host: '127.0.0.1', highWaterMark: 64 * KIB } as never)
+    const socket: Socket = connect({ port: api.port, host: '127.0.0.1', highWaterMark: 64 * KIB } as never)
     let bytes = 0
     let head = ''
     socket.on('data', data => {
@@ -116,9 +83,3 @@ describe('the memory of the API', () => {
     return { socket, bytes: () => bytes, head: () => head }
   }
 })
-
-/** Returns the largest resident set of a process so far, as counted by the kernel, in bytes. */
-function highWaterOf(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * KIB
-}

@@ -1,24 +1,18 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { constants, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
-import { freePort } from '../../../../deploy/local/ports.ts'
-import { startNodeProcess } from '../../../../deploy/local/processes/processes.ts'
 import { type Trace, type TraceColumns, traceSchema } from '../../../../schemas/http/traces/schemas.ts'
-import { DAY_MS, KIB, MIB } from '../../../../schemas/units.ts'
-import { IMAGE_MALLOC } from '../../../support/containers/image-malloc.ts'
+import { DAY_MS, MIB } from '../../../../schemas/units.ts'
 import {
-  AUDIENCE,
   createDatabase,
-  ISSUER,
   insertExceptions,
   insertSpans,
   putWorkspace,
   START,
   type StoredSpan,
-  sessionPublicKeyPem,
   signToken,
 } from '../../../support/services/api.ts'
+import { type MeasuredApi, startMeasuredApi } from '../../../support/services/measured-api.ts'
 import { sharedServices } from '../../../support/services/shared-services.ts'
 
 const DATABASE = `api_trace_scale_${process.pid}`
@@ -32,8 +26,7 @@ type SpanColumns = Partial<Record<'parent' | 'status' | 'name' | 'startNanos' | 
 describe('traces of any shape and size', () => {
   const services = sharedServices()
   let client: ClickHouseClient
-  let api: Awaited<ReturnType<typeof startNodeProcess>>
-  let baseUrl: string
+  let api: MeasuredApi
   let token: string
   let traces = 0
 
@@ -41,32 +34,10 @@ describe('traces of any shape and size', () => {
     client = await createDatabase(services.clickhouseUrl, DATABASE)
     await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     token = await signToken()
-    const [port, adminPort] = [await freePort(), await freePort()]
-    baseUrl = `http://127.0.0.1:${port}`
-    api = await startNodeProcess({
-      script: 'api/main.ts',
-      env: {
-        PATH: process.env.PATH,
-        REDIS_URL: services.redisUrl,
-        DIRECTORY_REDIS_URL: services.redisUrl,
-        CLICKHOUSE_URL: services.clickhouseUrl,
-        CLICKHOUSE_DATABASE: DATABASE,
-        AUTH_PUBLIC_KEY: sessionPublicKeyPem,
-        AUTH_ISSUER: ISSUER,
-        AUTH_AUDIENCE: AUDIENCE,
-        KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
-        API_PORT: String(port),
-        API_ADMIN_PORT: String(adminPort),
-        // This test measures memory, so a busy machine may take longer.
-        API_QUERY_TIMEOUT_MS: '30000',
-        LOG_LEVEL: 'warn',
-        // As docs/operate/running.md advises for 256 MiB.
-        NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
-        ...IMAGE_MALLOC,
-      },
-      adminUrl: `http://127.0.0.1:${adminPort}`,
-      log: line => process.env.STACK_LOG && console.log(line),
-      signal: new AbortController().signal,
+    const stores = { ...services, database: DATABASE }
+    api = await startMeasuredApi(stores, {
+      // This test measures memory, so a busy machine may take longer.
+      API_QUERY_TIMEOUT_MS: '30000',
     })
   })
   afterAll(async () => {
@@ -147,8 +118,8 @@ describe('traces of any shape and size', () => {
         expect(trace.spans.length).toBeGreaterThan(6)
     }
     await readAll(1)
-    const few = await peakDuring(() => readAll(1))
-    const many = await peakDuring(() => readAll(4))
+    const few = await api.peakDuring(() => readAll(1))
+    const many = await api.peakDuring(() => readAll(4))
     expect(many).toBeLessThan(400 * MB)
     expect(many - few).toBeLessThan(200 * MB)
   })
@@ -171,7 +142,7 @@ describe('traces of any shape and size', () => {
         }),
       )
     await readAll()
-    const peak = await peakDuring(readAll)
+    const peak = await api.peakDuring(readAll)
     expect(peak).toBeLessThan(224 * MIB)
   }, 60_000)
 
@@ -179,7 +150,7 @@ describe('traces of any shape and size', () => {
     // Only the last ten spans are roots, and only the last of them is an error.
     const parent = 'if(number > 999990, 0, number + 1)'
     const traceId = await storeMany(1_000_000, { parent, status: 'if(number = 1000000, 2, 0)' })
-    const peak = await peakDuring(async () => {
+    const peak = await api.peakDuring(async () => {
       const trace = await read(traceId)
       expect(trace).toMatchObject({ rootCount: 10, danglingParentCount: 0, truncated: true })
       expect(trace.spans.at(-1)).toMatchObject({ spanId: id(1_000_000), statusCode: 'ERROR' })
@@ -191,14 +162,14 @@ describe('traces of any shape and size', () => {
   it('are read as columns up to a million spans, in the memory of a small container', async () => {
     const name = "concat('GET /api/resource-', toString(number % 50), '/:id')"
     const traceId = await storeMany(1_000_000, { parent: 'intDiv(number, 10)', name })
-    const peak = await peakDuring(async () => {
+    const peak = await api.peakDuring(async () => {
       const { spanCount, rootCount, truncated, spans } = await readColumns(traceId)
       expect({ spanCount, rootCount, truncated }).toEqual({ spanCount: 1_000_000, rootCount: 9, truncated: false })
       expect(spans.ids.length).toBe(16_000_000)
       expect(spans.parents.slice(9, 12)).toEqual([0, 0, 0])
     })
     expect(peak).toBeLessThan(224 * MIB)
-    const plain = await fetch(`${baseUrl}/v3/traces/${traceId}`, {
+    const plain = await fetch(`${api.baseUrl}/v3/traces/${traceId}`, {
       headers: { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' },
     })
     expect(plain.status).toBe(400)
@@ -217,7 +188,9 @@ describe('traces of any shape and size', () => {
     const bytes = gzipSync(JSON.stringify(withoutIds), { level: constants.Z_BEST_SPEED }).length
     console.log(`100,000 spans as columns without ids: ${bytes} bytes`)
     expect(bytes).toBeLessThan(0.85 * MB)
-    const response = await fetch(`${baseUrl}/v3/traces/${traceId}`, { headers: { authorization: `Bearer ${token}` } })
+    const response = await fetch(`${api.baseUrl}/v3/traces/${traceId}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
     expect(response.headers.get('content-encoding')).toBe('gzip')
     expect(Number(response.headers.get('content-length'))).toBeLessThan(bytes + 0.4 * MB)
     await response.arrayBuffer()
@@ -237,21 +210,11 @@ describe('traces of any shape and size', () => {
   }, 120_000)
 
   async function readColumns(traceId: string): Promise<TraceColumns> {
-    const response = await fetch(`${baseUrl}/v3/traces/${traceId}`, { headers: { authorization: `Bearer ${token}` } })
+    const response = await fetch(`${api.baseUrl}/v3/traces/${traceId}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
     expect(response.status).toBe(200)
     return (await response.json()) as TraceColumns
-  }
-
-  /**
-   * Measures the largest memory of the API during the work, as counted by the kernel, in bytes. Pages of files are left out: 60 MB
-   * of the program, which the kernel drops and reads again when a container is full.
-   */
-  async function peakDuring(work: () => Promise<unknown>): Promise<number> {
-    writeFileSync(`/proc/${api.pid}/clear_refs`, '5')
-    await work()
-    const status = readFileSync(`/proc/${api.pid}/status`, 'latin1')
-    const bytesOf = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * KIB
-    return bytesOf('VmHWM') - bytesOf('RssFile')
   }
 
   function nextTraceId(): string {
@@ -287,7 +250,7 @@ describe('traces of any shape and size', () => {
   }
 
   async function read(traceId: string, query = ''): Promise<Trace> {
-    const response = await fetch(`${baseUrl}/v3/findings/${FINDING}/traces/${traceId}${query}`, {
+    const response = await fetch(`${api.baseUrl}/v3/findings/${FINDING}/traces/${traceId}${query}`, {
       headers: { authorization: `Bearer ${token}` },
     })
     const text = await response.text()
