@@ -1,6 +1,6 @@
 -- KEYS unused maps, stored maps. ARGV maximum, digests. A map that is unused is not known as stored any more, so that builds
 -- upload it again.
---- @include "now"
+--- @include "../../runtime/redis/now"
 local since = nowMs()
 local room = tonumber(ARGV[1]) - redis.call('ZCARD', KEYS[1])
 for i = 2, #ARGV do

@@ -1,6 +1,6 @@
 -- Begins the deletion of those maps that have been unused for this time, and returns their positions.
 -- KEYS unused maps, stored maps, then the deletion of each map. ARGV age in ms, id of the run, lifetime, then the digest of each.
---- @include "now"
+--- @include "../../runtime/redis/now"
 local begun = {}
 local latest = nowMs() - ARGV[1]
 for i = 4, #ARGV do

@@ -1,5 +1,5 @@
 -- Shows that a process of the workers runs. KEYS heartbeats, loads. ARGV name of the process, lifetime in ms, load.
---- @include "now"
+--- @include "../../runtime/redis/now"
 local now = nowMs()
 local ended = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)
 for _, name in ipairs(ended) do redis.call('HDEL', KEYS[2], name) end

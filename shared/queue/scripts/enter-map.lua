@@ -1,6 +1,6 @@
 -- Marks a map before it is parsed. The guard is `unusable` or `tries:time of the last`.
 -- KEYS guard. ARGV deadline of parsing in ms, tries, lifetime in ms. Returns 'entered', 'busy' or 'unusable'.
---- @include "now"
+--- @include "../../runtime/redis/now"
 local guard = redis.call('GET', KEYS[1])
 if guard == 'unusable' then return 'unusable' end
 local now = nowMs()

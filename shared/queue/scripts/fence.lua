@@ -1,7 +1,7 @@
 -- Fence and counts of a commit of the edge. ARGV deadline in Unix ms, job id, arrival of the first frame, frames, bytes,
 -- cost, n, then n triples of a surface, its cost and its requests. All frames have arrived in one hour.
 
---- @include "now"
+--- @include "../../runtime/redis/now"
 -- The time of the fence.
 local now
 

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- KEYS partitions. ARGV lifetime in ms, first partition, their number.
 -- Returns the time, then the registered partitions and their values.
---- @include "now"
+--- @include "../../runtime/redis/now"
 local now = nowMs()
 local first = tonumber(ARGV[2])
 for partition = first, first + tonumber(ARGV[3]) - 1 do

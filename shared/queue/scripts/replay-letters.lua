@@ -5,7 +5,7 @@
 -- the queue, batch id (empty for none), its record, then for each letter: index, settled attempt, next attempt, expiry of the
 -- claim.
 -- Returns the letters that are taken, 'busy' or 'gone'; or nothing, and then the payload is accepted.
---- @include "now"
+--- @include "../../runtime/redis/now"
 --- @include "letter-claims"
 local taken = {}
 for i = 8, #KEYS do

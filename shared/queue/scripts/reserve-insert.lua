@@ -7,7 +7,7 @@
 -- Where they have reserved up to the bound, nothing is given back: more of them wait than the free time shows. A free time
 -- beyond the bounds is replaced by the bound, so that many workers, or a clock of Redis that was set back, delay no batch for
 -- longer.
---- @include "now"
+--- @include "../../runtime/redis/now"
 local now = nowMs()
 local interval = tonumber(ARGV[1])
 local latest, saved = now + ARGV[3] * interval, ARGV[4] * interval
