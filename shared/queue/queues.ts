@@ -178,11 +178,6 @@ export class Queues {
   }
 }
 
-/** Returns the queues of an installation in one Redis. */
-export function onOneServer(redis: Redis): Queues {
-  return new Queues('redis://localhost', () => redis)
-}
-
 /** Waits for a connection that was just opened. The next command fails or waits if it is still not ready. */
 async function untilReady(redis: Redis): Promise<void> {
   if (redis.status === 'ready') return

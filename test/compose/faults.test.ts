@@ -2,7 +2,6 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { MINUTE_MS } from '../../schemas/units.ts'
-import { onOneServer } from '../../shared/queue/queues.ts'
 import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import type { Fault } from '../support/chaos/faults.ts'
@@ -10,6 +9,7 @@ import type { LedgerEntry } from '../support/chaos/ledger.ts'
 import { runFaults } from '../support/chaos/run-faults.ts'
 import { type Composition, startComposition } from '../support/containers/composition.ts'
 import { PROCESS_CONTAINER_FAULTS, SERVER_CONTAINER_FAULTS } from '../support/containers/container-faults.ts'
+import { onOneServer } from '../support/queue-on.ts'
 
 const MINUTES = Number(process.env.CHAOS_MINUTES || 5)
 const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31))

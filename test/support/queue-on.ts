@@ -1,7 +1,12 @@
 import type { Redis } from 'ioredis'
 import type { QueueName } from '../../schemas/queues/names.ts'
-import { onOneServer, Queues, type RedisQueue } from '../../shared/queue/queues.ts'
+import { Queues, type RedisQueue } from '../../shared/queue/queues.ts'
 import type { QueueFeed } from '../../shared/queue/registry/queue-feed.ts'
+
+/** Returns the queues of an installation in one Redis. */
+export function onOneServer(redis: Redis): Queues {
+  return new Queues('redis://localhost', () => redis)
+}
 
 /** Returns the queue of a name in a Redis. */
 export function queueOn(redis: Redis, name: QueueName = 'traces'): RedisQueue {

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { encodePayload } from '../../shared/queue/payload-frame.ts'
-import { onOneServer } from '../../shared/queue/queues.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
+import { onOneServer } from '../../test/support/queue-on.ts'
 import { createWorkspaceTurns } from './workspace-turns.ts'
 
 /** Creates turns of a pool with two places. The id of a job begins with its workspace. */

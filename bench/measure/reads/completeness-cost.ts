@@ -4,7 +4,7 @@ import { assessCompleteness } from '../../../api/traces/completeness/assess-comp
 import { beginEvidence, type EvidenceDeps } from '../../../api/traces/completeness/load-evidence.ts'
 import { connectTraceQueues } from '../../../api/traces/completeness/trace-queues.ts'
 import { loadWaterfall } from '../../../api/traces/load-columns.ts'
-import { onOneServer } from '../../../shared/queue/queues.ts'
+import { onOneServer } from '../../../test/support/queue-on.ts'
 import { percentile } from '../../report/statistics.ts'
 import type { TraceTarget } from '../../services/start-trace-reader.ts'
 import { rotated } from '../../support/rounds.ts'

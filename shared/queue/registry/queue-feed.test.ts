@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { onOneServer, type QueuesRead } from '../queues.ts'
+import { onOneServer } from '../../../test/support/queue-on.ts'
+import type { QueuesRead } from '../queues.ts'
 import { FollowedQueues } from './queue-feed.ts'
 
 it('has queues of its own process at once, also after a read that began before their registration', async () => {

@@ -2,12 +2,12 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
-import { onOneServer } from '../../../shared/queue/queues.ts'
 import { createQueueLoads } from '../../../shared/queue/watch/queue-loads.ts'
 import { startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
 import { createAdminServer } from '../../../shared/runtime/admin-server.ts'
 import { createLogger } from '../../../shared/runtime/logger.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { onOneServer } from '../../support/queue-on.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const redis = new Redis(`${sharedServices().redisUrl}/14`)
