@@ -4,6 +4,12 @@ import { freePort, portFault } from './ports.ts'
 
 const host = '127.0.0.1'
 
+it('gives no port twice, although nothing listens on it yet', async () => {
+  const ports: number[] = []
+  for (let i = 0; i < 400; i++) ports.push(await freePort())
+  expect(new Set(ports).size).toBe(ports.length)
+})
+
 it('names the setting that changes a port in use', async () => {
   const port = await freePort()
   const server = createServer()

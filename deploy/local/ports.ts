@@ -11,16 +11,28 @@ function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   })
 }
 
+/** The port of a claim is this much above the port that it keeps. */
+const CLAIM_OFFSET = 8_500
+
 /**
  * Returns a free port below the ephemeral range. The kernel does not assign such a port to an outgoing connection, so it
- * stays free while its server restarts.
+ * stays free while its server starts or restarts. Until this process ends, no process is given it again: it listens on a
+ * port above it as a claim.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {
-    const port = randomInt(15_000, 32_000)
-    if (await isPortFree(port)) return port
+    const port = randomInt(15_000, 15_000 + CLAIM_OFFSET)
+    if ((await isPortFree(port)) && (await claims(port))) return port
   }
-  throw new Error('no free port between 15000 and 32000')
+  throw new Error(`no free port between 15000 and ${15_000 + CLAIM_OFFSET}`)
+}
+
+function claims(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const claim = createServer(socket => socket.destroy()).unref()
+    claim.once('error', () => resolve(false))
+    claim.listen({ port: port + CLAIM_OFFSET, host: '127.0.0.1', exclusive: true }, () => resolve(true))
+  })
 }
 
 /**
