@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis'
 import { type AdmittedQueue, INGEST_QUEUES, type IngestQueue } from '../schemas/queues/names.ts'
 import { MIB } from '../schemas/units.ts'
-import { FairShares } from '../shared/concurrency/fair-shares.ts'
+import type { FairShares } from '../shared/concurrency/fair-shares.ts'
 import type { BufferPool } from '../shared/memory/buffer-pool.ts'
-import { LANES, type Lane } from '../shared/queue/queue.ts'
+import type { Lane } from '../shared/queue/queue.ts'
 import type { Queues, RedisQueue } from '../shared/queue/queues.ts'
 import type { ConnectTo } from '../shared/queue/redis.ts'
 import type { UsedQueue, UsedQueues } from '../shared/queue/registry/used-queues.ts'
@@ -14,14 +14,11 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import type { Admission } from './admission/admission.ts'
 import type { RedisClock } from './admission/redis-clock.ts'
 import type { CommitFailures } from './commit/commit-failures.ts'
-import { createConditionalCommit } from './commit/conditional-commit.ts'
-import { type ConditionalSink, createConditionalSink } from './commit/conditional-sink.ts'
-import { ExpressTraffic } from './commit/express-traffic.ts'
-import { createFrameSink, type FrameSink } from './commit/frame-sink.ts'
-import { GroupCommit } from './commit/group-commit.ts'
+import type { ExpressTraffic } from './commit/express-traffic.ts'
+import { GroupCommit, type GroupCommitOptions } from './commit/group-commit.ts'
 import type { QueueTarget, QueueTargets } from './commit/lane-writers.ts'
-import { LargeCommit } from './commit/large-commit.ts'
 import type { ReceiptIssuer } from './commit/receipt-issuer.ts'
+import { createSink, type Sink } from './commit/sink.ts'
 import type { IngestConfig } from './config.ts'
 import type { IngestMetrics } from './metrics.ts'
 
@@ -48,6 +45,10 @@ export interface SinkParts {
   readonly durability: StoreWatches
   /** The memory of the payloads of all commits. */
   readonly memory: BufferPool
+  /** The express commits of the process. */
+  readonly traffic: ExpressTraffic
+  /** Frames over 4 MiB that this process writes at once. */
+  readonly largeSlots: FairShares
 }
 
 /**
@@ -62,17 +63,17 @@ const COMMIT_FRAMES = 512
 
 /** The sinks of the queues that are written by group commits. */
 interface ConnectedSinks {
-  readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
+  readonly sinks: Readonly<Record<IngestQueue, Sink>>
   readonly lanes: readonly LaneTargets[]
 }
 
 /** Large frames that this process writes at once. One surface alone may write half of them. */
-const MAX_LARGE_FRAMES = 8
+export const MAX_LARGE_FRAMES = 8
 
 /** Connects a sink of each queue that is written by group commits, with a lane of connections for each kind of commit. */
 export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
-  const { config, logger, metrics, lifecycle, queues } = wiring
-  const { admission, receipts, memory, failures, used, clockOf } = parts
+  const { queues } = wiring
+  const { failures, used, clockOf, largeSlots: slots } = parts
   const durability = parts.durability.queues
   const lanes: LaneTargets[] = []
   const openLane = (): LaneTargets => {
@@ -89,77 +90,59 @@ export function connectSinks(wiring: Wiring, parts: SinkParts): ConnectedSinks {
     return lane
   }
   const largeLane = openLane()
-  const slots = new FairShares(MAX_LARGE_FRAMES)
-  const traffic = new ExpressTraffic()
   const sinks = INGEST_QUEUES.map(queue => {
-    const shares = admission.sharesOf(queue)
-    const priorityOf = (backlog: number) => shares.bulkPriority(backlog)
-    const onCommit = (frames: number, bytes: number, durationMs: number) =>
-      metrics.observeCommit(queue, frames, bytes, durationMs)
-    const common = {
-      queue,
-      receipts,
-      traffic,
-      memory,
-      logger,
-      now: () => performance.now(),
-      minReplicas: replicasToConfirm(config),
-    }
-    const commitOf = (lane: Lane): GroupCommit => {
-      const commit = new GroupCommit(
-        { ...common, targets: openLane().of(queue), lane },
-        {
-          maxCommitBytes: COMMIT_BYTES,
-          maxCommitFrames: COMMIT_FRAMES,
-          timeoutMs: config.COMMIT_TIMEOUT_MS,
-          ...(lane === 'bulk' && { priorityOf }),
-          onCommit,
-        },
-      )
-      lifecycle.onStop(`${lane} commits of ${queue}`, () => commit.drain())
-      return commit
-    }
-    const commits = Object.fromEntries(LANES.map(lane => [lane, commitOf(lane)])) as Record<Lane, GroupCommit>
-    const largeCommit = new LargeCommit(
-      { ...common, slots, targets: largeLane.of(queue) },
-      { timeoutMs: config.COMMIT_TIMEOUT_MS, priorityOf, onCommit },
-    )
-    lifecycle.onStop(`large commits of ${queue}`, () => largeCommit.drain())
-    return [queue, createFrameSink({ queue, commits, largeCommit, shares, failures, durability })] as const
+    const commit = commitsOf(wiring, parts, queue)
+    const commitsOfLane = (lane: Lane) => commit(lane, openLane().of(queue))
+    const commits = { express: commitsOfLane('express'), bulk: commitsOfLane('bulk') }
+    const large = { commit: commit('bulk', largeLane.of(queue)), slots }
+    const shares = parts.admission.sharesOf(queue)
+    return [queue, createSink({ queue, commits, large, shares, failures, durability })] as const
   })
-  return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, FrameSink>, lanes }
+  return { sinks: Object.fromEntries(sinks) as Record<IngestQueue, Sink>, lanes }
 }
 
 /** Connects the sink of a queue whose requests are accepted on a condition, with its own connection. */
 export function connectConditionalSink(
-  { config, logger, metrics, lifecycle, queues, connect }: Wiring,
+  wiring: Wiring,
   parts: SinkParts,
   queue: 'source-maps' | 'completions',
-): { readonly sink: ConditionalSink; readonly redis: Redis } {
-  const { admission, clockOf, receipts, durability, failures, memory } = parts
+): { readonly sink: Sink; readonly redis: Redis } {
+  const { queues, connect } = wiring
+  const { admission, clockOf, failures, largeSlots: slots } = parts
   const only = queues.firstOf(queue)
   const redis = connect(only.address, only.server)
-  const watch = durability.queues.of(only)
-  watch.follow(redis)
+  const durability = parts.durability.queues.of(only)
+  durability.follow(redis)
+  const mayUse = () => durability.refuse() === undefined
+  const targets = { current: [{ queue: only, redis, clock: clockOf(only.server), mayUse }] }
+  const commit = commitsOf(wiring, parts, queue)
+  const commits = { express: commit('express', targets), bulk: commit('bulk', targets) }
+  const large = { commit: commits.bulk, slots }
   const shares = admission.sharesOf(queue)
-  const commit = createConditionalCommit(
-    {
-      redis,
-      queue: { ...only, name: queue },
-      receipts,
-      clock: clockOf(only.server),
-      memory,
-      logger,
-      minReplicas: replicasToConfirm(config),
-    },
-    {
-      timeoutMs: config.COMMIT_TIMEOUT_MS,
-      priorityOf: backlog => shares.bulkPriority(backlog),
-      onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
-    },
-  )
-  lifecycle.onStop(`conditional commits of ${queue}`, () => commit.drain())
-  return { sink: createConditionalSink(queue, { commit, shares, failures, durability: watch }), redis }
+  return { sink: createSink({ queue, commits, large, shares, failures, durability }), redis }
+}
+
+/** Returns a function that creates the commits of a lane of a queue. */
+function commitsOf(
+  { config, logger, metrics, lifecycle }: Wiring,
+  { admission, receipts, traffic, memory }: SinkParts,
+  queue: AdmittedQueue,
+): (lane: Lane, targets: QueueTargets) => GroupCommit {
+  const shares = admission.sharesOf(queue)
+  const now = () => performance.now()
+  const common = { queue, receipts, traffic, memory, logger, now, minReplicas: replicasToConfirm(config) }
+  const options: GroupCommitOptions = {
+    maxCommitBytes: COMMIT_BYTES,
+    maxCommitFrames: COMMIT_FRAMES,
+    timeoutMs: config.COMMIT_TIMEOUT_MS,
+    priorityOf: backlog => shares.bulkPriority(backlog),
+    onCommit: (frames, bytes, durationMs) => metrics.observeCommit(queue, frames, bytes, durationMs),
+  }
+  return (lane, targets) => {
+    const commit = new GroupCommit({ ...common, targets, lane }, options)
+    lifecycle.onStop(`${lane} commits of ${queue}`, () => commit.drain())
+    return commit
+  }
 }
 
 /** The collaborators of a lane. */
@@ -170,7 +153,7 @@ interface LaneTargetsDeps {
   readonly clockOf: (server: string) => RedisClock
   /** Whether the server of a queue keeps what it confirms. */
   readonly isKept: (queue: RedisQueue) => boolean
-  /** Whether all queues are on one server, which the sinks look at. */
+  /** Whether all queues are on one server. */
   readonly areOnOneServer: boolean
 }
 
@@ -217,7 +200,7 @@ class LaneTargets {
       queue,
       redis: this.#connectionTo(queue),
       clock,
-      mayUse: areOnOneServer ? mayUse : () => mayUse() && isKept(queue) && clock.isKnown && clock.now() >= sinceMs,
+      mayUse: () => mayUse() && isKept(queue) && (areOnOneServer || (clock.isKnown && clock.now() >= sinceMs)),
     }
     this.#known.set(queue, target)
     return target

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, type QueueName } from '../schemas/queues/names.ts'
+import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { TokenBucket } from '../shared/concurrency/token-bucket.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
@@ -30,12 +31,14 @@ import { KeyCounts } from './auth/key-counts.ts'
 import { LimitsOfKeys } from './auth/key-limits.ts'
 import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
+import { ExpressTraffic } from './commit/express-traffic.ts'
 import { createReceiptIssuer, followReceiptSecret } from './commit/receipt-issuer.ts'
 import type { IngestConfig } from './config.ts'
 import {
   connectConditionalSink,
   connectSinks,
   IDLE_PAYLOAD_BYTES,
+  MAX_LARGE_FRAMES,
   type SinkParts,
   type Wiring,
 } from './connect-sinks.ts'
@@ -112,6 +115,8 @@ export function connectEdge(
     failures: new CommitFailures({ logger, count: countFailure }),
     receipts: createReceiptIssuer(followReceiptSecret({ queues: queues.common, directory: directoryRedis, logger })),
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),
+    traffic: new ExpressTraffic(),
+    largeSlots: new FairShares(MAX_LARGE_FRAMES),
   }
   const tallies = new RequestTallies(queues.common, logger, now)
   lifecycle.onStop('counts of requests', () => tallies.stop())

@@ -8,8 +8,7 @@ import type { MetadataFault } from './admission/replay-metadata.ts'
 import type { SecretKeyAuthenticator } from './auth/authenticate-build.ts'
 import type { PublicKeyAuthenticator } from './auth/authenticate-surface.ts'
 import type { ReleaseLookup } from './auth/release-lookup.ts'
-import type { ConditionalSink } from './commit/conditional-sink.ts'
-import type { FrameSink } from './commit/frame-sink.ts'
+import type { Sink } from './commit/sink.ts'
 import type { CompletionOutcome } from './releases/accept-completion.ts'
 import type { ClaimOutcome } from './releases/claim-part.ts'
 import type { SignMapsDeps } from './releases/sign-maps.ts'
@@ -22,7 +21,7 @@ import type { VerdictWaits } from './releases/verdict-waits.ts'
 export interface IngestDeps extends BuildDeps {
   readonly publicKeys: PublicKeyAuthenticator
   /** The sink of each queue that is written by group commits. */
-  readonly sinks: Readonly<Record<IngestQueue, FrameSink>>
+  readonly sinks: Readonly<Record<IngestQueue, Sink>>
   /** Returns the counter of the requests for a queue. */
   readonly counterOf: (queue: AdmittedQueue) => RequestCounter
   /** Display names of the identity providers whose identities are accepted. */
@@ -39,9 +38,9 @@ export interface BuildDeps {
   readonly releases: Pick<ReleaseStore, 'register' | 'manifest'>
   readonly releaseLookup: ReleaseLookup
   /** The sink of parts, which are claimed, in the queue `source-maps`. */
-  readonly parts: ConditionalSink
+  readonly parts: Sink
   /** The sink of the queue `completions`. */
-  readonly completions: ConditionalSink
+  readonly completions: Sink
   readonly signing: SignMapsDeps
   /** Returns INGEST_BACKPRESSURE when Redis is nearly full, for requests that write to it without a queue. */
   readonly refuseForMemory: () => Problem | undefined

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Problem } from '../../schemas/http/problems.ts'
 import { MIB } from '../../schemas/units.ts'
-import { type Placement, type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
+import { type PlacedRequest, type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
 import { EXPRESS_COST, type PricedRequest, type RequestSurface } from './surface-share.ts'
 
 /** A byte of an uncompressed body costs one. */
@@ -45,12 +46,23 @@ function poll(queue: QueueShares, reply: QueueCounters, memoryFree = 1) {
   queue.endPoll(reply, memoryFree)
 }
 
+/** Decides on the head of a request. */
+function refuse(queue: QueueShares, from: RequestSurface, contentLength: number | undefined) {
+  return queue.refuse(queue.shareOf(from), contentLength)
+}
+
+/** Decides on a whole request. Returns it, or its problem. */
+function place(queue: QueueShares, from: RequestSurface, body: PricedRequest): PlacedRequest | Problem {
+  const request: PlacedRequest = { share: queue.shareOf(from), cost: 0, lane: 'express' }
+  return queue.place(request, body) ?? request
+}
+
 /** Accepts a request, or returns false. */
 function accept(queue: QueueShares, id: string, bytes: number): boolean {
-  const place = queue.place(surface(id), bodyOf(bytes))
-  if ('code' in place) return false
-  queue.begin(place)
-  queue.end(place, true)
+  const placed = place(queue, surface(id), bodyOf(bytes))
+  if ('code' in placed) return false
+  queue.begin(placed)
+  queue.end(placed, true)
   return true
 }
 
@@ -60,11 +72,11 @@ describe('a surface', () => {
     let accepted = 0
     while (accept(queue, 'a', MIB)) accepted++
     expect(accepted).toBe(50)
-    expect(queue.refuse(surface('a'), 100)).toMatchObject({
+    expect(refuse(queue, surface('a'), 100)).toMatchObject({
       code: 'INGEST_BACKPRESSURE',
       message: 'the surface is over its share of the traces queue; retry after the delay',
     })
-    expect(queue.refuse(surface('b'), 100)).toBeUndefined()
+    expect(refuse(queue, surface('b'), 100)).toBeUndefined()
     expect(accept(queue, 'b', MIB)).toBe(true)
     expect(world.refusals).toEqual(['share', 'share'])
   })
@@ -72,29 +84,29 @@ describe('a surface', () => {
   it('is refused when the queue is full, whatever it holds', () => {
     const { queue } = given()
     poll(queue, counters({ a: 60 * MIB, b: 40 * MIB }))
-    expect(queue.refuse(surface('c'), 1)).toMatchObject({ message: expect.stringContaining('is full') })
+    expect(refuse(queue, surface('c'), 1)).toMatchObject({ message: expect.stringContaining('is full') })
   })
 
   it('is refused earlier while the memory of Redis is short', () => {
     const { world, queue } = given()
     poll(queue, counters({ a: 20 * MIB }), 0.1)
-    expect(queue.refuse(surface('a'), 1)).toBeDefined()
-    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+    expect(refuse(queue, surface('a'), 1)).toBeDefined()
+    expect(refuse(queue, surface('b'), 1)).toBeUndefined()
     poll(queue, counters({ a: 20 * MIB }), 0)
-    expect(queue.refuse(surface('b'), 1)).toBeDefined()
+    expect(refuse(queue, surface('b'), 1)).toBeDefined()
     expect(world.refusals).toEqual(['share', 'memory'])
   })
 
   it('is accepted again at 80 % of its limit, so that it does not flap', () => {
     const { queue } = given()
     poll(queue, counters({ a: 50 * MIB }))
-    expect(queue.refuse(surface('a'), 0)).toBeDefined()
+    expect(refuse(queue, surface('a'), 0)).toBeDefined()
     poll(queue, counters({ a: 45 * MIB }))
-    expect(queue.refuse(surface('a'), 0)).toBeDefined()
+    expect(refuse(queue, surface('a'), 0)).toBeDefined()
     poll(queue, counters({ a: 44 * MIB }))
-    expect(queue.refuse(surface('a'), 0)).toBeUndefined()
+    expect(refuse(queue, surface('a'), 0)).toBeUndefined()
     poll(queue, counters({ a: 49 * MIB }))
-    expect(queue.refuse(surface('a'), 0)).toBeUndefined()
+    expect(refuse(queue, surface('a'), 0)).toBeUndefined()
   })
 
   it('may send a request of any cost while it holds nothing', () => {
@@ -108,27 +120,27 @@ describe('a surface', () => {
     poll(queue, counters({}, { prices: ['ws_a/srf_a', '64'] }))
     const bomb = { ...bodyOf(100), contentEncoding: 'gzip' } as const
     bomb.body.writeUInt32LE(64 * MIB, 96)
-    const place = queue.place(surface('a'), bomb)
-    if ('code' in place) throw new Error(place.message)
-    queue.begin(place)
-    expect(queue.refuse(surface('b'), 40 * MIB)).toBeUndefined()
+    const placed = place(queue, surface('a'), bomb)
+    if ('code' in placed) throw new Error(placed.message)
+    queue.begin(placed)
+    expect(refuse(queue, surface('b'), 40 * MIB)).toBeUndefined()
   })
 
   it('is judged on the head by what its bytes have cost', () => {
     const { queue } = given()
     poll(queue, counters({ a: 20 * MIB }, { prices: ['ws_a/srf_a', '10'] }))
-    for (let i = 0; i < 50; i++) queue.place(surface('a'), bodyOf(100_000))
-    expect(queue.refuse(surface('a'), 7 * MIB)).toMatchObject({ message: expect.stringContaining('share') })
-    expect(queue.refuse(surface('b'), 7 * MIB)).toBeUndefined()
+    for (let i = 0; i < 50; i++) place(queue, surface('a'), bodyOf(100_000))
+    expect(refuse(queue, surface('a'), 7 * MIB)).toMatchObject({ message: expect.stringContaining('share') })
+    expect(refuse(queue, surface('b'), 7 * MIB)).toBeUndefined()
   })
 
   it('is refused while it is over its share of the dead letters, and others are not', () => {
     const { queue, deadLetters } = given()
     poll(deadLetters, counters({ a: 6 * MIB }))
-    expect(queue.refuse(surface('a'), 1)).toMatchObject({ message: expect.stringContaining('could not be stored') })
-    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+    expect(refuse(queue, surface('a'), 1)).toMatchObject({ message: expect.stringContaining('could not be stored') })
+    expect(refuse(queue, surface('b'), 1)).toBeUndefined()
     poll(deadLetters, counters({ a: 6 * MIB, b: 5 * MIB }))
-    expect(queue.refuse(surface('c'), 1)).toBeUndefined()
+    expect(refuse(queue, surface('c'), 1)).toBeUndefined()
   })
 })
 
@@ -139,10 +151,10 @@ describe('a workspace with many surfaces', () => {
   function flood(queue: QueueShares, surfaces: number): number {
     let accepted = 0
     for (let i = 0; i < surfaces; i++) {
-      const place = queue.place(ofFlood(i), bodyOf(MIB / 10))
-      if ('code' in place) continue
-      queue.begin(place)
-      queue.end(place, true)
+      const placed = place(queue, ofFlood(i), bodyOf(MIB / 10))
+      if ('code' in placed) continue
+      queue.begin(placed)
+      queue.end(placed, true)
       accepted++
     }
     return accepted
@@ -153,7 +165,7 @@ describe('a workspace with many surfaces', () => {
     const accepted = flood(queue, 1_000)
     expect(accepted).toBeGreaterThan(660)
     expect(accepted).toBeLessThanOrEqual(668)
-    expect(queue.refuse(ofFlood(2_000), 100)).toMatchObject({
+    expect(refuse(queue, ofFlood(2_000), 100)).toMatchObject({
       code: 'INGEST_BACKPRESSURE',
       message: 'the workspace is over its share of the traces queue; retry after the delay',
     })
@@ -164,11 +176,11 @@ describe('a workspace with many surfaces', () => {
   it('has room for a surface with nothing while another of its surfaces has its whole share', () => {
     const { queue } = given()
     poll(queue, counters({}))
-    while (!('code' in queue.place(ofFlood(0), bodyOf(MIB))))
-      queue.begin(queue.place(ofFlood(0), bodyOf(MIB)) as Placement)
+    while (!('code' in place(queue, ofFlood(0), bodyOf(MIB))))
+      queue.begin(place(queue, ofFlood(0), bodyOf(MIB)) as PlacedRequest)
     expect(queue.used).toBe(50 * MIB)
-    expect(queue.refuse(ofFlood(1), MIB)).toBeUndefined()
-    expect(queue.refuse(ofFlood(0), 1)).toMatchObject({ message: expect.stringContaining('the surface is over') })
+    expect(refuse(queue, ofFlood(1), MIB)).toBeUndefined()
+    expect(refuse(queue, ofFlood(0), 1)).toMatchObject({ message: expect.stringContaining('the surface is over') })
   })
 
   it('counts all its surfaces as Redis has them, and has its share back when they are finished', () => {
@@ -177,27 +189,27 @@ describe('a workspace with many surfaces', () => {
     const flow = { acceptedCost: String(70 * MIB), doneCost: '0' }
     expect(queue.listedSurfaces).toBe(256)
     poll(queue, { flow, shares: shares.slice(0, 256).flat(), prices: [] })
-    expect(queue.refuse(ofFlood(800), 1)).toBeUndefined()
+    expect(refuse(queue, ofFlood(800), 1)).toBeUndefined()
     expect(queue.listedSurfaces).toBe(10_000)
     poll(queue, { flow, shares: shares.flat(), prices: [] })
-    expect(queue.refuse(ofFlood(800), 1)).toMatchObject({ message: expect.stringContaining('the workspace') })
-    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+    expect(refuse(queue, ofFlood(800), 1)).toMatchObject({ message: expect.stringContaining('the workspace') })
+    expect(refuse(queue, surface('b'), 1)).toBeUndefined()
     poll(queue, counters({}, { done: 70 * MIB }))
-    expect(queue.refuse(ofFlood(800), 1)).toBeUndefined()
+    expect(refuse(queue, ofFlood(800), 1)).toBeUndefined()
     expect(queue.listedSurfaces).toBe(256)
     expect(flood(queue, 1_000)).toBeGreaterThan(660)
   })
 
   it('has its share back when commits fail', () => {
     const { queue } = given()
-    const places: Placement[] = []
+    const places: PlacedRequest[] = []
     for (let i = 0; i < 1_000; i++) {
-      const place = queue.place(ofFlood(i), bodyOf(MIB / 10))
-      if ('code' in place) break
-      queue.begin(place)
-      places.push(place)
+      const placed = place(queue, ofFlood(i), bodyOf(MIB / 10))
+      if ('code' in placed) break
+      queue.begin(placed)
+      places.push(placed)
     }
-    for (const place of places) queue.end(place, false)
+    for (const placed of places) queue.end(placed, false)
     expect(flood(queue, 1_000)).toBe(places.length)
   })
 
@@ -205,8 +217,8 @@ describe('a workspace with many surfaces', () => {
     const { queue, deadLetters } = given()
     const shares = Array.from({ length: 70 }, (_, i) => [`ws_flood/srf_flood${i}`, String(MIB / 10)])
     poll(deadLetters, { flow: { acceptedCost: String(7 * MIB), doneCost: '0' }, shares: shares.flat(), prices: [] })
-    expect(queue.refuse(ofFlood(800), 1)).toMatchObject({ message: expect.stringContaining('could not be stored') })
-    expect(queue.refuse(surface('b'), 1)).toBeUndefined()
+    expect(refuse(queue, ofFlood(800), 1)).toMatchObject({ message: expect.stringContaining('could not be stored') })
+    expect(refuse(queue, surface('b'), 1)).toBeUndefined()
   })
 })
 
@@ -226,17 +238,17 @@ describe('what a process adds between two polls', () => {
 
   it('counts from the beginning of its commit, and no more when the commit fails', () => {
     const { queue } = given()
-    const place = queue.place(surface('a'), bodyOf(60 * MIB)) as Placement
-    queue.begin(place)
-    expect(queue.refuse(surface('a'), 1)).toBeDefined()
-    queue.end(place, false)
-    expect(queue.refuse(surface('a'), 1)).toBeUndefined()
+    const placed = place(queue, surface('a'), bodyOf(60 * MIB)) as PlacedRequest
+    queue.begin(placed)
+    expect(refuse(queue, surface('a'), 1)).toBeDefined()
+    queue.end(placed, false)
+    expect(refuse(queue, surface('a'), 1)).toBeUndefined()
     expect(queue.used).toBe(0)
   })
 })
 
 describe('Retry-After', () => {
-  const retryAfter = (queue: QueueShares, id: string) => queue.refuse(surface(id), 1)?.retryAfterSeconds
+  const retryAfter = (queue: QueueShares, id: string) => refuse(queue, surface(id), 1)?.retryAfterSeconds
 
   it('grows with the backlog and falls with the drain rate', () => {
     const delayWith = (heldMib: number, doneMib: number) => {
@@ -316,7 +328,7 @@ describe('Retry-After', () => {
 
 describe('a request takes the bulk lane', () => {
   const laneOf = (queue: QueueShares, id: string, request: PricedRequest) =>
-    (queue.place(surface(id), request) as Placement).lane
+    (place(queue, surface(id), request) as PlacedRequest).lane
 
   it('when its surface has more than EXPRESS_COST, until that is done', () => {
     const { queue } = given()
@@ -334,25 +346,25 @@ describe('a request takes the bulk lane', () => {
     const ofWorkspace = (i: number): RequestSurface => ({ workspaceId: 'ws_a', surfaceId: `srf_${i}` })
     const lanes = []
     for (let i = 0; i < 40; i++) {
-      const place = queue.place(ofWorkspace(i), bodyOf(MIB)) as Placement
-      queue.begin(place)
-      queue.end(place, true)
-      lanes.push(place.lane)
+      const placed = place(queue, ofWorkspace(i), bodyOf(MIB)) as PlacedRequest
+      queue.begin(placed)
+      queue.end(placed, true)
+      lanes.push(placed.lane)
     }
     expect(lanes).toEqual([...Array(33).fill('express'), ...Array(7).fill('bulk')])
     expect(laneOf(queue, 'b', bodyOf(10))).toBe('express')
     const costs = Array.from({ length: 40 }, (_, i) => [`ws_a/srf_${i}`, String(MIB)])
     poll(queue, { flow: { acceptedCost: String(40 * MIB), doneCost: '0' }, shares: costs.flat(), prices: [] })
-    expect((queue.place(ofWorkspace(50), bodyOf(10)) as Placement).lane).toBe('bulk')
+    expect((place(queue, ofWorkspace(50), bodyOf(10)) as PlacedRequest).lane).toBe('bulk')
     poll(queue, counters({}, { done: 40 * MIB }))
-    expect((queue.place(ofWorkspace(50), bodyOf(10)) as Placement).lane).toBe('express')
+    expect((place(queue, ofWorkspace(50), bodyOf(10)) as PlacedRequest).lane).toBe('express')
   })
 
   it('not because another surface of its workspace is in the bulk lane', () => {
     const { queue } = given()
     poll(queue, counters({ a: 40 * MIB }))
     const sibling = { workspaceId: 'ws_a', surfaceId: 'srf_other' }
-    expect((queue.place(sibling, bodyOf(10)) as Placement).lane).toBe('express')
+    expect((place(queue, sibling, bodyOf(10)) as PlacedRequest).lane).toBe('express')
   })
 
   it('when it is costly itself', () => {

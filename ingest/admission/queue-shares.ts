@@ -45,11 +45,11 @@ const LARGE_JITTER_S = 2
 /** The longest delay that the backlog of a surface and its workspace adds to the place of its jobs in the bulk lane. */
 const MAX_BULK_DELAY_S = 300
 
-/** A request that was accepted: what it adds to the share of its surface, and the lane that it takes. */
-export interface Placement {
+/** A request of a surface. Its cost and the lane that it takes are set once its body is there. */
+export interface PlacedRequest {
   readonly share: SurfaceShare
-  readonly cost: number
-  readonly lane: Lane
+  cost: number
+  lane: Lane
 }
 
 /** The collaborators of `QueueShares`. */
@@ -125,27 +125,28 @@ export class QueueShares {
    * Decides on the head of a request, by its announced length. Returns INGEST_BACKPRESSURE when the surface is over its
    * share, or undefined.
    */
-  refuse(surface: RequestSurface, contentLength: number | undefined): Problem | undefined {
-    const share = this.shareOf(surface)
-    return this.#refuse(surface, share, contentLength === undefined ? 0 : contentLength * share.costPerByte)
+  refuse(share: SurfaceShare, contentLength: number | undefined): Problem | undefined {
+    return this.#refuse(share, contentLength === undefined ? 0 : contentLength * share.costPerByte)
   }
 
-  /** Decides on a whole request. Returns its share, cost and lane, or INGEST_BACKPRESSURE. */
-  place(surface: RequestSurface, request: PricedRequest): Placement | Problem {
+  /** Decides on a whole request, and sets its cost and lane. Returns INGEST_BACKPRESSURE, or undefined. */
+  place(request: PlacedRequest, body: PricedRequest): Problem | undefined {
     const { maxCost, decodedLimit, now } = this.#deps
-    const share = this.shareOf(surface)
-    const decoded = statedDecodedBytes(request.contentEncoding, request.body, decodedLimit)
-    const cost = requestCost(maxCost, request, decoded, share)
+    const { share } = request
+    const decoded = statedDecodedBytes(body.contentEncoding, body.body, decodedLimit)
+    const cost = requestCost(maxCost, body, decoded, share)
     // The least cost of a request states nothing about the cost of its bytes.
-    if (cost > MIN_REQUEST_COST) share.learn(request, decoded, cost)
-    const problem = this.#refuse(surface, share, cost)
+    if (cost > MIN_REQUEST_COST) share.learn(body, decoded, cost)
+    const problem = this.#refuse(share, cost)
     if (problem !== undefined) return problem
     const isLong =
       share.outstanding > (share.isBulk ? BACK_TO_EXPRESS_PART * EXPRESS_COST : EXPRESS_COST) ||
       share.workspace.express > WORKSPACE_EXPRESS_COST
     share.isBulk = isLong
     const isUnknown = decoded === undefined && now() - share.firstSeenMs < HISTORY_MS
-    return { share, cost, lane: isLong || cost > EXPRESS_COST || isUnknown ? 'bulk' : 'express' }
+    request.cost = cost
+    request.lane = isLong || cost > EXPRESS_COST || isUnknown ? 'bulk' : 'express'
+    return undefined
   }
 
   /** Returns INGEST_BACKPRESSURE for a large request whose surface already writes as many as it may. */
@@ -157,7 +158,7 @@ export class QueueShares {
   }
 
   /** Adds a request whose commit begins. */
-  begin({ share, cost, lane }: Placement): void {
+  begin({ share, cost, lane }: PlacedRequest): void {
     if (lane === 'express') share.workspace.express += cost
     share.inFlight += cost
     share.workspace.outstanding += cost
@@ -165,7 +166,7 @@ export class QueueShares {
   }
 
   /** Ends the commit of a request. Its cost counts until a poll includes it if it was `accepted`, else no more. */
-  end({ share, cost }: Placement, accepted: boolean): void {
+  end({ share, cost }: PlacedRequest, accepted: boolean): void {
     share.inFlight -= cost
     this.#inFlightCost -= cost
     if (!accepted) {
@@ -216,12 +217,12 @@ export class QueueShares {
     this.#bytes = Number(flow.acceptedBytes ?? 0) - Number(flow.doneBytes ?? 0)
   }
 
-  #refuse(surface: RequestSurface, share: SurfaceShare, cost: number): Problem | undefined {
+  #refuse(share: SurfaceShare, cost: number): Problem | undefined {
     const reason = this.#reasonToRefuse(share, cost)
     if (reason !== undefined) return this.#problem(reason, share)
     const letters = this.#deps.deadLetters
     if (letters === undefined || letters.used === 0) return undefined
-    const lettersShare = letters.shareOf(surface)
+    const lettersShare = letters.shareOf(share)
     if (lettersShare.workspace.outstanding === 0) return undefined
     if (letters.#reasonToRefuse(lettersShare, 0) === undefined) return undefined
     return this.#problem('dead_letters', lettersShare, letters)

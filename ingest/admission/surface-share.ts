@@ -9,8 +9,9 @@ import { shareMember } from '../../shared/queue/queue.ts'
 export const EXPRESS_COST = 16 * MIB
 
 /** One surface in one queue. */
-export class SurfaceShare {
+export class SurfaceShare implements RequestSurface {
   readonly workspaceId: string
+  readonly surfaceId: string
   readonly workspace: WorkspaceShare
   /** Member of the surface in the sorted sets of the queue. */
   readonly member: string
@@ -37,6 +38,7 @@ export class SurfaceShare {
 
   constructor({ workspaceId, surfaceId }: RequestSurface, workspace: WorkspaceShare, firstSeenMs: number) {
     this.workspaceId = workspaceId
+    this.surfaceId = surfaceId
     this.workspace = workspace
     this.member = shareMember({ workspaceId, surfaceId })
     this.firstSeenMs = firstSeenMs
@@ -77,12 +79,6 @@ export class WorkspaceShare {
   readonly drain = new DrainRate()
   /** Cost of its surfaces that take the express lane as of the last poll, and of the express requests since. */
   express = 0
-}
-
-/** The place of an accepted request: what it adds to the share of its surface. */
-export interface RequestPlace {
-  readonly share: Pick<SurfaceShare, 'member' | 'backlog'>
-  readonly cost: number
 }
 
 /** The surface that a request comes from. */

@@ -1,24 +1,23 @@
-import type { IngestQueue } from '../../schemas/queues/names.ts'
+import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { BufferPool } from '../../shared/memory/buffer-pool.ts'
 import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { type Lane, newJobId } from '../../shared/queue/queue.ts'
+import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { RequestPlace } from '../admission/surface-share.ts'
 import { hourOf } from './accept-script.ts'
 import { CommitRest } from './commit-rest.ts'
 import type { ExpressTraffic } from './express-traffic.ts'
-import { NOT_KNOWN_DURABLE, type SmallCommit } from './fenced-commit.ts'
 import { Group, MAX_JOINED_BYTES, type WaitingRequest } from './group.ts'
 import { LaneWriters, type QueueTargets, type QueueWriter } from './lane-writers.ts'
-import type { CommitSize } from './open-job.ts'
+import { ACCEPTED, type CommitOutcome, type Condition, NOT_KNOWN_DURABLE } from './payload-writer.ts'
 import type { ReceiptIssuer } from './receipt-issuer.ts'
+import { type ClosedGroup, writeAlone, writeGroup } from './write-group.ts'
 
 /** The collaborators of a group commit. */
 interface GroupCommitDeps {
   readonly targets: QueueTargets
-  readonly queue: IngestQueue
+  readonly queue: AdmittedQueue
   readonly lane: Lane
   readonly receipts: ReceiptIssuer
   /** The express commits of the process. */
@@ -38,16 +37,13 @@ export interface GroupCommitOptions {
   readonly maxCommitBytes: number
   /** The most frames of one commit. */
   readonly maxCommitFrames: number
-  /** A frame that is not confirmed within this time of its arrival fails. */
+  /** A frame that is not confirmed within this time of its arrival fails. Pieces of a large frame have more. */
   readonly timeoutMs: number
-  /** Returns the priority of a job whose most loaded surface has this much (`SurfaceShare.backlog`). For the bulk lane. */
-  readonly priorityOf?: (backlog: number) => number
+  /** Returns the priority of a job in the bulk lane whose most loaded surface has this much (`SurfaceShare.backlog`). */
+  readonly priorityOf: (backlog: number) => number
   /** Called after each confirmed commit. */
-  readonly onCommit?: (frames: number, bytes: number, durationMs: number) => void
+  readonly onCommit: (frames: number, bytes: number, durationMs: number) => void
 }
-
-/** The least time of a commit, even if its frames waited for slow commits. A client waits this much longer at most. */
-const MIN_COMMIT_MS = 100
 
 /** The most cost of one commit or job: about 0.1 s of a core (`WORK_PER_MS`), for which a job occupies a worker. */
 const MAX_COMMIT_COST = 16 * MIB
@@ -69,7 +65,7 @@ const YIELDING_COMMIT_BYTES = MIB
 export class GroupCommit {
   readonly #writers: LaneWriters
   readonly #receipts: ReceiptIssuer
-  readonly #receiptKind: IngestQueue
+  readonly #receiptKind: AdmittedQueue
   readonly #options: GroupCommitOptions
   readonly #isBulk: boolean
   readonly #traffic: ExpressTraffic
@@ -81,6 +77,8 @@ export class GroupCommit {
   /** Ends the rest of the commit that waits for further frames. */
   #endRest: (() => void) | undefined
   #onIdle: (() => void)[] = []
+  /** Commits of one frame that are in flight. */
+  readonly #alone = new Set<Promise<void>>()
   readonly #memory: BufferPool
 
   constructor(deps: GroupCommitDeps, options: GroupCommitOptions) {
@@ -98,11 +96,10 @@ export class GroupCommit {
    * Adds the frame of a request to the next commit. Copies the frame, body included, before it returns. Throws a
    * TransientError when Redis is not connected or receipts cannot be issued.
    */
-  enqueue(frame: PayloadFrame, place: RequestPlace, request: WaitingRequest): void {
-    if (this.#writers.current === undefined) throw new TransientError('redis is not connected')
-    if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
-    const group = this.#groupFor(frameBytes(frame), place.cost, frame.receivedAtMs)
-    group.append(frame, place, request)
+  enqueue(frame: PayloadFrame, request: WaitingRequest): void {
+    this.#usableWriter()
+    const group = this.#groupFor(frameBytes(frame), request.cost, frame.receivedAtMs)
+    group.append(frame, request)
     this.#rest.arrived(this.#isCommitting)
     if (this.#endRest !== undefined && this.#rest.isEnough(group)) this.#endRest()
     if (this.#isCommitting) return
@@ -110,10 +107,31 @@ export class GroupCommit {
     setImmediate(() => void this.#commitAll())
   }
 
+  /**
+   * Commits the frame of a request at once and by itself: one over 4 MiB in pieces, or one that Redis accepts on a condition.
+   * Several may be in flight, so that these connections must not be those of groups. Otherwise as `enqueue`.
+   */
+  enqueueAlone(frame: PayloadFrame, request: WaitingRequest, condition?: Condition): void {
+    const writer = this.#usableWriter()
+    const group = this.#openGroup(PAYLOAD_HEADER_BYTES + frameBytes(frame), frame.receivedAtMs)
+    group.append(frame, request)
+    const committed = this.#commitAlone(group, writer, condition).finally(() => this.#alone.delete(committed))
+    this.#alone.add(committed)
+  }
+
   /** Resolves when no frame waits, no commit is in flight and every job is added. */
   async drain(): Promise<void> {
+    await Promise.all(this.#alone)
     if (this.#isCommitting) await new Promise<void>(resolve => this.#onIdle.push(resolve))
     await Promise.all(this.#writers.all.map(({ openJob }) => openJob.drain()))
+  }
+
+  /** Returns the writer whose turn it is. Throws a TransientError when nothing can be accepted. */
+  #usableWriter(): QueueWriter {
+    const writer = this.#writers.current
+    if (writer === undefined) throw new TransientError('redis is not connected')
+    if (!this.#receipts.isReady) throw new TransientError('the secret of receipts is unknown')
+    return writer
   }
 
   #groupFor(bytes: number, cost: number, arrivedAtMs: number): Group {
@@ -127,24 +145,23 @@ export class GroupCommit {
       hourOf(last.arrivedAtMs) === hourOf(arrivedAtMs)
     if (fits) return last
     last?.close()
-    const group = this.#openGroup(PAYLOAD_HEADER_BYTES + bytes, arrivedAtMs)
+    const group = this.#openGroup(Math.max(PAYLOAD_HEADER_BYTES + bytes, this.#options.maxCommitBytes), arrivedAtMs)
     this.#waiting.push(group)
     return group
   }
 
-  #openGroup(leastBytes: number, arrivedAtMs: number): Group {
+  #openGroup(bytes: number, arrivedAtMs: number): Group {
     const receipts = this.#receipts.open(this.#receiptKind, arrivedAtMs)
-    const buffer = this.#memory.take(Math.max(leastBytes, this.#options.maxCommitBytes))
-    return new Group(buffer, receipts, arrivedAtMs, performance.now() + this.#options.timeoutMs)
+    return new Group(this.#memory.take(bytes), receipts, arrivedAtMs, performance.now() + this.#options.timeoutMs)
   }
 
   async #commitAll(): Promise<void> {
     let ended: Group | undefined
-    let error: TransientError | undefined
+    let end: CommitOutcome | TransientError = ACCEPTED
     while (this.#waiting.length > 0) {
       const restMs = this.#restMs()
       if (restMs > 0) {
-        this.#answer(ended, error)
+        this.#answer(ended, end)
         ended = undefined
         await this.#restFor(restMs)
       }
@@ -153,21 +170,21 @@ export class GroupCommit {
       this.#rest.began()
       const committed = this.#commitGroup(group)
       // The clients of a group are answered when the next group is sent, so that Redis does not wait for the answers.
-      this.#answer(ended, error)
+      this.#answer(ended, end)
       // Only one group fails. The groups that wait were never sent: each is tried within its own time.
-      error = await committed
+      end = await committed
       ended = group
     }
-    this.#answer(ended, error)
+    this.#answer(ended, end)
     this.#isCommitting = false
     for (const resolve of this.#onIdle) resolve()
     this.#onIdle = []
   }
 
-  #answer(group: Group | undefined, error: TransientError | undefined): void {
+  #answer(group: Group | undefined, end: CommitOutcome | TransientError): void {
     if (group === undefined) return
     this.#rest.answered(group.frames)
-    group.answer(error)
+    group.answer(end)
   }
 
   /** Returns how many ms the next commit should wait for further frames. */
@@ -191,83 +208,45 @@ export class GroupCommit {
     this.#rest.ended((group?.frames ?? 0) - before)
   }
 
-  /** Sends a group before it returns, if nothing has to be waited for. Resolves with the error if it fails. */
-  async #commitGroup(group: Group): Promise<TransientError | undefined> {
+  /** Sends a group before it returns, if nothing has to be waited for. Resolves with the outcome, or the error if it fails. */
+  async #commitGroup(group: Group): Promise<CommitOutcome | TransientError> {
     const closed = group.close()
     const payload = closed instanceof Promise ? await closed : closed
     if (!this.#isBulk) this.#traffic.begin()
     else if (this.#traffic.isBusy) await this.#traffic.gap()
-    try {
-      await this.#write(group, payload)
-      // The bytes of a failed group may still be in the socket, so only memory of a confirmed one is used again.
-      this.#memory.giveBack(group.buffer)
-      return undefined
-    } catch (error) {
-      return error as TransientError
-    } finally {
-      if (!this.#isBulk) this.#traffic.end()
-    }
-  }
-
-  async #write(group: Group, payload: Buffer): Promise<void> {
     // Without a usable queue, the group waits for one within its time.
     const writer = this.#writers.current ?? (this.#writers.all[0] as QueueWriter)
-    const { commit, target } = writer
-    const { bytes, frames, surfaces, arrivedAtMs, backlog, deadline } = group
+    const end = await this.#write(group, payload, writer, whole => writeGroup(whole, writer))
+    if (!this.#isBulk) this.#traffic.end()
+    return end
+  }
+
+  /** Commits a group beside the others. */
+  async #commitAlone(group: Group, writer: QueueWriter, condition: Condition | undefined): Promise<void> {
+    const { timeoutMs } = this.#options
+    const write = (closed: ClosedGroup) => writeAlone(closed, writer, timeoutMs, condition)
+    group.answer(await this.#write(group, group.close(), writer, write))
+  }
+
+  /** Resolves with the outcome of a write, or its error. */
+  async #write(
+    group: Group,
+    closed: Buffer | Promise<Buffer>,
+    { target }: QueueWriter,
+    write: (closed: ClosedGroup) => Promise<CommitOutcome>,
+  ): Promise<CommitOutcome | TransientError> {
     const startedAt = performance.now()
-    if (!commit.isUsable) await commit.untilUsable(deadline + MIN_COMMIT_MS - startedAt)
-    const priority = this.#options.priorityOf?.(backlog) ?? 0
-    const content = { payload, bytes, frames, arrivedAtMs, surfaces, priority }
-    if (bytes > MAX_JOINED_BYTES) await commit.write(newJobId(), content, this.#timeLeft(deadline, writer))
-    else await this.#joinOrCreate(content, group, writer)
-    if (!target.mayUse()) throw new TransientError(NOT_KNOWN_DURABLE)
-    this.#options.onCommit?.(frames, bytes, performance.now() - startedAt)
-  }
-
-  async #joinOrCreate(content: SmallCommit, { deadline, cost }: Group, writer: QueueWriter): Promise<void> {
-    const { commit, openJob: job } = writer
-    const { priority, bytes, frames } = content
-    const size = { bytes, frames, cost }
-    const jobId = job.joinable(size, priority)
     try {
-      if (jobId !== undefined) {
-        if (await commit.join(jobId, content, this.#timeLeft(deadline, writer))) return job.joined(size)
-        job.refused()
-      }
-      await this.#create(content, size, this.#timeLeft(deadline, writer), writer)
+      const payload = closed instanceof Promise ? await closed : closed
+      const priority = this.#isBulk ? this.#options.priorityOf(group.backlog) : 0
+      const outcome = await write({ group, payload, priority })
+      if (!target.mayUse()) return new TransientError(NOT_KNOWN_DURABLE)
+      // The bytes of a failed group may still be in the socket, so only memory of a confirmed one is used again.
+      this.#memory.giveBack(group.buffer)
+      this.#options.onCommit(group.frames, group.bytes, performance.now() - startedAt)
+      return outcome
     } catch (error) {
-      job.close()
-      throw error
+      return error as TransientError
     }
-  }
-
-  async #create(
-    content: SmallCommit,
-    size: CommitSize,
-    timeoutMs: number,
-    { commit, openJob }: QueueWriter,
-  ): Promise<void> {
-    const { priority, frames, bytes } = content
-    const jobId = newJobId()
-    const job = { jobId, priority, data: { payloads: frames, bytes } }
-    const due = openJob.takeDue(job)
-    try {
-      await commit.create(jobId, content, timeoutMs, due)
-    } catch (error) {
-      if (due !== undefined && due !== job) openJob.add(due)
-      throw error
-    }
-    openJob.created(job, size, due === job)
-  }
-
-  /**
-   * Returns the time that a group has. The time since its oldest arrival counts, because the group may have waited for a
-   * commit that took nearly as long. Throws a TransientError when the time is up or Redis is unavailable.
-   */
-  #timeLeft(deadline: number, { commit }: QueueWriter): number {
-    const latest = deadline + MIN_COMMIT_MS
-    const now = performance.now()
-    if (now >= latest || !commit.isUsable) throw new TransientError('redis is not connected')
-    return Math.min(Math.max(MIN_COMMIT_MS, deadline - now), latest - now)
   }
 }

@@ -4,6 +4,7 @@ import { decodePayload, type PayloadFrame } from '../../shared/queue/payload-fra
 import { shareMember } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { Group } from './group.ts'
+import { ACCEPTED } from './payload-writer.ts'
 import { createReceiptIssuer } from './receipt-issuer.ts'
 
 const SECRET = Buffer.alloc(32, 1)
@@ -21,8 +22,9 @@ function groupOf(bodies: readonly string[], answers: string[]): Group {
   const group = new Group(Buffer.alloc(10_000), issuer.open('traces', 1_000), 1_000, 0)
   for (const body of bodies) {
     const frame = frameOf(body)
-    const place = { share: { member: shareMember(frame), backlog: 0 }, cost: 2 }
-    group.append(frame, place, {
+    group.append(frame, {
+      share: { member: shareMember(frame), backlog: 0 },
+      cost: 2,
       confirmed: receiptId => answers.push(String(receiptId)),
       failed: error => answers.push(`${body}: ${error.message}`),
     })
@@ -35,7 +37,7 @@ it('answers each request with the receipt of its own frame, also when groups of 
     const answers: string[] = []
     return { answers, group: groupOf(bodies, answers) }
   })
-  for (const { group } of groups) group.answer(undefined)
+  for (const { group } of groups) group.answer(ACCEPTED)
   for (const { answers, group } of groups) {
     const frames = decodePayload(await group.close())
     const receipts = answers.map(id => {

@@ -2,8 +2,9 @@ import type { ReceiptSeal } from '../../shared/ids/receipt.ts'
 import { packPayload } from '../../shared/queue/packed-payload.ts'
 import { appendFrame, beginPayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { TransientError } from '../../shared/runtime/errors.ts'
-import type { RequestPlace } from '../admission/surface-share.ts'
+import type { SurfaceShare } from '../admission/surface-share.ts'
 import type { SurfaceRequests } from './accept-script.ts'
+import type { CommitOutcome } from './payload-writer.ts'
 import type { OpenCommit } from './receipt-issuer.ts'
 
 /** The largest commit that joins the payload of the job before it, or whose payload others may join. */
@@ -16,15 +17,20 @@ export const MAX_JOINED_BYTES = 512 * 1024
  */
 const PACKED_FROM_BYTES = 1.5 * MAX_JOINED_BYTES
 
-/** A request that waits for the commit of its frame. Exactly one of both is called, once. */
+/** A request that waits for the commit of its frame. Exactly one of both methods is called, once. */
 export interface WaitingRequest {
-  /** Called when Redis has the frame on disk. The client gets the id of its receipt, whose bytes change after the call. */
-  confirmed(receiptId: Buffer): void
+  readonly share: Pick<SurfaceShare, 'member' | 'backlog'>
+  readonly cost: number
+  /**
+   * Called when Redis has the frame on disk, or its condition has refused it. The client gets the id of its receipt, whose bytes
+   * change after the call.
+   */
+  confirmed(receiptId: Buffer, outcome: CommitOutcome): void
   /** Called when Redis did not confirm the write. The frame is then stored once or not at all. */
   failed(error: TransientError): void
 }
 
-/** The frames of one group commit, from the first one until their requests are answered. */
+/** The frames of one commit, from the first one until their requests are answered. */
 export class Group {
   readonly buffer: Buffer
   readonly arrivedAtMs: number
@@ -55,7 +61,8 @@ export class Group {
   }
 
   /** Copies the frame of a request, body included. */
-  append(frame: PayloadFrame, { share, cost }: RequestPlace, request: WaitingRequest): void {
+  append(frame: PayloadFrame, request: WaitingRequest): void {
+    const { share, cost } = request
     this.#seals.push(this.#receipts.issue(frame))
     this.#waiting.push(request)
     this.bytes = appendFrame(this.buffer, this.bytes, frame, this.#receipts.receipt, cost)
@@ -72,11 +79,11 @@ export class Group {
   }
 
   /** Answers all requests: they are stored or refused together. */
-  answer(error: TransientError | undefined): void {
+  answer(end: CommitOutcome | TransientError): void {
     for (let i = 0; i < this.#waiting.length; i++) {
       const request = this.#waiting[i] as WaitingRequest
-      if (error === undefined) request.confirmed(this.#receipts.idOf(i, this.#seals[i] as ReceiptSeal))
-      else request.failed(error)
+      if (end instanceof Error) request.failed(end)
+      else request.confirmed(this.#receipts.idOf(i, this.#seals[i] as ReceiptSeal), end)
     }
   }
 

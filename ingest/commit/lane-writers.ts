@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import type { RedisQueue } from '../../shared/queue/queues.ts'
 import type { RedisClock } from '../admission/redis-clock.ts'
-import { FencedCommit, type FencedCommitDeps } from './fenced-commit.ts'
 import { OpenJob, type OpenJobLimits } from './open-job.ts'
+import { PayloadWriter, type PayloadWriterDeps } from './payload-writer.ts'
 
 /** One of the equal queues of a name, as a lane writes to it. */
 export interface QueueTarget {
@@ -21,20 +21,20 @@ export interface QueueTargets {
 }
 
 /** The collaborators of the writers of a lane. */
-interface LaneWritersDeps extends Omit<FencedCommitDeps, 'redis' | 'clock' | 'queue'> {
+interface LaneWritersDeps extends Omit<PayloadWriterDeps, 'redis' | 'clock' | 'queue'> {
   readonly targets: QueueTargets
-  readonly now?: () => number
+  readonly now: () => number
 }
 
 /** Writes the commits of one lane to one queue. */
 export class QueueWriter {
   readonly target: QueueTarget
-  readonly commit: FencedCommit
+  readonly commit: PayloadWriter
   readonly openJob: OpenJob
 
   constructor(target: QueueTarget, deps: Omit<LaneWritersDeps, 'targets'>, limits: OpenJobLimits) {
     this.target = target
-    this.commit = new FencedCommit({ ...deps, ...target })
+    this.commit = new PayloadWriter({ ...deps, ...target })
     this.openJob = new OpenJob(job => this.commit.addJob(job), limits, deps.now)
     // The next connection may lead to another server, on which a worker has read the payload.
     target.redis.on('close', () => this.openJob.close())

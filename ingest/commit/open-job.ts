@@ -49,7 +49,7 @@ export class OpenJob {
   #tryAgainAt = Number.NEGATIVE_INFINITY
   readonly #adding = new Set<Promise<void>>()
 
-  constructor(add: (job: NewJob) => Promise<void>, limits: OpenJobLimits, now: () => number = () => performance.now()) {
+  constructor(add: (job: NewJob) => Promise<void>, limits: OpenJobLimits, now: () => number) {
     this.#add = add
     this.#limits = limits
     this.#now = now

@@ -6,13 +6,13 @@ import {
   type CompletionRecord,
   completionRecordSchema,
 } from '../../schemas/queues/source-maps.ts'
-import type { CountedRequest } from '../../shared/http/route.ts'
+import type { AnswerableRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
 import { budgetMember, OVER_COMPLETION_BUDGET, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { uploadKeys } from '../../shared/queue/upload-keys.ts'
-import type { ConditionalSink } from '../commit/conditional-sink.ts'
+import type { AdmittedRequest } from '../commit/sink.ts'
 
 /** A completion with its record, which this request or an earlier one with the same body has written. */
 interface RecordedCompletion {
@@ -35,9 +35,9 @@ const ACCEPT_COMPLETION = queueScript('uploads/accept-completion')
  * same body, byte for byte. Copies the body before it returns. Does not parse the body, which may have 16 MiB.
  */
 export async function acceptCompletion(
-  sink: Pick<ConditionalSink, 'store'>,
+  admitted: Pick<AdmittedRequest, 'store'>,
   release: ReleaseKey,
-  { receivedAtMs, body, request }: { receivedAtMs: number; body: Buffer; request: CountedRequest },
+  { receivedAtMs, body, request }: { receivedAtMs: number; body: Buffer; request: AnswerableRequest },
 ): Promise<RecordedCompletion | { readonly ok: false; readonly problem: Problem }> {
   const { workspaceId, surfaceId, slug } = release
   const attributes: CompletionJob = { slug, attempt: newJobId(), digest: hash('sha256', body) }
@@ -52,15 +52,11 @@ export async function acceptCompletion(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const stored = await sink.store(
-    frame,
-    {
-      script: ACCEPT_COMPLETION,
-      keys: [keys.completion(attributes.digest), keys.sequence, keys.recorded, budget.sums, budget.ends],
-      args: [attributes.attempt, attributes.digest, budgetMember(release), COMPLETION_RECORD_VERSION],
-    },
-    request,
-  )
+  const stored = await admitted.store(frame, request, {
+    script: ACCEPT_COMPLETION,
+    keys: [keys.completion(attributes.digest), keys.sequence, keys.recorded, budget.sums, budget.ends],
+    args: [attributes.attempt, attributes.digest, budgetMember(release), COMPLETION_RECORD_VERSION],
+  })
   if (!stored.ok) return stored
   const [isNew, record] = stored.result as [] | [number, string]
   if (record === undefined) return { ok: false, problem: OVER_COMPLETION_BUDGET }

@@ -4,12 +4,12 @@ import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import { HOUR_S } from '../../schemas/units.ts'
-import type { CountedRequest } from '../../shared/http/route.ts'
+import type { AnswerableRequest } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
 import { budgetMember, uploadBudgetKeys } from '../../shared/queue/upload-budget.ts'
 import { UPLOAD_LIFETIME_S, uploadKeys } from '../../shared/queue/upload-keys.ts'
-import type { ConditionalSink } from '../commit/conditional-sink.ts'
+import type { AdmittedRequest } from '../commit/sink.ts'
 
 /**
  * The outcome of a claim.
@@ -33,7 +33,7 @@ export interface SourceMapPart {
   /** Unix time of the request's arrival. */
   readonly receivedAtMs: number
   readonly body: Buffer
-  readonly request: CountedRequest
+  readonly request: AnswerableRequest
 }
 
 const CLAIM_PART = queueScript('uploads/claim-part')
@@ -68,7 +68,7 @@ export type ClaimedPart =
  * Claims a part and enqueues its bytes, both or neither. Copies the body before it returns.
  */
 export async function claimPart(
-  sink: Pick<ConditionalSink, 'store'>,
+  admitted: Pick<AdmittedRequest, 'store'>,
   release: ReleaseKey,
   { path, part, receivedAtMs, body, request }: SourceMapPart,
 ): Promise<ClaimedPart> {
@@ -86,23 +86,19 @@ export async function claimPart(
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const stored = await sink.store(
-    frame,
-    {
-      script: CLAIM_PART,
-      keys: [keys.parts(path), keys.signed, budget.sums, budget.ends, budget.sealed, keys.claimed],
-      args: [
-        part,
-        `${sha256}:${body.length}`,
-        body.length,
-        path,
-        SOURCE_MAP_MAX_BYTES,
-        TRUSTED_OBJECT_S,
-        budgetMember(release),
-      ],
-    },
-    request,
-  )
+  const stored = await admitted.store(frame, request, {
+    script: CLAIM_PART,
+    keys: [keys.parts(path), keys.signed, budget.sums, budget.ends, budget.sealed, keys.claimed],
+    args: [
+      part,
+      `${sha256}:${body.length}`,
+      body.length,
+      path,
+      SOURCE_MAP_MAX_BYTES,
+      TRUSTED_OBJECT_S,
+      budgetMember(release),
+    ],
+  })
   if (!stored.ok) return stored
   return { ok: true, outcome: stored.result as ClaimOutcome }
 }

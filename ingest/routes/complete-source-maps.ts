@@ -4,16 +4,15 @@ import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { type Decision, type HeldBody, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import type { ConditionalSink } from '../commit/conditional-sink.ts'
+import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import { acceptCompletion, type CompletionOutcome } from '../releases/accept-completion.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, type ReleaseRouteDeps, refuseBody, withRelease } from './build-route.ts'
-import { refuseHead } from './refuse-head.ts'
 import { verdictReply, withVerdictWait } from './with-verdict.ts'
 
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `completions`. */
-  readonly sink: ConditionalSink
+  readonly sink: Sink
   readonly verdicts: Pick<VerdictWaits, 'begin'>
   readonly onCompletion: (outcome: CompletionOutcome) => void
   readonly now: () => number
@@ -35,22 +34,29 @@ export function completeSourceMapsRoute(deps: Deps): Route {
 }
 
 function takeCompletion(deps: Deps, release: ReleaseKey, type: BodyType): Decision {
-  const backpressure = refuseHead(deps.sink, release, type.contentLength, COMPLETION_BYTES)
-  if (backpressure) return buildProblem(backpressure)
-  return (body, held) =>
+  const admitted = deps.sink.admit(release, type.contentLength, COMPLETION_BYTES)
+  if ('code' in admitted) return buildProblem(admitted)
+  return (body, request) =>
     refuseBody(undefined, type) ??
-    withVerdictWait(deps.verdicts, release, wait => complete(deps, release, { body, held, wait }))
+    withVerdictWait(deps.verdicts, release, wait => complete(deps, release, { admitted, body, request, wait }))
+}
+
+/** A completion that was admitted, and the slot in which its client waits. */
+interface Completion {
+  readonly admitted: AdmittedRequest
+  readonly body: Buffer
+  readonly request: HeldBody
+  readonly wait: VerdictWait
 }
 
 async function complete(
   deps: Deps,
   release: ReleaseKey,
-  { body, held, wait }: { body: Buffer; held: HeldBody; wait: VerdictWait },
+  { admitted, body, request, wait }: Completion,
 ): Promise<Reply> {
-  const completion = { receivedAtMs: deps.now(), body, request: held }
-  const recorded = await acceptCompletion(deps.sink, release, completion)
+  const recorded = await acceptCompletion(admitted, release, { receivedAtMs: deps.now(), body, request })
   if (!recorded.ok) return buildProblem(recorded.problem)
-  held.release()
+  request.release()
   const { isNew, record } = recorded
   deps.onCompletion(isNew ? 'accepted' : record.fileCount === undefined ? 'pending' : 'repeated')
   if (record.fileCount !== undefined) return jsonReply({ ok: true, fileCount: record.fileCount })

@@ -19,21 +19,14 @@ import {
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
-import type { FrameSink } from '../commit/frame-sink.ts'
+import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import { formFault } from './export-form.ts'
-import { refuseHead } from './refuse-head.ts'
 import { type SurfaceRouteDeps, type Taker, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
   /** The sink of each OTLP signal's queue. */
-  readonly sinks: Readonly<Record<Signal, FrameSink>>
+  readonly sinks: Readonly<Record<Signal, Sink>>
   readonly counterOf: (queue: Signal) => RequestCounter
-  readonly now: () => number
-}
-
-/** Dependencies of the exports of one signal. */
-interface SignalDeps {
-  readonly sink: FrameSink
   readonly now: () => number
 }
 
@@ -49,15 +42,14 @@ const SUCCESS: Record<OtlpContentType, Reply> = {
 export function drainRoute(deps: Deps): Route {
   const signals = new Map<string, Taker<BodyType>>()
   for (const signal of SIGNALS) {
-    const signalDeps: SignalDeps = { sink: deps.sinks[signal], now: deps.now }
+    const sink = deps.sinks[signal]
     signals.set(signal, {
       counter: deps.counterOf(signal),
       renderProblem: drainProblem,
       take(surface, type) {
-        const refused = refuseHead(signalDeps.sink, surface, type.contentLength, EXPORT_BYTES)
-        return refused === undefined
-          ? (body, held) => takeExport(signalDeps, surface, type, body, held)
-          : drainProblem(refused)
+        const admitted = sink.admit(surface, type.contentLength, EXPORT_BYTES)
+        if ('code' in admitted) return drainProblem(admitted)
+        return (body, request) => takeExport(admitted, surface, type, body, request, deps.now)
       },
     })
   }
@@ -76,11 +68,12 @@ export function drainRoute(deps: Deps): Route {
 }
 
 function takeExport(
-  { sink, now }: SignalDeps,
+  admitted: AdmittedRequest,
   surface: SurfaceCaller,
   type: BodyType,
   body: Buffer,
   request: AnswerableRequest,
+  now: () => number,
 ): Reply | typeof ANSWERED {
   const contentType = type.mediaType
   if (contentType !== 'application/x-protobuf' && contentType !== 'application/json') {
@@ -102,7 +95,7 @@ function takeExport(
     attributes: '',
     body,
   }
-  return sink.accept(frame, SUCCESS[contentType], request)
+  return admitted.accept(frame, SUCCESS[contentType], request)
 }
 
 function parseContentEncoding(encoding: string): ContentEncoding | undefined {

@@ -7,13 +7,12 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { type Decision, jsonReply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import type { FrameSink } from '../commit/frame-sink.ts'
+import type { Sink } from '../commit/sink.ts'
 import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
-import { refuseHead } from './refuse-head.ts'
 
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `build-reports`. */
-  readonly sink: FrameSink
+  readonly sink: Sink
   readonly now: () => number
 }
 
@@ -32,9 +31,9 @@ export function reportBuildRoute(deps: Deps): Route {
 
 function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): Decision {
   const { workspaceId, surfaceId, slug } = release
-  const backpressure = refuseHead(sink, release, type.contentLength, SMALL_BODY_BYTES)
-  if (backpressure) return buildProblem(backpressure)
-  return (body, held) => {
+  const admitted = sink.admit(release, type.contentLength, SMALL_BODY_BYTES)
+  if ('code' in admitted) return buildProblem(admitted)
+  return (body, request) => {
     const refused = refuseBody(undefined, type)
     if (refused) return refused
     const fault = slugFault(slug)
@@ -50,6 +49,6 @@ function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): D
       attributes: JSON.stringify({ slug } satisfies BuildReportJob),
       body: Buffer.from(JSON.stringify(parsed.value)),
     } as const
-    return sink.accept(frame, SUCCESS, held)
+    return admitted.accept(frame, SUCCESS, request)
   }
 }

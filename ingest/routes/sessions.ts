@@ -20,13 +20,12 @@ import {
 } from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
-import type { FrameSink } from '../commit/frame-sink.ts'
-import { refuseHead } from './refuse-head.ts'
+import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
   /** The sink of the queue `sessions`. */
-  readonly sink: FrameSink
+  readonly sink: Sink
   readonly counter: RequestCounter
   readonly now: () => number
 }
@@ -83,18 +82,18 @@ function sessionRoute<S extends z.ZodType>(
   makeEvent: MakeEvent<z.infer<S>>,
 ): Route {
   const takeBody =
-    (surface: SurfaceCaller, type: BodyType): BodyHandler =>
-    (body, held) => {
+    (admitted: AdmittedRequest, surface: SurfaceCaller, type: BodyType): BodyHandler =>
+    (body, request) => {
       const problem = bodyTypeFault(type, MEDIA_TYPES)
       if (problem) return runtimeProblem(problem)
       const parsed = parseJsonBody(schema, body)
       if (!parsed.ok) return invalid(parsed.fault)
       const made = makeEvent(parsed.value, parsed.json)
-      return made.ok ? acceptEvent(deps, surface, made.event, held) : invalid(made.fault)
+      return made.ok ? acceptEvent(deps, admitted, surface, made.event, request) : invalid(made.fault)
     }
   const take = (surface: SurfaceCaller, type: BodyType): Decision => {
-    const refused = refuseHead(deps.sink, surface, type.contentLength, SMALL_BODY_BYTES)
-    return refused === undefined ? takeBody(surface, type) : runtimeProblem(refused)
+    const admitted = deps.sink.admit(surface, type.contentLength, SMALL_BODY_BYTES)
+    return 'code' in admitted ? runtimeProblem(admitted) : takeBody(admitted, surface, type)
   }
   const taker = { take, counter: deps.counter }
   return operationRoute(operation, {
@@ -105,6 +104,7 @@ function sessionRoute<S extends z.ZodType>(
 
 function acceptEvent(
   deps: Deps,
+  admitted: AdmittedRequest,
   surface: SurfaceCaller,
   event: SessionEvent,
   request: AnswerableRequest,
@@ -117,7 +117,7 @@ function acceptEvent(
     attributes: '',
     body: Buffer.from(JSON.stringify(event)),
   } as const
-  return deps.sink.accept(frame, SUCCESS, request)
+  return admitted.accept(frame, SUCCESS, request)
 }
 
 function invalid(message: string): Reply {

@@ -16,13 +16,12 @@ import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
 import { decodeReplayMetadata, type MetadataFault } from '../admission/replay-metadata.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
-import type { FrameSink } from '../commit/frame-sink.ts'
-import { refuseHead } from './refuse-head.ts'
+import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-route.ts'
 
 interface Deps extends SurfaceRouteDeps {
   /** The sink of the queue `replay`. */
-  readonly sink: FrameSink
+  readonly sink: Sink
   readonly counter: RequestCounter
   /** Called for a chunk that is acknowledged without a key and not kept. */
   readonly onReplayIgnored: (reason: MetadataFault) => void
@@ -39,14 +38,22 @@ interface UploadHead {
   readonly contentLength: number | undefined
 }
 
+/** An upload that was admitted. */
+interface Upload {
+  readonly head: UploadHead
+  readonly surface: SurfaceCaller
+  readonly admitted: AdmittedRequest
+}
+
 /**
  * Accepts a chunk of a session's recording (docs/api/sessions.md#replay). Replies with the key that the chunk will have, once
  * the chunk is on disk in the queue. Does not decompress the chunk: the worker that stores it checks its content.
  */
 export function uploadReplayRoute(deps: Deps): Route {
   const take = (surface: SurfaceCaller, head: UploadHead): Decision => {
-    const refused = refuseHead(deps.sink, surface, head.contentLength, CHUNK_BYTES)
-    return refused === undefined ? (body, held) => takeChunk(deps, head, surface, body, held) : runtimeProblem(refused)
+    const admitted = deps.sink.admit(surface, head.contentLength, CHUNK_BYTES)
+    if ('code' in admitted) return runtimeProblem(admitted)
+    return (body, request) => takeChunk(deps, { head, surface, admitted }, body, request)
   }
   const taker = { take, counter: deps.counter }
   return operationRoute(uploadReplay, {
@@ -66,8 +73,7 @@ export function uploadReplayRoute(deps: Deps): Route {
 
 function takeChunk(
   deps: Deps,
-  head: UploadHead,
-  surface: SurfaceCaller,
+  { head, surface, admitted }: Upload,
   body: Buffer,
   request: AnswerableRequest,
 ): Reply | typeof ANSWERED {
@@ -85,17 +91,17 @@ function takeChunk(
     deps.onReplayIgnored(decoded.reason)
     return jsonReply({ objectKey: '' })
   }
-  const upload: ReplayUpload = { sessionId, ...decoded.metadata }
+  const attributes: ReplayUpload = { sessionId, ...decoded.metadata }
   const frame = {
     ...surface,
     receivedAtMs: deps.now(),
     contentType: 'application/octet-stream',
     contentEncoding: encoding.encoding,
-    attributes: JSON.stringify(upload),
+    attributes: JSON.stringify(attributes),
     body,
   } as const
-  const reply = jsonReply({ objectKey: replayKey({ ...surface, ...upload }) })
-  return deps.sink.accept(frame, reply, request)
+  const reply = jsonReply({ objectKey: replayKey({ ...surface, ...attributes }) })
+  return admitted.accept(frame, reply, request)
 }
 
 /**

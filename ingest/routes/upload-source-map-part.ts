@@ -11,7 +11,7 @@ import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { partKey } from '../../shared/object-store/object-keys.ts'
 import { overUploadBudget } from '../../shared/queue/upload-budget.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
-import type { ConditionalSink } from '../commit/conditional-sink.ts'
+import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import {
   type ClaimedPart,
   type ClaimOutcome,
@@ -29,11 +29,10 @@ import {
   unavailable,
   withRelease,
 } from './build-route.ts'
-import { refuseHead } from './refuse-head.ts'
 
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `source-maps`. */
-  readonly sink: ConditionalSink
+  readonly sink: Sink
   readonly releases: Pick<ReleaseStore, 'manifest'>
   /** The Redis of the queues, where claims are stored. */
   readonly signing: { readonly uploads: Redis }
@@ -62,9 +61,9 @@ export function uploadSourceMapPartRoute(deps: Deps): Route {
 }
 
 function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
-  const backpressure = refuseHead(deps.sink, release, head.type.contentLength, SOURCE_MAP_PART_BYTES)
-  if (backpressure) return buildProblem(backpressure)
-  return (body, held) => {
+  const admitted = deps.sink.admit(release, head.type.contentLength, SOURCE_MAP_PART_BYTES)
+  if ('code' in admitted) return buildProblem(admitted)
+  return (body, request) => {
     const refused = refuseBody(undefined, head.type, ['application/octet-stream', undefined])
     if (refused) return refused
     const fault = slugFault(release.slug)
@@ -72,12 +71,17 @@ function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
     const query = parseQuery(sourceMapPartQuerySchema, head.query)
     if (!query.ok) return invalid(query.fault)
     if (body.length === 0) return invalid('the body is empty: a part has at least one byte')
-    return storePart(deps, release, { ...query.value, receivedAtMs: deps.now(), body, request: held })
+    return storePart(deps, admitted, release, { ...query.value, receivedAtMs: deps.now(), body, request })
   }
 }
 
-async function storePart(deps: Deps, release: ReleaseKey, part: SourceMapPart): Promise<Reply> {
-  const claim = await claimPart(deps.sink, release, part)
+async function storePart(
+  deps: Deps,
+  admitted: AdmittedRequest,
+  release: ReleaseKey,
+  part: SourceMapPart,
+): Promise<Reply> {
+  const claim = await claimPart(admitted, release, part)
   // The body is gone by now, so the client sends it again.
   if (await isOfDeleted(deps, release, part, claim)) return CLAIMS_REMOVED
   if (!claim.ok) return buildProblem(claim.problem)

@@ -1,5 +1,4 @@
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
-import type { Problem } from '../../schemas/http/problems.ts'
 import { uploadSourceMap } from '../../schemas/http/source-maps/operations.ts'
 import { sourceMapQuerySchema } from '../../schemas/http/source-maps/schemas.ts'
 import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
@@ -8,17 +7,15 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
 import type { Decision, HeldBody, Reply, Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
-import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
-import type { FrameSink } from '../commit/frame-sink.ts'
+import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
 import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
-import { refuseHead } from './refuse-head.ts'
 import { verdictReply, withVerdictWait } from './with-verdict.ts'
 
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `source-maps`. */
-  readonly sink: FrameSink
+  readonly sink: Sink
   readonly verdicts: Pick<VerdictWaits, 'begin'>
   readonly now: () => number
 }
@@ -32,13 +29,11 @@ interface UploadHead {
 /** A map that is about to be enqueued, and the slot in which its client waits. */
 interface Upload {
   readonly path: string
+  readonly admitted: AdmittedRequest
   readonly body: Buffer
-  readonly held: HeldBody
+  readonly request: HeldBody
   readonly wait: VerdictWait
 }
-
-/** The reply of the sink to an accepted map. The client gets the verdict instead. */
-const ENQUEUED: Reply = { status: 200 }
 
 /**
  * Accepts a whole source map, and replies with the verdict of the worker that validates it
@@ -55,9 +50,9 @@ export function uploadSourceMapRoute(deps: Deps): Route {
 }
 
 function takeMap(deps: Deps, release: ReleaseKey, { path, type }: UploadHead): Decision {
-  const backpressure = refuseHead(deps.sink, release, type.contentLength, SOURCE_MAP_MAX_BYTES)
-  if (backpressure) return buildProblem(backpressure)
-  return (body, held) => {
+  const admitted = deps.sink.admit(release, type.contentLength, SOURCE_MAP_MAX_BYTES)
+  if ('code' in admitted) return buildProblem(admitted)
+  return (body, request) => {
     const refused = refuseBody(undefined, type)
     if (refused) return refused
     const fault = slugFault(release.slug)
@@ -65,12 +60,16 @@ function takeMap(deps: Deps, release: ReleaseKey, { path, type }: UploadHead): D
     const query = parseQuery(sourceMapQuerySchema, { path })
     if (!query.ok) return invalid(query.fault)
     return withVerdictWait(deps.verdicts, release, wait =>
-      storeMap(deps, release, { ...query.value, body, held, wait }),
+      storeMap(deps, release, { ...query.value, admitted, body, request, wait }),
     )
   }
 }
 
-async function storeMap(deps: Deps, release: ReleaseKey, { path, body, held, wait }: Upload): Promise<Reply> {
+async function storeMap(
+  deps: Deps,
+  release: ReleaseKey,
+  { path, admitted, body, request, wait }: Upload,
+): Promise<Reply> {
   const { workspaceId, surfaceId, slug } = release
   const attributes: SourceMapJob = { kind: 'single', slug, path, attempt: newJobId() }
   const frame = {
@@ -82,23 +81,8 @@ async function storeMap(deps: Deps, release: ReleaseKey, { path, body, held, wai
     attributes: JSON.stringify(attributes),
     body,
   } as const
-  const problem = await enqueue(deps.sink, frame, held)
-  if (problem !== undefined) return buildProblem(problem)
-  held.release()
+  const stored = await admitted.store(frame, request)
+  if (!stored.ok) return buildProblem(stored.problem)
+  request.release()
   return verdictReply(await wait.verdict(attributes.attempt))
-}
-
-/** Resolves when the map is on disk, or with the problem of the request. The client gets the verdict instead of the answer. */
-function enqueue(sink: FrameSink, frame: PayloadFrame, held: HeldBody): Promise<Problem | undefined> {
-  return new Promise(resolve => {
-    sink.accept(frame, ENQUEUED, {
-      get requestId() {
-        return held.requestId
-      },
-      committed: (outcome, arrivedAtMs, receiptId) =>
-        held.committed(outcome, arrivedAtMs, receiptId && Buffer.from(receiptId)),
-      answer: () => resolve(undefined),
-      refuse: resolve,
-    })
-  })
 }

@@ -27,9 +27,9 @@ export function withLimits(
 
 function limitBody(limits: KeyLimits, renderProblem: (problem: Problem) => Reply, decision: Decision): Decision {
   if (typeof decision !== 'function') return decision
-  const handler: BodyHandler = (body, held) => {
+  const handler: BodyHandler = (body, request) => {
     const refused = limits.refuseBody(body.length)
-    return refused ? renderProblem(refused) : decision(body, held)
+    return refused ? renderProblem(refused) : decision(body, request)
   }
   return handler
 }

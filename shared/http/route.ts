@@ -47,7 +47,7 @@ export const ANSWERED = Symbol('answered')
  * Handles the whole body, called once. The bytes may belong to uWS, which frees them when the handler returns or first
  * awaits, so the handler must copy what it keeps before that. They count as held until its reply is ready.
  */
-export type BodyHandler = (body: Buffer, held: HeldBody) => Reply | Promise<Reply> | typeof ANSWERED
+export type BodyHandler = (body: Buffer, request: HeldBody) => Reply | Promise<Reply> | typeof ANSWERED
 
 /** A request, as the log and its client name it. */
 export interface IdentifiedRequest {
@@ -65,7 +65,7 @@ export interface IdentifiedRequest {
 export type CommitOutcome = 'acknowledged' | 'unconfirmed'
 
 /** A request that is counted when it ends. */
-export interface CountedRequest extends IdentifiedRequest {
+interface CountedRequest extends IdentifiedRequest {
   /**
    * States how the commit of the request ended. A request without a commit is counted by the status of its response. The
    * response has the id of the receipt if there is one. Its bytes must not change before the response is written.

@@ -14,10 +14,11 @@ import { queueOn } from './queue-on.ts'
 /** Opens the group commits of a queue in the express lane, as an edge on the same machine as its Redis. */
 export function openExpressCommits(
   redis: Redis,
-  options: GroupCommitOptions,
+  options: Omit<GroupCommitOptions, 'priorityOf' | 'onCommit'> & Partial<GroupCommitOptions>,
   queue: IngestQueue = 'traces',
   memory: BufferPool = new BufferPool(8 * MIB),
   now: () => number = () => performance.now(),
+  mayUse: () => boolean = () => true,
 ): GroupCommit {
   const clock = new RedisClock()
   clock.observe(Date.now())
@@ -25,7 +26,7 @@ export function openExpressCommits(
   const logger = pino({ level: 'silent' })
   return new GroupCommit(
     {
-      targets: { current: [{ queue: queueOn(redis, queue), redis, clock, mayUse: () => true }] },
+      targets: { current: [{ queue: queueOn(redis, queue), redis, clock, mayUse }] },
       queue,
       lane: 'express',
       receipts,
@@ -35,7 +36,7 @@ export function openExpressCommits(
       minReplicas: 0,
       now,
     },
-    options,
+    { priorityOf: () => 0, onCommit: () => {}, ...options },
   )
 }
 
@@ -60,7 +61,7 @@ export async function commitBody(
 /** Commits a frame. Resolves when Redis has it on disk. Throws at once if it cannot be enqueued. */
 export function commitFrame(commits: GroupCommit, frame: PayloadFrame, cost = frameCost(frame)): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const place = { share: { member: shareMember(frame), backlog: 0 }, cost }
-  commits.enqueue(frame, place, { confirmed: () => resolve(), failed: reject })
+  const share = { member: shareMember(frame), backlog: 0 }
+  commits.enqueue(frame, { share, cost, confirmed: () => resolve(), failed: reject })
   return promise
 }

@@ -211,3 +211,19 @@ it('adds one job for the requests of ten milliseconds, and the sweeper adds the 
     await queue.close()
   }
 })
+
+it('fails a request that a server has confirmed which could lose it', async () => {
+  let isKept = true
+  const own = openExpressCommits(producer, LIMITS, 'traces', new BufferPool(8 * MIB), now, () => isKept)
+  const commit = () => commitBody(own, 'a')
+  await until('the queue is open', () =>
+    commit().then(
+      () => true,
+      () => false,
+    ),
+  )
+  const committed = commit()
+  isKept = false
+  await expect(committed).rejects.toThrow('redis has confirmed the write and could lose it')
+  await expect(async () => commit()).rejects.toThrow('redis is not connected')
+})

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { PIECE_BYTES, writeInPieces } from '../../shared/queue/large-values.ts'
 import { PAYLOAD_HEADER_BYTES } from '../../shared/queue/payload-frame.ts'
 import type { Lane, QueueKeys } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
@@ -13,16 +14,16 @@ import { createJobWriter, type JobWriter, type NewJob } from './job-writer.ts'
 import type { ReplicaWait, Transaction } from './redis-transaction.ts'
 import { respCommandBefore, respEval, respEvalSha, respScript } from './resp.ts'
 
-/** The collaborators of a fenced commit. `redis` is a producer's connection (`connectProducer`). */
-export interface FencedCommitDeps {
+/** The collaborators of a payload writer. `redis` is a producer's connection (`connectProducer`). */
+export interface PayloadWriterDeps {
   readonly redis: Redis
   readonly queue: RedisQueue
   readonly lane: Lane
   /** The clock of this Redis. */
   readonly clock: RedisClock
   readonly logger: Logger
-  /** The number of replicas that must have a commit before it is confirmed. None by default. */
-  readonly minReplicas?: number
+  /** The number of replicas that must have a commit before it is confirmed. */
+  readonly minReplicas: number
 }
 
 /** A payload to commit. */
@@ -52,7 +53,7 @@ export interface Condition {
   readonly args: readonly (string | number)[]
 }
 
-/** The outcome of a commit. */
+/** The outcome of a commit that Redis has confirmed. */
 export interface CommitOutcome {
   /** False if the condition refused the payload. */
   readonly accepted: boolean
@@ -60,8 +61,14 @@ export interface CommitOutcome {
   readonly result: unknown
 }
 
+/** The outcome of a commit without a condition. */
+export const ACCEPTED: CommitOutcome = { accepted: true, result: undefined }
+
 /** The error of a commit that was confirmed by a server which could lose it, or of which nothing is known yet. */
 export const NOT_KNOWN_DURABLE = 'redis has confirmed the write and could lose it'
+
+/** Time for each piece of a payload beyond that of the commit. A piece takes about 10 ms on a quiet machine. */
+const PIECE_MS = 250
 
 /** Part of the time of a commit that is left for fsync and reply, if Redis runs the commit just before the deadline. */
 const CONFIRMATION_PART = 1 / 8
@@ -82,7 +89,7 @@ type ScriptReply = readonly [timeMs: number, outcome: number, result?: unknown]
  * Writes payloads to one lane of a queue: payload and acceptance, and the job if it is not added later, in one transaction.
  * Redis refuses a commit that it runs after the deadline, so that a request which was answered 503 is not stored afterwards.
  */
-export class FencedCommit {
+export class PayloadWriter {
   readonly #redis: Redis
   readonly #keys: QueueKeys
   readonly #clock: RedisClock
@@ -91,12 +98,12 @@ export class FencedCommit {
   /** The socket on which the text of `ACCEPT` was sent. Its server knows the script by its hash then. */
   #knownOn: unknown
 
-  constructor(deps: FencedCommitDeps) {
+  constructor(deps: PayloadWriterDeps) {
     this.#redis = deps.redis
     this.#keys = deps.queue.keys
     this.#clock = deps.clock
     this.#writer = createJobWriter(deps)
-    this.#minReplicas = deps.minReplicas ?? 0
+    this.#minReplicas = deps.minReplicas
   }
 
   /** False while Redis is unavailable: a write would fail. */
@@ -153,6 +160,20 @@ export class FencedCommit {
     const head = respCommandBefore(value.length, 'RPUSH', joined)
     const [, outcome] = await this.#send({ commands: 2, head, value, tail: `\r\n${script}` }, timeoutMs)
     return outcome === 1
+  }
+
+  /**
+   * Writes a payload under the key `arriving`, piece by piece. Rejects with a TransientError when Redis did not take all pieces
+   * in time. Each has the timeout of the connection's commands too.
+   */
+  async writePieces(jobId: string, payload: Buffer, timeoutMs: number): Promise<void> {
+    const withinMs = timeoutMs + (payload.length / PIECE_BYTES) * PIECE_MS
+    const pieces = writeInPieces(this.#redis, this.#keys.arriving(jobId), payload)
+    try {
+      await withDeadline(pieces, withinMs, 'redis did not take the pieces in time')
+    } catch (cause) {
+      throw new TransientError('the queue could not confirm the write', { cause })
+    }
   }
 
   /** Adds the job of a payload that was created. */
