@@ -21,6 +21,8 @@ export const ingestConfigSchema = z.object({
   ...objectStoreSettings,
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
+  /** The port of OTLP/gRPC. */
+  INGEST_GRPC_PORT: port(4317),
   /**
    * The most cost per queue of requests that are accepted and not yet stored: estimated work in decoded bytes, and at least its
    * size and 8 KiB. A surface may have as much as is left. Above it, its requests get INGEST_BACKPRESSURE.

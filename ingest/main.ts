@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util'
 import { serve } from '../shared/http/serve.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { prepareHeap } from '../shared/runtime/heap.ts'
@@ -6,7 +7,12 @@ import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { ingestConfigSchema } from './config.ts'
 import { connectEdge } from './connect.ts'
+import { createGrpcMethods } from './routes/grpc-methods.ts'
 import { createIngestRoutes } from './routes.ts'
+
+/** `--listen grpc` or `--listen http` serves one protocol alone: floods of one then take no CPU from the other. */
+const { listen } = parseArgs({ options: { listen: { type: 'string' } } }).values
+if (listen !== undefined && listen !== 'http' && listen !== 'grpc') throw new Error('--listen must be http or grpc')
 
 const config = parseConfig(ingestConfigSchema, process.env)
 const logger = createLogger('ingest', config.LOG_LEVEL)
@@ -16,7 +22,11 @@ const edge = connectEdge(config, logger, metrics, lifecycle)
 
 await serve({
   routes: createIngestRoutes(edge.deps),
-  port: config.INGEST_PORT,
+  port: listen === 'grpc' ? undefined : config.INGEST_PORT,
+  grpc:
+    listen === 'http'
+      ? undefined
+      : { methods: createGrpcMethods(edge.deps, edge.isReady), port: config.INGEST_GRPC_PORT },
   adminPort: config.INGEST_ADMIN_PORT,
   settings: config,
   isReady: edge.isReady,

@@ -1,7 +1,7 @@
 import type { Route } from '../shared/http/route.ts'
 import type { IngestDeps } from './deps.ts'
 import { completeSourceMapsRoute } from './routes/complete-source-maps.ts'
-import { drainRoute } from './routes/drain.ts'
+import { drainRoute, exportOtlpRoute } from './routes/export-telemetry.ts'
 import { registerReleaseRoute } from './routes/register-release.ts'
 import { reportBuildRoute } from './routes/report-build.ts'
 import { heartbeatRoute, identifySessionRoute } from './routes/sessions.ts'
@@ -18,6 +18,7 @@ export function createIngestRoutes(deps: IngestDeps): readonly Route[] {
   const sessions = { ...deps, sink: sinks.sessions, counter: counterOf('sessions') }
   return [
     drainRoute(deps),
+    exportOtlpRoute(deps),
     identifySessionRoute(sessions),
     heartbeatRoute(sessions),
     uploadReplayRoute({ ...deps, sink: sinks.replay, counter: counterOf('replay') }),

@@ -1,6 +1,7 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
+import { presentedPublicKey, publicKeyOf } from '../../shared/http/presented-key.ts'
 import type { RequestHead } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { PUBLIC_KEY_INVALID, SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
@@ -30,10 +31,12 @@ export function presentedSurfaceKey(head: RequestHead): PresentedSurfaceKey | un
   const authorization = head.header('authorization')
   if (authorization !== undefined) {
     const secret = /^Bearer +(sk_\S*) *$/i.exec(authorization.slice(0, 256))?.[1]
-    return secret === undefined ? undefined : { kind: 'secret', text: secret }
+    if (secret !== undefined) return { kind: 'secret', text: secret }
+    const key = publicKeyOf(authorization)
+    return key === undefined ? undefined : { kind: 'public', text: key }
   }
-  const text = head.header('x-service-public-key') || head.query('public_key')
-  return text ? { kind: 'public', text } : undefined
+  const text = presentedPublicKey(head)
+  return text === undefined ? undefined : { kind: 'public', text }
 }
 
 /**

@@ -40,7 +40,11 @@ function setup(run: (request: GuardedRequest<z.infer<typeof query>>) => Promise<
       query,
       run: async request => ({ ok: true, value: await run(request) }),
     })
-    const { status, body } = (await route.accept(head, { belongsTo: () => {}, requestId: 'r' })) as Reply
+    const { status, body } = (await route.accept(head, {
+      belongsTo: () => {},
+      renderWith: () => {},
+      requestId: 'r',
+    })) as Reply
     return { status, body: JSON.parse(String(body)) }
   }
   return { ask, checks }

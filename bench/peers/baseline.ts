@@ -51,7 +51,13 @@ export async function startBaseline(stage: Stage, checkout: string): Promise<Pip
       nodeArgs,
       script,
       args,
-      env: { ...env, ...QUEUE_LIMITS, [portName]: String(port), [adminName]: String(adminPort) },
+      env: {
+        ...env,
+        ...QUEUE_LIMITS,
+        [portName]: String(port),
+        [adminName]: String(adminPort),
+        INGEST_GRPC_PORT: String(await freePort()),
+      },
       readyUrl: `http://127.0.0.1:${adminPort}/readyz`,
     })
     return { pid: child.pid, port }

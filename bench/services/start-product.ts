@@ -39,7 +39,7 @@ export async function startEdge(
   redis: BenchRedis,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<BenchEdge> {
-  const [port, adminPort] = [await freePort(), await freePort()]
+  const [port, adminPort, grpcPort] = [await freePort(), await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
   const { publicKey } = await issueSurface(redis)
   const child = await startProcess(context, {
@@ -49,6 +49,7 @@ export async function startEdge(
       DIRECTORY_REDIS_URL: redis.url(DIRECTORY_DATABASE),
       INGEST_PORT: String(port),
       INGEST_ADMIN_PORT: String(adminPort),
+      INGEST_GRPC_PORT: String(grpcPort),
       ...settings,
     },
     readyUrl: `${adminUrl}/readyz`,

@@ -34,7 +34,7 @@ const ofPenstock = all.filter(([, { image }]) => image.includes('PENSTOCK_IMAGE'
 const LEFT_OUT = new Set([
   // The image and this file decide on addresses, ports and times.
   ...['BIND_HOST', 'ADMIN_BIND_HOST', 'SHUTDOWN_DEADLINE_MS', 'DRAIN_DELAY_MS', 'INGEST_PORT', 'INGEST_ADMIN_PORT'],
-  ...['WORKERS_ADMIN_PORT', 'API_PORT', 'API_ADMIN_PORT'],
+  ...['INGEST_GRPC_PORT', 'WORKERS_ADMIN_PORT', 'API_PORT', 'API_ADMIN_PORT'],
   // The key of make-secrets.sh is set instead.
   'AUTH_JWKS_URL',
   // One ClickHouse, and one Redis without replicas, which syncs.

@@ -5,7 +5,7 @@ set -eu
 usage() {
   cat >&2 <<'USAGE'
 usage: docker run IMAGE COMMAND
-  edge                        accepts telemetry, replay chunks and source maps
+  edge [--listen http|grpc]   accepts telemetry, replay chunks and source maps; without --listen, by both protocols
   workers [--pools a,b]       store what was accepted; without --pools, all queues
   api                         answers reads
   migrate [--force]           migrates ClickHouse to the schema of this version

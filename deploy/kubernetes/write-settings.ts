@@ -14,6 +14,7 @@ export const OWN_SETTINGS: readonly string[] = [
   'ADMIN_BIND_HOST',
   'INGEST_PORT',
   'INGEST_ADMIN_PORT',
+  'INGEST_GRPC_PORT',
   'WORKERS_ADMIN_PORT',
   'API_PORT',
   'API_ADMIN_PORT',

@@ -38,6 +38,7 @@ export const localSettings = z.object({
   CLICKHOUSE_URL: clickhouseAddress.optional(),
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
+  INGEST_GRPC_PORT: port(4317),
   API_PORT: port(4300),
   API_ADMIN_PORT: port(4301),
   WORKERS_ADMIN_PORT: port(4302),
@@ -75,7 +76,7 @@ export function hasDirectoryRedis(config: LocalConfig): boolean {
 
 /** Returns the ports that this start will listen on, by the name of the setting that changes each of them. */
 export function portsOf(config: LocalConfig): Map<string, { port: number; host: string }> {
-  const own = ['INGEST_PORT', 'API_PORT'] as const
+  const own = ['INGEST_PORT', 'INGEST_GRPC_PORT', 'API_PORT'] as const
   const admin = ['INGEST_ADMIN_PORT', 'API_ADMIN_PORT', 'WORKERS_ADMIN_PORT'] as const
   const ports = new Map<string, { port: number; host: string }>()
   for (const name of own) ports.set(name, { port: config[name], host: config.BIND_HOST })

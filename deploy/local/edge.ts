@@ -4,6 +4,7 @@ import { createConsoleRoutes } from '../../api/console/console-routes.ts'
 import { createApiRoutes } from '../../api/routes.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/connect.ts'
+import { createGrpcMethods } from '../../ingest/routes/grpc-methods.ts'
 import { createIngestRoutes } from '../../ingest/routes.ts'
 import { serve } from '../../shared/http/serve.ts'
 import { parseConfig } from '../../shared/runtime/config.ts'
@@ -36,6 +37,7 @@ await serve({
     ...(await localIssuerRoutes()),
   ],
   port: config.INGEST_PORT,
+  grpc: { methods: createGrpcMethods(edge.deps, edge.isReady), port: config.INGEST_GRPC_PORT },
   adminPort: config.INGEST_ADMIN_PORT,
   settings: config,
   isReady: edge.isReady,

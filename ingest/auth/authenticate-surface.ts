@@ -52,7 +52,8 @@ const MISSING: SurfaceAuthentication = {
   problem: {
     code: 'AUTH_MISSING',
     missing: 'publicKey',
-    message: 'a public key is required in the header x-service-public-key or the query parameter public_key',
+    message:
+      'a public key is required in the header x-service-public-key, the query parameter public_key, or as a Bearer token',
   },
 }
 const INVALID: SurfaceAuthentication = { ok: false, problem: PUBLIC_KEY_INVALID }

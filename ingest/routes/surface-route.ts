@@ -1,12 +1,15 @@
 import type { Problem } from '../../schemas/http/problems.ts'
+import { presentedPublicKey } from '../../shared/http/presented-key.ts'
 import {
   type ArrivingBody,
+  type BodyHandler,
   type Decision,
   problemReply,
   type Reply,
   type RequestCounter,
   type RequestHead,
 } from '../../shared/http/route.ts'
+import type { KeyCount } from '../../shared/queue/key-usage.ts'
 import type { PublicKeyAuthenticator, SurfaceAuthentication, SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { LimitedHead } from '../auth/key-limits.ts'
 import { limitedHead, withLimits } from './with-limits.ts'
@@ -30,15 +33,18 @@ export interface Taker<F> {
   readonly renderProblem?: (problem: Problem) => Reply
 }
 
+/** The head of a request, as far as the check of its key reads it. */
+type KeyedHead = Pick<RequestHead, 'header' | 'query' | 'contentLength'>
+
 /** Checks the public key, then calls `take` with the surface and `facts`. Facts are passed through instead of captured. */
 export function withSurface<F>(
   { publicKeys }: SurfaceRouteDeps,
-  head: RequestHead,
-  body: ArrivingBody,
+  head: KeyedHead,
+  body: Pick<ArrivingBody, 'requestId' | 'belongsTo'>,
   facts: F,
   taker: Taker<F>,
 ): Decision | Promise<Decision> {
-  const authentication = publicKeys.authenticate(presentedKey(head), body)
+  const authentication = publicKeys.authenticate(presentedPublicKey(head), body)
   if (!(authentication instanceof Promise)) {
     return decide(authentication, head, body, undefined, facts, taker)
   }
@@ -49,8 +55,8 @@ export function withSurface<F>(
 
 function decide<F>(
   authentication: SurfaceAuthentication,
-  head: RequestHead,
-  body: ArrivingBody,
+  head: KeyedHead,
+  body: Pick<ArrivingBody, 'requestId' | 'belongsTo'>,
   limited: LimitedHead | undefined,
   facts: F,
   { take, counter, renderProblem = runtimeProblem }: Taker<F>,
@@ -59,15 +65,23 @@ function decide<F>(
   const { surface, owner, limits, count } = authentication
   count.requests++
   // The head is readable unless the key had to be looked up.
-  count.bytes += (limited ?? head).contentLength ?? 0
+  const { contentLength } = limited ?? head
   body.belongsTo(owner, counter)
-  if (limits === undefined) return take(surface, facts)
-  return withLimits(limits, limited ?? limitedHead(head), renderProblem, () => take(surface, facts))
+  const decision =
+    limits === undefined
+      ? take(surface, facts)
+      : withLimits(limits, limited ?? limitedHead(head), renderProblem, () => take(surface, facts))
+  if (contentLength === undefined && typeof decision === 'function') return countingBytes(count, decision)
+  count.bytes += contentLength ?? 0
+  return decision
 }
 
-/** Returns the key of a request. The header wins over the query (docs/api/credentials.md#credentials). */
-function presentedKey(head: RequestHead): string | undefined {
-  return head.header('x-service-public-key') || head.query('public_key')
+/** Counts the bytes of a body whose length was not announced. */
+function countingBytes(count: KeyCount, take: BodyHandler): BodyHandler {
+  return (body, request) => {
+    count.bytes += body.length
+    return take(body, request)
+  }
 }
 
 /** Renders a problem. A fault of the request itself names the service that these endpoints belong to. */

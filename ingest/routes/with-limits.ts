@@ -3,7 +3,7 @@ import type { BodyHandler, Decision, Reply, RequestHead } from '../../shared/htt
 import type { KeyLimits, LimitedHead } from '../auth/key-limits.ts'
 
 /** Reads what limits depend on. Must be called while the head is readable. */
-export function limitedHead(head: RequestHead): LimitedHead {
+export function limitedHead(head: Pick<RequestHead, 'header' | 'contentLength'>): LimitedHead {
   return { origin: head.header('origin'), contentLength: head.contentLength }
 }
 

@@ -32,7 +32,7 @@ import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
 import { readRetention, replaceRetention } from './retention.ts'
 import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
-import { drain } from './telemetry.ts'
+import { drain, exportOtlp } from './telemetry.ts'
 import { listTraces, readCompleteness, readSpans, readTrace, readTraceColumns } from './traces/operations.ts'
 import { listKeyUsage, listUsage } from './usage.ts'
 import { listWatermarks } from './watermarks.ts'
@@ -144,5 +144,5 @@ const OPERATIONS: readonly Operation[] = [
 
 /** Returns every operation of both processes, in the order of the document. */
 export function allOperations({ identityProviders }: { identityProviders: readonly string[] }): readonly Operation[] {
-  return [drain, identifySessionWith(identityProviders), heartbeat, ...OPERATIONS]
+  return [drain, exportOtlp, identifySessionWith(identityProviders), heartbeat, ...OPERATIONS]
 }

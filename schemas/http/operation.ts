@@ -64,6 +64,8 @@ export interface Operation extends RoutedOperation {
   readonly problemForm?: {
     readonly schema: z.ZodType
     readonly of: (common: { code: ProblemCode; message: string }) => unknown
+    /** Another media type that it may have, as bytes. */
+    readonly otherType?: string
   }
 }
 

@@ -4,8 +4,9 @@ import { PUBLIC_KEY } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_EXCEPTION } from './example-values.ts'
 import { EXPORT_BYTES, EXPORT_DECOMPRESSED_BYTES, formatBytes } from './limits.ts'
 import type { Operation } from './operation.ts'
+
 import { publicKeyProblems } from './problem-sets.ts'
-import type { ProblemCode } from './problems.ts'
+import type { Problem, ProblemCode } from './problems.ts'
 
 const text = (key: string, stringValue: string) => ({ key, value: { stringValue } })
 
@@ -79,14 +80,76 @@ const otlpSuccess = z.strictObject({}).meta({
   description: 'Export…ServiceResponse of OTLP: empty, because the whole export was accepted.',
 })
 
-/** Accepts an OTLP export (docs/api/otlp.md#drain). */
-export const drain: Operation = {
-  operationId: 'exportTelemetry',
+/** A refusal as clients of OTLP read it: the message `google.rpc.Status` in the JSON encoding of protobuf. */
+export interface OtlpStatus {
+  /** A code of gRPC (`google.rpc.Code`). */
+  readonly code: number
+  readonly message: string
+  readonly details?: readonly [{ readonly '@type': typeof RETRY_INFO; readonly retryDelay: `${number}s` }]
+}
+
+/** Type of the detail with the time after which a client may send again. */
+export const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+
+/** Codes of gRPC. Clients of OTLP send again after UNAVAILABLE and DEADLINE_EXCEEDED. */
+const GRPC = {
+  OK: 0,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
+} as const
+
+/** RESOURCE_EXHAUSTED is for no refusal that ends: without a detail that they read, clients drop what they sent. */
+const CODES: Partial<Record<ProblemCode, number>> = {
+  AUTH_MISSING: GRPC.UNAUTHENTICATED,
+  AUTH_PK_INVALID: GRPC.UNAUTHENTICATED,
+  PERMISSION_DENIED: GRPC.PERMISSION_DENIED,
+  NOT_FOUND: GRPC.NOT_FOUND,
+  METHOD_NOT_ALLOWED: GRPC.UNIMPLEMENTED,
+  INGEST_BACKPRESSURE: GRPC.UNAVAILABLE,
+  INGEST_INFRA_UNAVAILABLE: GRPC.UNAVAILABLE,
+  INTERNAL: GRPC.INTERNAL,
+}
+
+/** Codes of invalid requests by their HTTP status. */
+const CODES_OF_STATUS: Readonly<Record<number, number>> = {
+  408: GRPC.DEADLINE_EXCEEDED,
+  413: GRPC.RESOURCE_EXHAUSTED,
+  415: GRPC.UNIMPLEMENTED,
+  501: GRPC.UNIMPLEMENTED,
+}
+
+/** Returns the status of a problem. A client that may send again is always told when. */
+export function statusOf(problem: Pick<Problem, 'code' | 'message' | 'status' | 'retryAfterSeconds'>): OtlpStatus {
+  const { code: problemCode, status, message, retryAfterSeconds = 1 } = problem
+  const code = CODES[problemCode] ?? CODES_OF_STATUS[status ?? 0] ?? GRPC.INVALID_ARGUMENT
+  const details = [{ '@type': RETRY_INFO, retryDelay: `${retryAfterSeconds}s` }] as const
+  return { code, message, ...(code === GRPC.UNAVAILABLE && { details }) }
+}
+
+/** Body of a problem of exports at the address of OTLP: `google.rpc.Status`, in the encoding of the request. */
+const otlpStatus = z
+  .strictObject({
+    code: z.int().meta({ description: 'A code of gRPC.' }),
+    message: z.string(),
+    details: z
+      .array(z.looseObject({ '@type': z.string() }))
+      .optional()
+      .meta({ description: 'A `google.rpc.RetryInfo` if the same request may be sent again.' }),
+  })
+  .meta({ id: 'OtlpStatus', description: 'A refusal of an OTLP export, as OTLP states it.' })
+
+/** The common part of both addresses of OTLP exports. */
+const otlpExport = {
   method: 'POST',
-  path: '/drain/v1/:signal',
   service: 'frontier-runtime',
   tag: 'telemetry',
-  summary: 'Accept an OTLP export',
   description: `Acknowledged once it is on disk. At most ${formatBytes(EXPORT_BYTES)} as sent and ${formatBytes(EXPORT_DECOMPRESSED_BYTES)} decompressed.`,
   credentials: PUBLIC_KEY,
   cors: true,
@@ -106,9 +169,26 @@ export const drain: Operation = {
     description: 'The whole export was accepted.',
     contents: { 'application/json': { schema: otlpSuccess, example: {} }, 'application/x-protobuf': { example: '' } },
   },
+  problems: [...publicKeyProblems, { code: 'NOT_FOUND', when: 'signal must be traces, logs or metrics' }],
+} as const satisfies Omit<Operation, 'operationId' | 'path' | 'summary'>
+
+/** Accepts an OTLP export (docs/api/otlp.md#drain). */
+export const drain: Operation = {
+  ...otlpExport,
+  operationId: 'exportTelemetry',
+  path: '/drain/v1/:signal',
+  summary: 'Accept an OTLP export',
   problemForm: {
     schema: drainProblem,
     of: ({ code, message }) => (RETRIED.includes(code) ? { code, message } : { message }),
   },
-  problems: [...publicKeyProblems, { code: 'NOT_FOUND', when: 'signal must be traces, logs or metrics' }],
+}
+
+/** Accepts an OTLP export at the address that clients use by default. */
+export const exportOtlp: Operation = {
+  ...otlpExport,
+  operationId: 'exportOtlp',
+  path: '/v1/:signal',
+  summary: 'Accept an OTLP export at the default address of its clients',
+  problemForm: { schema: otlpStatus, of: statusOf, otherType: 'application/x-protobuf' },
 }

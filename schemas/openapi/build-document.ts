@@ -110,11 +110,13 @@ function descriptionOf({ description, permission }: Operation): string {
   return [description, needs].filter(Boolean).join(' ')
 }
 
+const BYTES = { type: 'string', format: 'binary' } as const
+
 function contentsOf(contents: Readonly<Record<string, Content>>) {
   return Object.fromEntries(
     Object.entries(contents).map(([mediaType, { schema, example }]) => [
       mediaType,
-      { schema: schema ?? ({ type: 'string', format: 'binary' } as const), example },
+      { schema: schema ?? BYTES, example },
     ]),
   )
 }
@@ -186,6 +188,7 @@ function responseOf(
   status: number,
   problems: readonly DocumentedProblem[],
 ): ZodOpenApiResponseObject {
+  const otherType = operation.problemForm?.otherType
   const examples = problems.map(problem => [nameOf(problem, problems), { value: exampleOf(problem, operation) }])
   return {
     description: problems.map(({ code, when }) => `\`${code}\`: ${when}.`).join(' '),
@@ -195,6 +198,7 @@ function responseOf(
         schema: schemaOf(operation, problems),
         examples: Object.fromEntries(examples),
       },
+      ...(otherType !== undefined && { [otherType]: { schema: BYTES } }),
     },
   }
 }

@@ -104,6 +104,8 @@ export interface ArrivingBody extends IdentifiedRequest {
    * `counter` counts the request when it ends.
    */
   belongsTo(owner: string, counter?: RequestCounter): void
+  /** Renders the problems of this request in its own way instead of that of its route. */
+  renderWith(render: (problem: Problem) => Reply): void
 }
 
 /** Decision of `accept`: a reply, without reading the body, or a handler of the body. */
@@ -145,8 +147,8 @@ export const NO_SNIFF: Header = ['x-content-type-options', 'nosniff']
 export const NO_STORE: Header = ['cache-control', 'no-store']
 
 /** Returns the headers of a problem, in every form: content type, delay and challenge (docs/api/credentials.md#challenges). */
-export function problemHeaders(problem: Problem): Header[] {
-  const headers: Header[] = [['content-type', 'application/json'], NO_SNIFF, NO_STORE]
+export function problemHeaders(problem: Problem, contentType = 'application/json'): Header[] {
+  const headers: Header[] = [['content-type', contentType], NO_SNIFF, NO_STORE]
   if (problem.retryAfterSeconds !== undefined) headers.push(['retry-after', String(problem.retryAfterSeconds)])
   const challenge = challengeOf(problem)
   if (challenge !== undefined) headers.push(['www-authenticate', challenge])

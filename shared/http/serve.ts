@@ -3,6 +3,8 @@ import { createAdminServer, type Health } from '../runtime/admin-server.ts'
 import { type Lifecycle, runUntilSignal } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
+import type { GrpcMethod } from './grpc/exchange.ts'
+import { createGrpcServer, type GrpcServer } from './grpc/server.ts'
 import { openApiRoute } from './openapi-route.ts'
 import type { Route } from './route.ts'
 import { SERVER_LIMITS, type ServerLimit } from './server/problem.ts'
@@ -13,7 +15,10 @@ import { createHttpServer, type HttpServer } from './server/server.ts'
 interface ServedProcess {
   /** Its routes, without `/openapi.json`, which every process serves. */
   readonly routes: readonly Route[]
-  readonly port: number
+  /** The port of HTTP; undefined if the process serves gRPC alone. */
+  readonly port: number | undefined
+  /** The methods of gRPC and their port, if the process serves them. */
+  readonly grpc?: { readonly methods: ReadonlyMap<string, GrpcMethod>; readonly port: number } | undefined
   readonly adminPort: number
   readonly settings: {
     readonly BIND_HOST: string
@@ -43,6 +48,8 @@ interface ServedProcess {
 export async function serve(served: ServedProcess): Promise<void> {
   const { settings, logger, metrics, lifecycle } = served
   let draining = false
+  const observe = createRequestObserver(metrics)
+  const onRefused = countRefusals(metrics)
   const server = createHttpServer({
     routes: [
       ...served.routes,
@@ -51,10 +58,13 @@ export async function serve(served: ServedProcess): Promise<void> {
     logger,
     heldBodyLimitBytes: settings.HELD_BODY_BYTES,
     connectionsLimit: settings.MAX_CONNECTIONS,
-    observe: createRequestObserver(metrics),
-    onRefused: countRefusals(metrics),
+    observe,
+    onRefused,
   })
-  watchConnections(metrics, server)
+  const grpc =
+    served.grpc &&
+    createGrpcServer(served.grpc.methods, { logger, bodies: server.bodies, open: new Set(), observe, onRefused })
+  watchConnections(metrics, server, grpc)
   const admin = createAdminServer({
     registry: metrics.registry,
     isLive: () => true,
@@ -63,18 +73,23 @@ export async function serve(served: ServedProcess): Promise<void> {
     logger,
   })
   lifecycle.onStop('admin server', () => admin.close())
-  lifecycle.onStop('server', () => server.close(settings.SHUTDOWN_DEADLINE_MS / 2))
+  const closeMs = settings.SHUTDOWN_DEADLINE_MS / 2
+  lifecycle.onStop('server', async () => {
+    await Promise.all([server.close(closeMs), grpc?.close(closeMs)])
+  })
   lifecycle.onStop('readiness', async () => {
     draining = true
     server.askToLeave()
+    grpc?.askToLeave()
     await delay(settings.DRAIN_DELAY_MS)
     served.endWaits?.()
   })
 
   await admin.listen(settings.ADMIN_BIND_HOST, served.adminPort)
-  const port = await server.listen(settings.BIND_HOST, served.port)
+  const port = served.port === undefined ? undefined : await server.listen(settings.BIND_HOST, served.port)
+  const grpcPort = served.grpc && (await grpc?.listen(settings.BIND_HOST, served.grpc.port))
   runUntilSignal(lifecycle, logger)
-  logger.info({ port }, 'listening')
+  logger.info({ port, grpcPort }, 'listening')
 }
 
 function countRefusals(metrics: Metrics): (limit: ServerLimit) => void {
@@ -87,12 +102,12 @@ function countRefusals(metrics: Metrics): (limit: ServerLimit) => void {
   return limit => refusals.inc({ limit })
 }
 
-function watchConnections(metrics: Metrics, server: HttpServer): void {
+function watchConnections(metrics: Metrics, server: HttpServer, grpc: GrpcServer | undefined): void {
   metrics.gauge({
     name: 'penstock_connections',
     help: 'Open connections of clients.',
     collect() {
-      this.set(server.connections)
+      this.set(server.connections + (grpc?.connections ?? 0))
     },
   })
   metrics.gauge({

@@ -1,4 +1,5 @@
 import { type AnyValue, type Attributes, context, SeverityNumber, trace } from '@opentelemetry/api'
+import { OTLPLogExporter as GrpcLogExporter } from '@opentelemetry/exporter-logs-otlp-grpc'
 import { OTLPLogExporter as JsonLogExporter } from '@opentelemetry/exporter-logs-otlp-http'
 import { OTLPLogExporter as ProtobufLogExporter } from '@opentelemetry/exporter-logs-otlp-proto'
 import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base'
@@ -12,6 +13,7 @@ import {
 } from '@opentelemetry/sdk-logs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { type Door, exporterOptions } from '../support/clients/exporter-options.ts'
 import { nanos, textOf, textsOf, typeOf, typesOf } from '../support/oracles/attribute-text.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
@@ -53,15 +55,15 @@ const ATTRIBUTES: Attributes = {
   tags: ['a', 'b'],
 }
 
-type LogExporter = typeof ProtobufLogExporter | typeof JsonLogExporter
+type LogExporter = typeof ProtobufLogExporter | typeof JsonLogExporter | typeof GrpcLogExporter
+/** How an export is sent. */
+type Sent = readonly [Exporter: LogExporter, door: Door, compression: CompressionAlgorithm]
 
 /** Logs every kind of body with the official SDK, inside and outside of a trace, and an exception. */
-async function writeLogs(service: string, Exporter: LogExporter, compression: CompressionAlgorithm) {
+async function writeLogs(service: string, [Exporter, door, compression]: Sent) {
   const seen = new InMemoryLogRecordExporter()
   const exporter = new Exporter({
-    url: `${stack.ingestUrl}/drain/v1/logs`,
-    headers: { 'x-service-public-key': stack.secrets.publicKey },
-    compression,
+    ...exporterOptions(stack, 'logs', door, compression),
   })
   const provider = new LoggerProvider({
     resource: resourceFromAttributes({ 'service.name': service, 'service.version': '2.0', 'host.id': 7 }),
@@ -102,16 +104,18 @@ async function writeLogs(service: string, Exporter: LogExporter, compression: Co
 }
 
 describe.each([
-  ['protobuf', ProtobufLogExporter, CompressionAlgorithm.NONE],
-  ['protobuf, gzip', ProtobufLogExporter, CompressionAlgorithm.GZIP],
-  ['JSON', JsonLogExporter, CompressionAlgorithm.NONE],
-  ['JSON, gzip', JsonLogExporter, CompressionAlgorithm.GZIP],
-] as const)('logs of the official SDK as %s', (name, Exporter, compression) => {
+  ['protobuf', [ProtobufLogExporter, 'http', CompressionAlgorithm.NONE]],
+  ['protobuf, gzip', [ProtobufLogExporter, 'drain', CompressionAlgorithm.GZIP]],
+  ['JSON', [JsonLogExporter, 'drain', CompressionAlgorithm.NONE]],
+  ['JSON, gzip', [JsonLogExporter, 'http', CompressionAlgorithm.GZIP]],
+  ['gRPC', [GrpcLogExporter, 'grpc', CompressionAlgorithm.NONE]],
+  ['gRPC, gzip', [GrpcLogExporter, 'grpc', CompressionAlgorithm.GZIP]],
+] satisfies [string, Sent][])('logs of the official SDK as %s', (name, sent) => {
   const service = `orders (${name})`
   let exported: readonly ReadableLogRecord[]
 
   beforeAll(async () => {
-    exported = await writeLogs(service, Exporter, compression)
+    exported = await writeLogs(service, sent)
   })
 
   it('are stored with every field of every record', async () => {

@@ -1,4 +1,5 @@
 import { ValueType } from '@opentelemetry/api'
+import { OTLPMetricExporter as GrpcMetricExporter } from '@opentelemetry/exporter-metrics-otlp-grpc'
 import { OTLPMetricExporter as JsonMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { OTLPMetricExporter as ProtobufMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
 import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base'
@@ -16,6 +17,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { HOUR_MS } from '../../schemas/units.ts'
+import { type Door, exporterOptions } from '../support/clients/exporter-options.ts'
 import { nanos, textsOf, typesOf } from '../support/oracles/attribute-text.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
@@ -36,14 +38,14 @@ afterAll(async () => {
   await stack?.stop()
 })
 
-type MetricExporter = typeof ProtobufMetricExporter | typeof JsonMetricExporter
+type MetricExporter = typeof ProtobufMetricExporter | typeof JsonMetricExporter | typeof GrpcMetricExporter
+/** How an export is sent. */
+type Sent = readonly [Exporter: MetricExporter, door: Door, compression: CompressionAlgorithm]
 
 /** Uses every kind of instrument of the official SDK and exports twice. */
-async function useInstruments(service: string, Exporter: MetricExporter, compression: CompressionAlgorithm) {
+async function useInstruments(service: string, [Exporter, door, compression]: Sent) {
   const exporter = new Exporter({
-    url: `${stack.ingestUrl}/drain/v1/metrics`,
-    headers: { 'x-service-public-key': stack.secrets.publicKey },
-    compression,
+    ...exporterOptions(stack, 'metrics', door, compression),
     temporalityPreference: AggregationTemporality.DELTA,
   })
   const seen = new InMemoryMetricExporter(AggregationTemporality.DELTA)
@@ -93,14 +95,16 @@ function structuredMetrics(metrics: ResourceMetrics): ResourceMetrics {
 }
 
 describe.each([
-  ['protobuf', ProtobufMetricExporter, CompressionAlgorithm.NONE],
-  ['protobuf, gzip', ProtobufMetricExporter, CompressionAlgorithm.GZIP],
-  ['JSON', JsonMetricExporter, CompressionAlgorithm.NONE],
-  ['JSON, gzip', JsonMetricExporter, CompressionAlgorithm.GZIP],
-] as const)('metrics of the official SDK as %s', (name, Exporter, compression) => {
+  ['protobuf', [ProtobufMetricExporter, 'http', CompressionAlgorithm.NONE]],
+  ['protobuf, gzip', [ProtobufMetricExporter, 'drain', CompressionAlgorithm.GZIP]],
+  ['JSON', [JsonMetricExporter, 'drain', CompressionAlgorithm.NONE]],
+  ['JSON, gzip', [JsonMetricExporter, 'http', CompressionAlgorithm.GZIP]],
+  ['gRPC', [GrpcMetricExporter, 'grpc', CompressionAlgorithm.NONE]],
+  ['gRPC, gzip', [GrpcMetricExporter, 'grpc', CompressionAlgorithm.GZIP]],
+] satisfies [string, Sent][])('metrics of the official SDK as %s', (name, sent) => {
   it('are stored with every field of every point', async () => {
     const service = `metered shop (${name})`
-    const exported = await useInstruments(service, Exporter, compression)
+    const exported = await useInstruments(service, sent)
     const expected = exported
       .flatMap(resource => resource.scopeMetrics.flatMap(scope => scope.metrics))
       .flatMap(metric => expectedRows(service, metric))

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { context, SpanStatusCode } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { OTLPTraceExporter as GrpcTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc'
 import { OTLPTraceExporter as JsonTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { HttpInstrumentation } from '@opentelemetry/instrumentation-http'
@@ -16,6 +17,7 @@ import {
 } from '@opentelemetry/sdk-trace'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { type Door, exporterOptions } from '../support/clients/exporter-options.ts'
 import { nanos, textsOf, typesOf } from '../support/oracles/attribute-text.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
@@ -47,12 +49,10 @@ const instrumentation = new HttpInstrumentation({
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 
 /** Runs a small server with a failing route, instrumented by the official SDK, and exports its spans. */
-async function useInstrumentedShop(service: string, Exporter: TraceExporter, compression: CompressionAlgorithm) {
+async function useInstrumentedShop(service: string, [Exporter, door, compression]: Sent) {
   const seen = new InMemorySpanExporter()
   const exporter = new Exporter({
-    url: `${stack.ingestUrl}/drain/v1/traces`,
-    headers: { 'x-service-public-key': stack.secrets.publicKey },
-    compression,
+    ...exporterOptions(stack, 'traces', door, compression),
   })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
@@ -121,19 +121,23 @@ interface SpanRow {
   id: string
 }
 
-type TraceExporter = typeof ProtobufTraceExporter | typeof JsonTraceExporter
+type TraceExporter = typeof ProtobufTraceExporter | typeof JsonTraceExporter | typeof GrpcTraceExporter
+/** How an export is sent. */
+type Sent = readonly [Exporter: TraceExporter, door: Door, compression: CompressionAlgorithm]
 
 describe.each([
-  ['protobuf', ProtobufTraceExporter, CompressionAlgorithm.NONE],
-  ['protobuf, gzip', ProtobufTraceExporter, CompressionAlgorithm.GZIP],
-  ['JSON', JsonTraceExporter, CompressionAlgorithm.NONE],
-  ['JSON, gzip', JsonTraceExporter, CompressionAlgorithm.GZIP],
-] as const)('traces of the official SDK as %s', (name, Exporter, compression) => {
+  ['protobuf', [ProtobufTraceExporter, 'http', CompressionAlgorithm.NONE]],
+  ['protobuf, gzip', [ProtobufTraceExporter, 'drain', CompressionAlgorithm.GZIP]],
+  ['JSON', [JsonTraceExporter, 'drain', CompressionAlgorithm.NONE]],
+  ['JSON, gzip', [JsonTraceExporter, 'http', CompressionAlgorithm.GZIP]],
+  ['gRPC', [GrpcTraceExporter, 'grpc', CompressionAlgorithm.NONE]],
+  ['gRPC, gzip', [GrpcTraceExporter, 'grpc', CompressionAlgorithm.GZIP]],
+] satisfies [string, Sent][])('traces of the official SDK as %s', (name, sent) => {
   const service = `shop (${name})`
   let exported: readonly ReadableSpan[]
 
   beforeAll(async () => {
-    exported = await useInstrumentedShop(service, Exporter, compression)
+    exported = await useInstrumentedShop(service, sent)
   })
 
   it('are stored with every field of every span', async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
+import { status } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import { freePort } from '../../deploy/local/ports.ts'
@@ -13,12 +14,14 @@ import type { ChildProcess } from '../../deploy/local/processes/child-process.ts
 import { startNodeProcess } from '../../deploy/local/processes/processes.ts'
 import { KIB, MIB } from '../../schemas/units.ts'
 import { encodeReplayMetadata } from '../support/clients/encode-replay-metadata.ts'
+import { EXPORT_METHODS, GrpcClient } from '../support/clients/grpc-client.ts'
 import { createReleaseClient, entryOf, mapOf, PART_BYTES } from '../support/clients/release-client.ts'
 import { rounds } from '../support/length.ts'
 import { createAuthority } from '../support/proxy/certificates.ts'
 import { type EncryptedStores, encryptStores } from '../support/proxy/encrypted-stores.ts'
 import { findNginx, type RunningProxy, startNginx } from '../support/proxy/start-nginx.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
+import { spanExport } from '../support/span-exports.ts'
 import { until } from '../support/until.ts'
 
 const PUBLIC_URL = 'https://telemetry.example'
@@ -52,11 +55,16 @@ describe.skipIf('fault' in found)('one address', () => {
       },
     )
     clickhouse = createClickHouse({ url: stack.services.clickhouseUrl, database: 'penstock' })
-    const [port, adminPort] = [await freePort(), await freePort()]
+    const [port, adminPort, grpcPort] = [await freePort(), await freePort(), await freePort()]
     secondAdminUrl = `http://127.0.0.1:${adminPort}`
     secondEdge = await startNodeProcess({
       script: 'ingest/main.ts',
-      env: { ...stack.env, INGEST_PORT: String(port), INGEST_ADMIN_PORT: String(adminPort) },
+      env: {
+        ...stack.env,
+        INGEST_PORT: String(port),
+        INGEST_ADMIN_PORT: String(adminPort),
+        INGEST_GRPC_PORT: String(grpcPort),
+      },
       adminUrl: secondAdminUrl,
       log: () => {},
       signal: new AbortController().signal,
@@ -64,6 +72,7 @@ describe.skipIf('fault' in found)('one address', () => {
     const common = {
       edges: [new URL(stack.ingestUrl).host, `127.0.0.1:${port}`],
       apis: [new URL(stack.apiUrl).host],
+      grpc: [new URL(stack.grpcUrl).host, `127.0.0.1:${grpcPort}`],
       certificate: authority.issue('localhost'),
     }
     const command = 'command' in found ? found.command : ''
@@ -116,6 +125,18 @@ describe.skipIf('fault' in found)('one address', () => {
     for (const service of ['plain', 'gzip']) {
       await until('it is stored', async () => (await countsOf(service)).size === 1)
     }
+  })
+
+  it('passes calls of gRPC on, with the key and the receipt, and refusals before a message is sent', async () => {
+    const client = new GrpcClient(proxy.baseUrl, { isGzip: true })
+    const stored = await client.call(EXPORT_METHODS.traces, Buffer.from(spanExport('gRPC', [randomBytes(8)])), {
+      'api-key': stack.secrets.publicKey,
+    })
+    const refused = await client.call(EXPORT_METHODS.traces, Buffer.alloc(5 * MIB))
+    client.close()
+    expect([stored.code, stored.trailers.get('x-receipt-id')]).toEqual([status.OK, [expect.any(String)]])
+    expect(refused.code).toBe(status.UNAUTHENTICATED)
+    await until('it is stored', async () => (await countsOf('gRPC')).size === 1)
   })
 
   it('serves the methods of /v3/releases from two processes', async () => {
@@ -318,6 +339,10 @@ describe.skipIf('fault' in found)('one address', () => {
     expect(headers.get('x-request-id')).toBe('mine')
     expect(headers.get('access-control-allow-origin')).toBe('https://shop.example')
     expect((await read('/v3/findings')).status).toBe(200)
+    const client = new GrpcClient(proxy.baseUrl)
+    const { code, trailers } = await client.call(EXPORT_METHODS.traces, Buffer.alloc(0))
+    client.close()
+    expect([code, String(trailers.get('grpc-status-details-bin'))]).toEqual([14, expect.stringContaining('RetryInfo')])
     await stack.edge.restart()
     await until('exports are acknowledged again', async () => (await post(exportBody('nobody'))).status === 200)
   })

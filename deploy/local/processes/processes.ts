@@ -99,6 +99,7 @@ export function processEnvironment(
     LOG_LEVEL: config.LOG_LEVEL,
     INGEST_PORT: String(config.INGEST_PORT),
     INGEST_ADMIN_PORT: String(config.INGEST_ADMIN_PORT),
+    INGEST_GRPC_PORT: String(config.INGEST_GRPC_PORT),
     API_PORT: String(config.API_PORT),
     API_ADMIN_PORT: String(config.API_ADMIN_PORT),
     WORKERS_ADMIN_PORT: String(config.WORKERS_ADMIN_PORT),

@@ -15,7 +15,7 @@ import {
 import { readOrigin } from './cors.ts'
 import type { ExchangeContext } from './exchange-context.ts'
 import {
-  faultReply,
+  INTERNAL_ERROR,
   LIMIT_OF_PROBLEM,
   logFault,
   overLimit,
@@ -84,6 +84,8 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   readonly headOnly: boolean
   readonly #startedAt: number
   origin: string | undefined
+  /** How the problems of this request are rendered, unless as those of its route. */
+  #render: ((problem: Problem) => Reply) | undefined
   #owner = UNKNOWN_OWNER
   /** Undefined before the owner is known, and after the request is counted. */
   #counter: RequestCounter | undefined
@@ -184,6 +186,10 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     }
   }
 
+  renderWith(render: (problem: Problem) => Reply): void {
+    this.#render = render
+  }
+
   release(): void {
     this.#body?.release()
   }
@@ -199,7 +205,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   }
 
   refuse(problem: Problem): void {
-    this.#settle(renderProblem(this.#route, problem, this.#context.logger, this))
+    this.#settle(this.#rendered(problem))
   }
 
   /** Created on first use, because most routes do not need it. */
@@ -298,7 +304,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     const limit = LIMIT_OF_PROBLEM.get(problem)
     if (limit !== undefined) this.#context.onRefused?.(limit)
     this.#body?.release()
-    this.#answer(renderProblem(this.#route, problem, this.#context.logger, this))
+    this.#answer(this.#rendered(problem))
   }
 
   #answer(reply: Reply): void {
@@ -404,6 +410,12 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   }
 
   #replyToFault(error: unknown): Reply {
-    return faultReply(this.#route, error, this.#context.logger, this)
+    logFault(this.#route, error, this.#context.logger, this)
+    return this.#rendered(INTERNAL_ERROR)
+  }
+
+  #rendered(problem: Problem): Reply {
+    const route = this.#render === undefined ? this.#route : { ...this.#route, renderProblem: this.#render }
+    return renderProblem(route, problem, this.#context.logger, this)
   }
 }

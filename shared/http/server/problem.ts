@@ -55,14 +55,16 @@ export function renderProblem(route: Route, problem: Problem, logger: Logger, re
   return problemReply(problem)
 }
 
-/** Returns the reply to an error that a route has thrown. The error itself goes to the log only. */
-export function faultReply(route: Route, error: unknown, logger: Logger, request: IdentifiedRequest): Reply {
-  logFault(route, error, logger, request)
-  return renderProblem(route, { code: 'INTERNAL', message: 'internal error' }, logger, request)
-}
+/** The problem of a request whose route has thrown. The error itself goes to the log only. */
+export const INTERNAL_ERROR: Problem = { code: 'INTERNAL', message: 'internal error' }
 
 /** Logs an error with the pattern of the route. Path and query are left out, because they may contain credentials. */
-export function logFault(route: Route, error: unknown, logger: Logger, request?: IdentifiedRequest): void {
+export function logFault(
+  route: Pick<Route, 'method' | 'path'>,
+  error: unknown,
+  logger: Logger,
+  request?: IdentifiedRequest,
+): void {
   const { method, path } = route
   logger.error({ requestId: request?.requestId, method, route: path, err: error }, 'a request failed')
 }

@@ -80,15 +80,15 @@ export class RequestBody {
   }
 
   /**
-   * Copies the chunk, whose memory belongs to uWS. Returns false, keeping nothing of the chunk, if it exceeds the share of
+   * Copies the chunk, whose memory belongs to the server. Returns false, keeping nothing of the chunk, if it exceeds the share of
    * the owner.
    */
-  append(chunk: ArrayBuffer, isLast: boolean): boolean {
+  append(chunk: ArrayBuffer | Uint8Array, isLast: boolean): boolean {
     this.#quietSweeps = 0
     if (this.#isReleased || chunk.byteLength === 0) return true
     const needed = this.#size + chunk.byteLength
     if (!this.#makeRoom(needed, isLast)) return false
-    this.#own?.set(new Uint8Array(chunk), this.#size)
+    this.#own?.set(chunk instanceof Uint8Array ? chunk : new Uint8Array(chunk), this.#size)
     this.#size = needed
     return true
   }

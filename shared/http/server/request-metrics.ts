@@ -11,6 +11,9 @@ interface RouteCounts {
   readonly seconds: HistogramSeries
 }
 
+/** A route as the metrics name it. */
+type NamedRoute = Pick<Route, 'method' | 'path'>
+
 /** Statuses are less than this. */
 const STATUSES = 600
 
@@ -18,9 +21,11 @@ const STATUSES = 600
  * Returns an observer that counts responses. It runs on every request, so it counts in arrays, and only a reader of the metrics
  * pays for their names.
  */
-export function createRequestObserver(metrics: Metrics): (route: Route, status: number, durationMs: number) => void {
+export function createRequestObserver(
+  metrics: Metrics,
+): (route: NamedRoute, status: number, durationMs: number) => void {
   const counts = new Map<string, RouteCounts>()
-  const countsOfRoutes = new Map<Route, RouteCounts>()
+  const countsOfRoutes = new Map<NamedRoute, RouteCounts>()
   metrics.counter({
     name: 'penstock_requests_total',
     help: 'Responses by route and status.',
@@ -41,7 +46,7 @@ export function createRequestObserver(metrics: Metrics): (route: Route, status: 
   })
 
   /** Returns new counts, or those of another route with this method and path. */
-  function addRoute(route: Route): RouteCounts {
+  function addRoute(route: NamedRoute): RouteCounts {
     const { method, path } = route
     const key = `${method} ${path}`
     const known = counts.get(key) ?? {

@@ -10,6 +10,7 @@ import { HttpExchange } from './exchange.ts'
 import type { ExchangeContext } from './exchange-context.ts'
 import { renderProblem, type ServerLimit } from './problem.ts'
 import { READ_ALLOWANCE_MS } from './read-pace.ts'
+import type { BodyContext } from './request-body.ts'
 import { RequestHeadView } from './request-head.ts'
 import { type HttpRequest, type HttpResponse, type us_listen_socket, uws } from './uws.ts'
 
@@ -49,6 +50,8 @@ export interface HttpServer {
   /** Stops listening at once, waits for the requests in flight until the deadline, then closes every connection. */
   close(deadlineMs: number): Promise<void>
   readonly heldBodyBytes: number
+  /** The memory of its bodies, for another server of the process. */
+  readonly bodies: BodyContext
   /** Number of open connections. */
   readonly connections: number
 }
@@ -117,6 +120,10 @@ class UwsServer implements HttpServer {
     this.#sweeper = setInterval(() => {
       for (const exchange of context.arriving) exchange.sweep()
     }, sweepIntervalMs).unref()
+  }
+
+  get bodies(): BodyContext {
+    return this.#context
   }
 
   get heldBodyBytes(): number {

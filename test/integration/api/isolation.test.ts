@@ -232,6 +232,7 @@ const asFor = (row: MatrixRow, kind: CredentialKind | 'none', answer: Answer) =>
 /** Problem of a credential that is not accepted; docs/api/otlp.md#drain has codes only for internal errors. */
 function refusalCode({ operation, takes }: MatrixRow, kind: CredentialKind): string {
   if (operation.includes('/drain/')) return '{"message":'
+  if (operation.includes(' /v1/')) return '{"code":16,'
   return kind === 'publicKey' && takes.includes(kind) ? '"AUTH_PK_INVALID"' : '"AUTH_MISSING"'
 }
 

@@ -132,7 +132,7 @@ describe('refuses as described', () => {
     async ({ operation, mediaType }) => {
       const body = ' '.repeat(512 * KIB + 1)
       const { status } = await ask(operation, { ...requestOf(operation, { mediaType }), body })
-      const takesMore = ['exportTelemetry', 'uploadReplayChunk', 'uploadSourceMap', 'completeSourceMaps']
+      const takesMore = ['exportTelemetry', 'exportOtlp', 'uploadReplayChunk', 'uploadSourceMap', 'completeSourceMaps']
       if (takesMore.includes(operation.operationId)) expect(status).toBeOneOf([200, 400])
       else expect(status).toBe(413)
     },

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { connect as connectSocket, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MIN_REQUEST_COST } from '../../../ingest/admission/request-cost.ts'
+import { RETRY_INFO } from '../../../schemas/http/telemetry.ts'
 import { KIB, MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
@@ -121,6 +122,84 @@ describe('an accepted export', () => {
     expect((await redis.keys(`${keys.payloadPrefix}*`)).length).toBeLessThan(300)
   })
 })
+
+describe('at the address that clients append to an endpoint', () => {
+  const path = '/v1/traces'
+
+  it('an export is accepted in both encodings', async () => {
+    expect((await post({ path })).status).toBe(200)
+    const json = await post({ path, headers: JSON_TYPE, body: Buffer.from('{"resourceSpans":[]}') })
+    expect([json.status, json.body.toString()]).toEqual([200, '{}'])
+    expect(await acknowledged()).toHaveLength(2)
+  })
+
+  it('a refusal is a status of OTLP in the encoding of the request', async () => {
+    const wrongKey = { 'x-service-public-key': generateKey('public') }
+    const message = 'the public key is malformed, unknown, revoked or expired'
+    const json = await post({ path, headers: { ...JSON_TYPE, ...wrongKey } })
+    expect([json.status, JSON.parse(json.body.toString())]).toEqual([401, { code: 16, message }])
+    const protobuf = await post({ path, headers: wrongKey })
+    expect([protobuf.status, protobuf.headers.get('content-type')]).toEqual([401, 'application/x-protobuf'])
+    expect(readStatus(protobuf.body)).toEqual({ code: 16, message, retryDelay: undefined })
+    expect(protobuf.headers.get('www-authenticate')).toContain('error="invalid_key"')
+    const large = await post({ path, body: Buffer.alloc(21 * MIB) })
+    expect([large.status, readStatus(large.body).code]).toEqual([413, 8])
+    const unknown = await post({ path: '/v1/profiles' })
+    expect([unknown.status, readStatus(unknown.body).code]).toEqual([404, 5])
+    const text = await post({ path, headers: { 'content-type': 'text/csv' } })
+    expect([text.status, JSON.parse(text.body.toString()).code]).toEqual([415, 12])
+  })
+
+  it('a refusal that ends states when to send again', async () => {
+    const small = await startEdge(url, { QUEUE_MAX_COST: '1' })
+    const send = (type: string, body: Buffer | string) =>
+      fetch(small.baseUrl + path, {
+        method: 'POST',
+        headers: { 'content-type': type, 'x-service-public-key': publicKey },
+        body: typeof body === 'string' ? body : new Uint8Array(body),
+      })
+    const json = await send('application/json', '{}')
+    const protobuf = await send('application/x-protobuf', EXPORT)
+    const seconds = Number(protobuf.headers.get('retry-after'))
+    expect(await json.json()).toMatchObject({ code: 14, details: [{ '@type': RETRY_INFO }] })
+    expect([protobuf.status, readStatus(Buffer.from(await protobuf.arrayBuffer()))]).toEqual([
+      429,
+      { code: 14, message: expect.stringMatching(/retry after the delay/), retryDelay: seconds },
+    ])
+    await small.stop()
+  })
+
+  it.each(['Bearer ', 'Bearer%20'])('the key may follow "%s"', async scheme => {
+    const headers = { 'x-service-public-key': '', authorization: scheme + publicKey }
+    expect((await post({ path, headers })).status).toBe(200)
+  })
+})
+
+/** Reads a `google.rpc.Status` with at most one detail. */
+function readStatus(bytes: Buffer) {
+  const status = fieldsOf(bytes)
+  const detail = status.get(3)
+  const retry =
+    detail instanceof Uint8Array
+      ? fieldsOf(fieldsOf(fieldsOf(detail).get(2) as Uint8Array).get(1) as Uint8Array)
+      : undefined
+  return {
+    code: status.get(1),
+    message: Buffer.from(status.get(2) as Uint8Array).toString(),
+    retryDelay: retry?.get(1),
+  }
+}
+
+/** Reads the fields of a message, each of which is there at most once. */
+function fieldsOf(bytes: Uint8Array): Map<number, number | Uint8Array> {
+  const reader = new BinaryReader(bytes)
+  const fields = new Map<number, number | Uint8Array>()
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag()
+    fields.set(field, type === WireType.Varint ? reader.int32() : reader.bytes())
+  }
+  return fields
+}
 
 describe('an export is refused with a reason, and the next request is served', () => {
   const refusals: [string, () => Post, number, RegExp][] = [

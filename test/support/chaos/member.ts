@@ -20,7 +20,7 @@ const STOP_DEADLINE_MS = 8_000
 
 /** Starts edge or workers, of this tree or at an absolute path, on ports of its own, and waits until it is ready. */
 export async function startMember(script: string, settings: Readonly<Record<string, string>>): Promise<Member> {
-  const [port, adminPort] = [await freePort(), await freePort()]
+  const [port, adminPort, grpcPort] = [await freePort(), await freePort(), await freePort()]
   const isEdge = script.endsWith('ingest/main.ts')
   const unexpectedEnds: string[] = []
   let isEnding = false
@@ -30,7 +30,8 @@ export async function startMember(script: string, settings: Readonly<Record<stri
       env: {
         PATH: process.env.PATH,
         ...settings,
-        ...(isEdge ? { INGEST_PORT: String(port), INGEST_ADMIN_PORT: String(adminPort) } : {}),
+        ...(isEdge ? { INGEST_PORT: String(port), INGEST_GRPC_PORT: String(grpcPort) } : {}),
+        ...(isEdge ? { INGEST_ADMIN_PORT: String(adminPort) } : {}),
         ...(isEdge ? {} : { WORKERS_ADMIN_PORT: String(adminPort) }),
       },
       adminUrl: `http://127.0.0.1:${adminPort}`,

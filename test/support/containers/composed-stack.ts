@@ -23,6 +23,7 @@ interface ComposedStack {
   readonly workers: ComposedProcess
   readonly api: ComposedProcess
   readonly ingestUrl: string
+  readonly grpcUrl: string
   readonly apiUrl: string
   stop(): Promise<void>
 }
@@ -71,6 +72,7 @@ export async function startComposedStack(): Promise<ComposedStack> {
     workers: processOf(composition, ['workers-telemetry', 'workers-rest']),
     api: processOf(composition, ['api']),
     ingestUrl: url,
+    grpcUrl: url,
     apiUrl: url,
     stop: () => composition.stop(),
   }

@@ -38,6 +38,8 @@ interface ProxyOptions {
   /** Addresses as `host:port`. */
   readonly edges: readonly string[]
   readonly apis: readonly string[]
+  /** Addresses of OTLP/gRPC. Without one, no process listens. */
+  readonly grpc?: readonly string[]
   /** Certificate for the name `localhost`. */
   readonly certificate: CertificateFiles
   /** Requests in progress that one address may have, by default as many as in the file. */
@@ -53,7 +55,7 @@ export function findNginx() {
 
 /** Starts nginx with the files of `deploy/proxy/nginx`, in which only what an installation decides is replaced. */
 export async function startNginx(command: string, options: ProxyOptions): Promise<RunningProxy> {
-  const { dir, certificate, edges, apis, requestsPerAddress = 1_000, trusted = [] } = options
+  const { dir, certificate, edges, apis, grpc = [], requestsPerAddress = 1_000, trusted = [] } = options
   const port = await freePort()
   await cp(CONFIGURATION, dir, { recursive: true })
   const logFile = join(dir, 'access.log')
@@ -71,6 +73,10 @@ export async function startNginx(command: string, options: ProxyOptions): Promis
   await change(join(dir, 'upstreams.conf'), [
     ['server 127.0.0.1:4318 max_fails=1 fail_timeout=2s;', serversOf(edges)],
     ['server 127.0.0.1:4300 max_fails=1 fail_timeout=2s;', serversOf(apis)],
+    [
+      'server 127.0.0.1:4317 max_fails=1 fail_timeout=2s;',
+      serversOf(grpc.length > 0 ? grpc : [`127.0.0.1:${await freePort()}`]),
+    ],
   ])
   const errorLog: string[] = []
   const child = await startChild({

@@ -1,9 +1,11 @@
 import { pino } from 'pino'
 import { ingestConfigSchema } from '../../../ingest/config.ts'
 import { connectEdge } from '../../../ingest/connect.ts'
+import { createGrpcMethods } from '../../../ingest/routes/grpc-methods.ts'
 import { createIngestRoutes } from '../../../ingest/routes.ts'
 import type { SurfaceKey } from '../../../schemas/records/directory.ts'
 import { type Directory, newId } from '../../../shared/directory/directory.ts'
+import { createGrpcServer } from '../../../shared/http/grpc/server.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { createHttpServer } from '../../../shared/http/server/server.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
@@ -17,6 +19,10 @@ import { until } from '../until.ts'
 export interface TestEdge {
   readonly baseUrl: string
   readonly port: number
+  /** Port of gRPC. */
+  readonly grpcPort: number
+  /** Bytes of bodies in memory. */
+  readonly heldBodyBytes: number
   readonly routes: readonly Route[]
   /** Returns true, or the reason that /readyz names. */
   isReady(): true | string
@@ -57,7 +63,16 @@ export async function openEdge(
   lifecycle.onStop('server', () => server.close(1_000))
   lifecycle.onStop('waits', () => edge.endWaits())
   const port = await server.listen('127.0.0.1', 0)
+  const grpc = createGrpcServer(createGrpcMethods(edge.deps, edge.isReady), {
+    ...{ logger, bodies: server.bodies, open: new Set(), observe: () => {}, onRefused: () => {} },
+  })
+  lifecycle.onStop('gRPC', () => grpc.close(1_000))
+  const grpcPort = await grpc.listen('127.0.0.1', 0)
   return {
+    grpcPort,
+    get heldBodyBytes() {
+      return server.heldBodyBytes
+    },
     isReady: edge.isReady,
     baseUrl: `http://127.0.0.1:${port}`,
     port,

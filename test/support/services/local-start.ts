@@ -11,6 +11,7 @@ const BOOTSTRAP = fileURLToPath(new URL('../../../deploy/local/bootstrap.mjs', i
 const PORT_NAMES = [
   'INGEST_PORT',
   'INGEST_ADMIN_PORT',
+  'INGEST_GRPC_PORT',
   'API_PORT',
   'API_ADMIN_PORT',
   'WORKERS_ADMIN_PORT',

@@ -27,6 +27,8 @@ export interface Stack extends Record<ProcessName, StackProcess> {
   readonly services: Services
   readonly secrets: LocalSecrets
   readonly ingestUrl: string
+  /** Address of OTLP/gRPC. */
+  readonly grpcUrl: string
   readonly apiUrl: string
   /** Settings of the processes, with which a test starts another one. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -57,7 +59,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
   redis.disconnect()
   await migrateDatabase(services.clickhouseUrl, 'penstock')
 
-  const ports = { edge: await freePort(), workers: 0, api: await freePort() }
+  const ports = { edge: await freePort(), grpc: await freePort(), workers: 0, api: await freePort() }
   const adminPorts = { edge: await freePort(), workers: await freePort(), api: await freePort() }
   const env = {
     PATH: process.env.PATH,
@@ -74,6 +76,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
     INGEST_PORT: String(ports.edge),
     API_PORT: String(ports.api),
     INGEST_ADMIN_PORT: String(adminPorts.edge),
+    INGEST_GRPC_PORT: String(ports.grpc),
     WORKERS_ADMIN_PORT: String(adminPorts.workers),
     API_ADMIN_PORT: String(adminPorts.api),
     LOG_LEVEL: 'warn',
@@ -117,6 +120,7 @@ export async function startStack(settings: Record<string, string> = {}, options:
     workers,
     api,
     ingestUrl: `http://127.0.0.1:${ports.edge}`,
+    grpcUrl: `http://127.0.0.1:${ports.grpc}`,
     apiUrl: `http://127.0.0.1:${ports.api}`,
     async stop() {
       await Promise.all([edge.stop(), workers.stop(), api.stop()])

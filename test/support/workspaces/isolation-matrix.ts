@@ -127,6 +127,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   tool('session_timeline', ({ sessionId }) => ({ sessionId, kinds: 'span,log,finding,heartbeat,replay' })),
 
   row('POST /drain/v1/:signal', TELEMETRY, 'own', things => ({ path: '/drain/v1/traces', body: failedSpan(things) })),
+  row('POST /v1/:signal', TELEMETRY, 'own', things => ({ path: '/v1/traces', body: failedSpan(things) })),
   row('POST /v3/session/identify', TELEMETRY, 'own', ({ sessionId }) => ({
     path: '/v3/session/identify',
     body: { sessionId, identifier: INTRUDER, source: { type: 'custom', name: 'ours' } },

@@ -1,0 +1,68 @@
+import type { Operation } from '../../schemas/http/operation.ts'
+import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
+import { drain, exportOtlp, statusOf } from '../../schemas/http/telemetry.ts'
+import { SIGNALS } from '../../schemas/queues/names.ts'
+import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { statusBytes } from '../../shared/http/grpc/status.ts'
+import { operationRoute } from '../../shared/http/operation-route.ts'
+import { problemHeaders, type Reply, type Route } from '../../shared/http/route.ts'
+import { type Taker, withSurface } from './surface-route.ts'
+import { type ExportDeps, exportTaker } from './take-export.ts'
+
+const PROTOBUF = 'application/x-protobuf'
+
+type Render = (problem: Problem) => Reply
+
+/** Returns the route of OTLP exports whose problems are as section 4.1 of the specification states. */
+export function drainRoute(deps: ExportDeps): Route {
+  return exportRoute(deps, drain, drainProblem, drainProblem)
+}
+
+/** Returns the route of OTLP exports at the address that every client knows, with problems as OTLP states. */
+export function exportOtlpRoute(deps: ExportDeps): Route {
+  return exportRoute(deps, exportOtlp, jsonProblem, protobufProblem)
+}
+
+function exportRoute(deps: ExportDeps, operation: Operation, render: Render, renderInProtobuf: Render): Route {
+  const takersWith = (form: Render) =>
+    new Map<string, Taker<BodyType>>(SIGNALS.map(signal => [signal, exportTaker(deps, signal, form)]))
+  const [takers, takersInProtobuf] = [takersWith(render), takersWith(renderInProtobuf)]
+  const unknownSignal: Problem = { code: 'NOT_FOUND', message: `signal must be one of: ${SIGNALS.join(', ')}` }
+  return operationRoute(operation, {
+    renderProblem: render,
+    accept(head, body) {
+      const type = bodyTypeOf(head)
+      const isProtobuf = type.mediaType === PROTOBUF
+      if (isProtobuf) body.renderWith(renderInProtobuf)
+      const taker = (isProtobuf ? takersInProtobuf : takers).get(head.param('signal'))
+      if (taker === undefined) return (isProtobuf ? renderInProtobuf : render)(unknownSignal)
+      return withSurface(deps, head, body, type, taker)
+    },
+  })
+}
+
+/** Renders a problem without `service`, and with `code` only for the two problems that a client retries. */
+function drainProblem(problem: Problem): Reply {
+  const withCode = problem.code === 'INGEST_INFRA_UNAVAILABLE' || problem.code === 'INGEST_BACKPRESSURE'
+  return {
+    status: problem.status ?? PROBLEMS[problem.code].status,
+    headers: problemHeaders(problem),
+    body: JSON.stringify(withCode ? { code: problem.code, message: problem.message } : { message: problem.message }),
+  }
+}
+
+function jsonProblem(problem: Problem): Reply {
+  return {
+    status: problem.status ?? PROBLEMS[problem.code].status,
+    headers: problemHeaders(problem),
+    body: JSON.stringify(statusOf(problem)),
+  }
+}
+
+function protobufProblem(problem: Problem): Reply {
+  return {
+    status: problem.status ?? PROBLEMS[problem.code].status,
+    headers: problemHeaders(problem, PROTOBUF),
+    body: statusBytes(statusOf(problem)),
+  }
+}
