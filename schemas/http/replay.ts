@@ -8,19 +8,27 @@ import { cursorSchema, nextCursorSchema, pageLimit } from './page.ts'
 import { publicKeyProblems, sessionsProblems } from './problem-sets.ts'
 import { sessionPath } from './sessions/operations.ts'
 
+/** A number, or the same as text. */
+const number = z.union([
+  z.number(),
+  z
+    .string()
+    .regex(/^\s*-?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i)
+    .transform(Number),
+])
 /** A time in ms, within the range of a Date. */
-const instantMs = z.number().min(-8.64e15).max(8.64e15)
+const instantMs = number.pipe(z.number().min(-8.64e15).max(8.64e15))
 /**
  * An id. Lone surrogates are replaced, because they have no UTF-8 and an id must be the same wherever it is written.
  */
 const id = z.string().transform(value => value.toWellFormed())
 /** An optional count. An invalid one is treated as absent. */
-const countHint = z.number().int().min(0).optional().catch(undefined)
+const countHint = number.pipe(z.number().int().min(0)).optional().catch(undefined)
 
-/** Usable metadata of a chunk (docs/api/sessions.md#replay). A segment id may be a number or the same digits as text. */
+/** Usable metadata of a chunk (docs/api/sessions.md#replay). An id may be a number or the same digits as text. */
 export const replayMetadataSchema = z
   .object({
-    windowId: id,
+    windowId: z.union([z.number().transform(String), id]),
     segmentId: z.union([z.number().min(0).refine(Number.isInteger).transform(String), id]),
     firstTs: instantMs,
     lastTs: instantMs,
@@ -214,7 +222,7 @@ export const uploadReplay: Operation = {
     ...publicKeyProblems,
     {
       code: 'REPLAY_UPLOAD_REJECTED',
-      when: 'the body is empty, the body is not gzip although content-encoding is gzip, or the session id is invalid',
+      when: 'the body is empty or begins as no event does, it is not gzip although content-encoding is gzip, or the session id is invalid',
     },
   ],
 }
