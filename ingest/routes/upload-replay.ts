@@ -14,6 +14,7 @@ import {
 } from '../../shared/http/route.ts'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
 import type { ContentEncoding } from '../../shared/queue/payload-frame.ts'
+import { faultOfStart } from '../admission/chunk-start.ts'
 import { decodeReplayMetadata, type MetadataFault } from '../admission/replay-metadata.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { AdmittedRequest, Sink } from '../commit/sink.ts'
@@ -47,7 +48,7 @@ interface Upload {
 
 /**
  * Accepts a chunk of a session's recording (docs/api/sessions.md#replay). Replies with the key that the chunk will have, once
- * the chunk is on disk in the queue. Does not decompress the chunk: the worker that stores it checks its content.
+ * the chunk is on disk in the queue. Reads its beginning only: the worker that stores it checks its content.
  */
 export function uploadReplayRoute(deps: Deps): Route {
   const take = (surface: SurfaceCaller, head: UploadHead): Decision => {
@@ -91,6 +92,8 @@ function takeChunk(
     deps.onReplayIgnored(decoded.reason)
     return jsonReply({ objectKey: '' })
   }
+  const fault = faultOfStart(body, encoding.encoding)
+  if (fault !== undefined) return rejected(fault)
   const attributes: ReplayUpload = { sessionId, ...decoded.metadata }
   const frame = {
     ...surface,
