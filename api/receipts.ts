@@ -169,7 +169,7 @@ function historyOf(
 
 function presentOutcome(row: ReceiptRow): Result {
   const { reason, storedAtMs, rejections } = row
-  const objectKey = row.objectKey || rejections[0]?.object_key
+  const objectKey = row.objectKey || rejections.find(({ object_key: key }) => key !== '')?.object_key
   const letter = {
     ...(rejections.length > 0 && {
       rejected: rejections.map(({ reason: name, records }) => ({ reason: name, count: Number(records) })),

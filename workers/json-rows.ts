@@ -17,7 +17,7 @@ import {
 } from '../schemas/queues/jobs.ts'
 import { commitOf, indexOf } from '../shared/ids/receipt.ts'
 import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
-import { detailOf, labelOf } from '../shared/runtime/reason.ts'
+import { detailOf, labelOf, type RejectedByReason } from '../shared/runtime/reason.ts'
 import { requestColumnBytes } from './sink/job-limits.ts'
 import { blocksOf, type RowBatch } from './sink/row-batch.ts'
 
@@ -44,11 +44,12 @@ export function createSessionsBatch(): RowBatch {
 export function createReceiptsBatch(): RowBatch {
   const table = new IngestLogTable()
   return createJsonRowsBatch([table.buffer], ({ workspaceId, surfaceId, receivedAtMs, receipt = '' }, value) => {
-    const { kind, jobId, bytes, refusal, replayedAtMs } = settlementSchema.parse(value)
+    const { kind, jobId, bytes, refusal, replayedAtMs, truncatedLines = 0 } = settlementSchema.parse(value)
     const index = indexOf(receipt)
     // A refused request that is neither kept nor discarded was refused in its response, and is not a dead letter.
     const counted = (isCounted: boolean | undefined) =>
       new Map(refusal && isCounted ? [[labelOf(refusal.reason), 1]] : [])
+    const truncated = truncatedLines > 0 ? ([['truncated_line', truncatedLines]] as const) : []
     table.append({
       workspaceId,
       surfaceId,
@@ -60,14 +61,14 @@ export function createReceiptsBatch(): RowBatch {
       bytes,
       rows: 0,
       derivedRows: 0,
-      rejected: new Map(),
+      rejected: new Map(truncated),
       deadLettered: counted(refusal?.objectKey !== ''),
       discarded: counted(refusal?.isDiscarded),
       commit: commitOf(receipt),
       indexes: [index],
       refused: refusal ? [{ index, ...refusal }] : [],
       discardedIndexes: refusal?.isDiscarded ? [index] : [],
-      rejections: [],
+      rejections: truncated.map(([reason, records]) => ({ index, reason, records, objectKey: '' })),
     })
   })
 }
@@ -76,7 +77,8 @@ export function createReceiptsBatch(): RowBatch {
 export function createReplayChunksBatch(): RowBatch {
   const table = new ReplayChunksTable()
   return createJsonRowsBatch([table.buffer], (frame, value) => {
-    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, sentSha256, ...chunk } = replayChunkSchema.parse(value)
+    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, sentSha256, truncatedLines, ...chunk } =
+      replayChunkSchema.parse(value)
     const { workspaceId, surfaceId, receivedAtMs } = frame
     table.append({
       ...chunk,
@@ -93,6 +95,7 @@ export function createReplayChunksBatch(): RowBatch {
       sha256: Buffer.from(sha256, 'hex'),
       sentSha256: Buffer.from(sentSha256, 'hex'),
     })
+    return truncatedLines === undefined ? {} : { truncated_line: { count: truncatedLines, indexes: [] } }
   })
 }
 
@@ -133,10 +136,13 @@ export function createDeadLettersBatch(): RowBatch {
   })
 }
 
-/** Creates a batch of requests whose JSON bodies the service wrote itself, one row each. `appendRow` throws on other bodies. */
+/**
+ * Creates a batch of requests whose JSON bodies the service wrote itself, one row each. `appendRow` throws on other bodies, and
+ * may return what of the request is left out.
+ */
 function createJsonRowsBatch(
   buffers: readonly TableBuffer[],
-  appendRow: (frame: PayloadFrame, value: unknown) => void,
+  appendRow: (frame: PayloadFrame, value: unknown) => RejectedByReason | undefined,
 ): RowBatch {
   const budget = new RowsBudget(buffers.flatMap(buffer => buffer.leaves.all))
   const measure = () => buffers.reduce((sum, buffer) => sum + buffer.measure(), 0)
@@ -149,9 +155,9 @@ function createJsonRowsBatch(
       for (const buffer of buffers) buffer.keepMeasured()
       budget.begin(limitBytes, usedBytes)
       try {
-        appendRow(frame, JSON.parse(body.toString()))
+        const rejected = appendRow(frame, JSON.parse(body.toString()))
         budget.end(measure())
-        return { ok: true, rows: 1, rejected: {} }
+        return { ok: true, rows: 1, rejected: rejected ?? {} }
       } catch (error) {
         rewind()
         if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }

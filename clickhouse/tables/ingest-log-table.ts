@@ -18,7 +18,7 @@ interface RejectedRecords {
   readonly index: number
   readonly reason: string
   readonly records: number
-  /** Key of the object with the dead letter; empty if it was discarded. */
+  /** Key of the object with the dead letter; empty if there is none. */
   readonly objectKey: string
 }
 

@@ -36,6 +36,8 @@ export const settlementSchema = z.object({
       isDiscarded: z.boolean().default(false),
     })
     .optional(),
+  /** Number of truncated lines that are left out of a replay chunk. */
+  truncatedLines: z.number().int().optional(),
 })
 /** The outcome of a request. */
 export type Settlement = z.infer<typeof settlementSchema>
@@ -88,6 +90,8 @@ export const replayChunkSchema = z.object({
   sha256: z.string().length(64),
   /** SHA-256 of the bytes as sent, in hex. */
   sentSha256: z.string().length(64),
+  /** Number of truncated lines that are left out, if there are any. */
+  truncatedLines: z.number().int().optional(),
   objectKey: z.string(),
 })
 /** A stored chunk. */

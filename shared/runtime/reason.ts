@@ -51,9 +51,17 @@ export type RejectionLabel =
   | 'exceptions_over_limit'
   | 'findings_over_limit'
   | 'session_id_too_long'
+  // The last line of a replay chunk ends within its event.
+  | 'truncated_line'
 
-/** Labels of what is only counted. The record is stored with all its attributes, so that a dead letter would add nothing. */
-export const ONLY_COUNTED: ReadonlySet<RejectionLabel> = new Set<RejectionLabel>(['session_id_too_long'])
+/**
+ * Labels of what is only counted. A dead letter would add nothing: the record is stored with all its attributes, or no sender or
+ * reader can complete it.
+ */
+export const ONLY_COUNTED: ReadonlySet<RejectionLabel> = new Set<RejectionLabel>([
+  'session_id_too_long',
+  'truncated_line',
+])
 
 /** Records of one request that are left out for one reason. */
 export interface Rejection {

@@ -51,7 +51,7 @@ describe.skipIf('missing' in browserFound)('a session recorded in a browser', ()
     stack = await startStack()
     pages = await servePages({ ...settings, ingestUrl: stack.ingestUrl, publicKey: stack.secrets.publicKey })
     browser = await startBrowser(browserFound.path)
-    ;[shopper, onlooker] = await Promise.all([shop(await openPage()), lookOn(await openPage())])
+    ;[shopper, onlooker] = await Promise.all([shop(await openPage()), lookOn(await openPage('/index.html?packed'))])
   })
 
   afterAll(async () => {
@@ -178,6 +178,7 @@ describe.skipIf('missing' in browserFound)('a session recorded in a browser', ()
     return leave(page)
   }
 
+  /** Adds and removes things. The recorder of this window packs its events. */
   async function lookOn(page: Page): Promise<Recording> {
     for (let i = 0; i < 30; i++) await page.locator(i % 3 === 2 ? '#remove' : '#add').click()
     await scroll(page)

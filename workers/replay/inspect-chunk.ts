@@ -1,10 +1,13 @@
 import { createHash, hash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createGunzip } from 'node:zlib'
+import { createGunzip, createGzip } from 'node:zlib'
 import { CHUNK_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
+import { KIB } from '../../schemas/units.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
 import { JsonLinesScanner } from './json-lines.ts'
+import { LineMender } from './line-mender.ts'
 
 /** Bytes that are inflated and checked at a time. */
 const PIECE_BYTES = 128 * 1024
@@ -21,11 +24,16 @@ export interface ChunkFacts {
   readonly sha256: string
   /** SHA-256 of the bytes as sent, in hex. */
   readonly sentSha256: string
+  /** Number of lines without their end that are left out, if there are any. */
+  readonly truncatedLines?: number
 }
 
-/** The outcome of inspecting a chunk. The same chunk is always refused for the same reason. */
+/**
+ * The outcome of inspecting a chunk. The same chunk is always refused for the same reason. `mended` is the gzip of what is stored
+ * instead of the body, if its lines are not stored as they were sent.
+ */
 export type Inspected =
-  | { readonly ok: true; readonly facts: ChunkFacts }
+  | { readonly ok: true; readonly facts: ChunkFacts; readonly mended?: Uint8Array<ArrayBuffer> }
   | { readonly ok: false; readonly reason: Reason }
 
 /** Inspects a chunk. The body must not change meanwhile. */
@@ -37,35 +45,105 @@ export type LaneInspector = (...chunk: [...Parameters<Inspector>, lane: Lane]) =
 /**
  * Reads a whole chunk piece by piece and checks that it inflates within the limit and consists of JSON lines of objects.
  * The chunk is inflated on zlib's threads with one piece in memory, so a decompression bomb costs the time to inflate the
- * limit and no memory.
+ * limit and no memory. Lines that are not objects are mended in a second reading, so that other chunks cost nothing more.
  */
 export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'): Promise<Inspected> {
-  const scanner = new JsonLinesScanner()
-  const text = createHash('sha256')
-  let decompressedBytes = 0
+  const text = () => (encoding === 'gzip' ? inflate(body) : pieces(body))
   try {
-    for await (const piece of encoding === 'gzip' ? inflate(body) : pieces(body)) {
-      decompressedBytes += piece.length
-      if (decompressedBytes > CHUNK_DECOMPRESSED_BYTES) return refused({ label: 'too_large_decompressed' })
-      if (!scanner.add(piece)) return refused(reasonOf(scanner))
-      text.update(piece)
-    }
+    const inspected = await inspectAsSent(body, text())
+    const isOfLines = inspected.ok || inspected.reason.label !== 'not_json_lines'
+    return isOfLines ? inspected : ((await inspectMended(body, text())) ?? inspected)
   } catch (error) {
     if (!isZlibError(error)) throw error
     return refused({ label: 'bad_compression', detail: error.message })
   }
-  if (!scanner.end()) return refused(reasonOf(scanner))
-  if (scanner.events === 0) return refused({ label: 'no_events' })
-  const facts: ChunkFacts = {
-    eventCount: scanner.events,
-    hasFullSnapshot: scanner.hasFullSnapshot,
-    firstEventMs: Number.isFinite(scanner.firstMs) ? scanner.firstMs : undefined,
-    lastEventMs: Number.isFinite(scanner.lastMs) ? scanner.lastMs : undefined,
-    decompressedBytes,
-    sha256: text.digest('hex'),
-    sentSha256: hash('sha256', body),
+}
+
+async function inspectAsSent(body: Buffer, text: AsyncIterable<Buffer>): Promise<Inspected> {
+  const check = new TextCheck()
+  for await (const piece of text) if (!check.add(piece)) break
+  return check.end(body)
+}
+
+/** Inspects the chunk with its lines mended. Returns undefined if it has no event then. */
+async function inspectMended(body: Buffer, text: AsyncIterable<Buffer>): Promise<Inspected | undefined> {
+  const mender = new LineMender()
+  const check = new TextCheck()
+  const limitBytes = mendedLimitBytes(body)
+  const parts: Buffer[] = []
+  let bytes = 0
+  await pipeline(
+    async function* () {
+      for await (const piece of mender.mend(text)) {
+        if (bytes > limitBytes || !check.add(piece)) return
+        yield piece
+      }
+    },
+    createGzip(),
+    async (gzipped: AsyncIterable<Buffer>) => {
+      for await (const part of gzipped) {
+        bytes += part.length
+        if (bytes <= limitBytes) parts.push(part)
+      }
+    },
+  )
+  const inspected = check.end(body)
+  if (mender.brokenLimit !== undefined) return refused({ label: mender.brokenLimit })
+  if (bytes > limitBytes) return refused({ label: 'too_large_decompressed' })
+  if (!inspected.ok) return inspected.reason.label === 'no_events' ? undefined : inspected
+  const facts = mender.isTruncated ? { ...inspected.facts, truncatedLines: 1 } : inspected.facts
+  return { ok: true, facts, mended: joined(parts, bytes) }
+}
+
+/**
+ * Bytes of a mended chunk, which are held in addition to the body. Events of a recorder are no larger without their packing:
+ * each is packed for itself, and then written as a string in JSON.
+ */
+function mendedLimitBytes(body: Buffer): number {
+  return 2 * body.length + 64 * KIB
+}
+
+/** Returns memory that can be moved between threads, unlike that of `Buffer.concat`, which others may share. */
+function joined(parts: readonly Buffer[], bytes: number): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(bytes)
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
   }
-  return { ok: true, facts }
+  return all
+}
+
+/** Checks a text and collects its facts. */
+class TextCheck {
+  readonly #scanner = new JsonLinesScanner()
+  readonly #sha256 = createHash('sha256')
+  #bytes = 0
+
+  /** Reads the next piece. Returns false if the text is refused. */
+  add(piece: Buffer): boolean {
+    this.#bytes += piece.length
+    if (this.#bytes > CHUNK_DECOMPRESSED_BYTES || !this.#scanner.add(piece)) return false
+    this.#sha256.update(piece)
+    return true
+  }
+
+  end(body: Buffer): Inspected {
+    const scanner = this.#scanner
+    if (this.#bytes > CHUNK_DECOMPRESSED_BYTES) return refused({ label: 'too_large_decompressed' })
+    if (!scanner.end()) return refused(reasonOf(scanner))
+    if (scanner.events === 0) return refused({ label: 'no_events' })
+    const facts: ChunkFacts = {
+      eventCount: scanner.events,
+      hasFullSnapshot: scanner.hasFullSnapshot,
+      firstEventMs: Number.isFinite(scanner.firstMs) ? scanner.firstMs : undefined,
+      lastEventMs: Number.isFinite(scanner.lastMs) ? scanner.lastMs : undefined,
+      decompressedBytes: this.#bytes,
+      sha256: this.#sha256.digest('hex'),
+      sentSha256: hash('sha256', body),
+    }
+    return { ok: true, facts }
+  }
 }
 
 const refused = (reason: Reason): Inspected => ({ ok: false, reason })

@@ -2,7 +2,7 @@ import { KIB, MIB } from '../../schemas/units.ts'
 import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.ts'
 
 /** Limits of a chunk (docs/api/sessions.md#replay). Recorders send a few thousand events in one. */
-const CHUNK_LIMITS = {
+export const CHUNK_LIMITS = {
   events: 100_000,
   /** Lines, with or without an event. */
   lines: 200_000,
@@ -11,6 +11,8 @@ const CHUNK_LIMITS = {
   lineBytes: 16 * MIB,
   /** Blanks in a row between two events. */
   blankBytes: 64 * KIB,
+  /** A node of a page is an object in an array. Browsers limit the nesting of the pages that they parse to 512. */
+  depth: 10_000,
 } as const
 
 /** The rule that a chunk breaks: `undefined` if it is not JSON lines. */
@@ -41,7 +43,7 @@ export class JsonLinesScanner extends JsonTokenizer {
   #type: number | undefined
 
   constructor() {
-    super({ text: 'lines', maxDepth: MAX_DEPTH, reportDepth: 1, names: ['timestamp', 'type'] })
+    super({ text: 'lines', maxDepth: CHUNK_LIMITS.depth, reportDepth: 1, names: ['timestamp', 'type'] })
   }
 
   /** The reason why the text is refused. */
@@ -108,5 +110,3 @@ const TYPE = 1
 const FULL_SNAPSHOT = 2
 /** The greatest time that a Date can represent. */
 const MAX_TIME_MS = 8.64e15
-/** A node of a page is an object in an array. Browsers limit the nesting of the pages that they parse to 512. */
-const MAX_DEPTH = 10_000

@@ -64,6 +64,20 @@ it('stores gzip unchanged and other chunks gzipped, and returns their facts', as
   expect(objects.get(key)?.options.metadata).toMatchObject({ payload: 'job-3', 'window-id': 'w' })
 })
 
+it.each(['gzip', 'identity'] as const)(
+  'stores the whole lines of a truncated chunk in %s, and counts the rest',
+  async encoding => {
+    const { deps, objects } = setUp()
+    const text = `${EVENT}\n{"type":`
+    const sent = frame({ contentEncoding: encoding, body: encoding === 'gzip' ? gzipSync(text) : Buffer.from(text) })
+    expect(await storeChunk(deps, 'job', 0, sent)).toMatchObject({ outcome: 'stored', chunk: { truncatedLines: 1 } })
+    const [object] = objects.values()
+    expect(gunzipSync(object?.body as Buffer).toString()).toBe(`${EVENT}\n`)
+    expect(object?.options).toMatchObject({ sha256: undefined })
+    expect(await storeChunk(deps, 'other', 0, sent)).toEqual({ outcome: 'repeated', truncatedLines: 1 })
+  },
+)
+
 describe('an object that already exists', () => {
   it('belongs to the upload when the response to its put was lost', async () => {
     const { deps, objects } = setUp([new TransientError('no response')])

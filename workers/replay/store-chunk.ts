@@ -25,7 +25,7 @@ export type StoredChunk =
   /** The object exists and belongs to this upload, so this upload adds its row to the index. */
   | { readonly outcome: 'stored'; readonly chunk: ReplayChunk }
   /** Another upload has stored the same bytes before and adds their row to the index. */
-  | { readonly outcome: 'repeated' }
+  | ({ readonly outcome: 'repeated' } & Pick<ChunkFacts, 'truncatedLines'>)
   | { readonly outcome: 'refused'; readonly reason: Reason }
 
 /**
@@ -45,15 +45,16 @@ export async function storeChunk(
   const upload = replayUploadSchema.parse(JSON.parse(frame.attributes))
   const inspected = await deps.inspect(frame.body, encoding)
   if (!inspected.ok) return refused(inspected.reason)
-  const { facts } = inspected
+  const { facts, mended } = inspected
   const objectKey = replayKey({ ...frame, ...upload })
   // A replayed upload is the same upload: an object that it has stored before it became a dead letter is its own.
   const { jobId: uploadJob, index: uploadIndex } = replayedFrom(frame) ?? { jobId, index }
   const payload = `${uploadJob}-${uploadIndex}`
-  const body = encoding === 'gzip' ? frame.body : await compress(frame.body)
+  const isAsSent = mended === undefined && encoding === 'gzip'
+  const body = isAsSent ? frame.body : mended === undefined ? await compress(frame.body) : Buffer.from(mended.buffer)
   const metadata = objectMetadata(upload, frame, facts, payload)
   try {
-    const sha256 = encoding === 'gzip' ? facts.sentSha256 : undefined
+    const sha256 = isAsSent ? facts.sentSha256 : undefined
     const put = () => deps.objects.putIfAbsent(objectKey, body, { contentType: 'application/gzip', metadata, sha256 })
     if ((await deps.retry('store a replay chunk', put)) === 'stored') {
       return { outcome: 'stored', chunk: describe(upload, facts, objectKey, body.length) }
@@ -65,7 +66,7 @@ export async function storeChunk(
     if (present.metadata.payload === payload) {
       return { outcome: 'stored', chunk: describe(upload, facts, objectKey, present.size) }
     }
-    if (isSame(present.metadata, facts)) return { outcome: 'repeated' }
+    if (isSame(present.metadata, facts)) return { outcome: 'repeated', ...truncated(facts) }
     return refused({ label: 'replay_conflict', detail: `other bytes are stored as ${objectKey}` })
   } catch (error) {
     if (!(error instanceof PermanentError)) throw error
@@ -74,6 +75,8 @@ export async function storeChunk(
 }
 
 const refused = (reason: Reason): StoredChunk => ({ outcome: 'refused', reason })
+
+const truncated = ({ truncatedLines }: ChunkFacts) => (truncatedLines === undefined ? {} : { truncatedLines })
 
 /** Whether an object is of these bytes as sent, or of the same events in other bytes. */
 function isSame(metadata: ObjectHead['metadata'], { sha256, sentSha256 }: ChunkFacts): boolean {

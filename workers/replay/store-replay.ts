@@ -48,6 +48,7 @@ export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise
     return {
       stats: chunk,
       passedOn: chunk.outcome === 'stored' ? withJsonBody(frame, chunk.chunk) : undefined,
+      truncatedLines: chunk.outcome === 'repeated' ? chunk.truncatedLines : undefined,
       refusal: chunk.outcome === 'refused' ? { reason: chunk.reason, isDeadLetter: true } : undefined,
     } satisfies ProcessedFrame<StoredChunk>
   })

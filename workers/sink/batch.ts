@@ -6,7 +6,7 @@ import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { describeError, isMemoryError, TransientError } from '../../shared/runtime/errors.ts'
-import { ONLY_COUNTED, type RejectionLabel } from '../../shared/runtime/reason.ts'
+import type { RejectionLabel } from '../../shared/runtime/reason.ts'
 import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
@@ -16,7 +16,7 @@ import { positionsToReplay } from '../queue/settled-letter.ts'
 import { BatchLetters, type JobNotes } from './batch-letters.ts'
 import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './earlier-outcome.ts'
 import type { JobLimits } from './job-limits.ts'
-import { entryOf, increment, rejectionsOf } from './log-entries.ts'
+import { countRejected, entryOf, increment } from './log-entries.ts'
 import { blocksOf, type RowBatch, type SelectedFrame, type TableBlock } from './row-batch.ts'
 import { shardBlocks } from './shard-blocks.ts'
 
@@ -252,13 +252,8 @@ export class Batch {
       entry.rows += result.rows
       entry.derivedRows += (this.rows.derivedRows ?? 0) - derivedBefore
       this.#digest = Math.imul(this.#digest ^ (result.rows + 1), FNV_PRIME)
-      const rejected = rejectionsOf(result.rejected)
-      if (rejected.length === 0) return undefined
-      for (const [label, { count }] of rejected) increment(entry.rejected, label, count)
-      const lost = rejected.filter(([label]) => !ONLY_COUNTED.has(label))
-      if (lost.length === 0) return undefined
-      const reason = { label: 'records_rejected' } as const
-      return { reason, rejected: Object.fromEntries(lost), storedRecords: result.rows }
+      const rejected = countRejected(entry, frame, result.rejected)
+      return rejected && { reason: { label: 'records_rejected' }, rejected, storedRecords: result.rows }
     } catch (error) {
       if (isMemoryError(error)) throw new TransientError('not enough memory to decode a request', { cause: error })
       // A decoder bug hit by this payload. Dead-letter it for replay after the fix, and store the rest of the batch.

@@ -1,7 +1,13 @@
 import type { IngestLogEntry } from '../../clickhouse/tables/ingest-log-table.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { type RejectedByReason, type Rejection, type RejectionLabel, reasonText } from '../../shared/runtime/reason.ts'
+import {
+  ONLY_COUNTED,
+  type RejectedByReason,
+  type Rejection,
+  type RejectionLabel,
+  reasonText,
+} from '../../shared/runtime/reason.ts'
 import type { RefusedFrame } from '../queue/letter-moves.ts'
 
 /** Returns whether nothing of the request is stored. */
@@ -10,7 +16,7 @@ export function isRefused({ rejected, storedRecords = 0 }: RefusedFrame): boolea
 }
 
 /** Returns the labels of rejected records with their counts. */
-export function rejectionsOf(rejected: RejectedByReason): readonly [RejectionLabel, Rejection][] {
+function rejectionsOf(rejected: RejectedByReason): readonly [RejectionLabel, Rejection][] {
   return Object.entries(rejected) as [RejectionLabel, Rejection][]
 }
 
@@ -38,6 +44,26 @@ export function entryOf(
   entry.payloads++
   entry.bytes += frame.body.length
   return entry
+}
+
+/**
+ * Counts the records of a request that are left out. Returns those for which it becomes a dead letter, if there are any. The
+ * receipt names the others too.
+ */
+export function countRejected(
+  entry: IngestLogEntry,
+  { receipt }: PayloadFrame,
+  rejected: RejectedByReason,
+): RejectedByReason | undefined {
+  const lost: RejectedByReason = {}
+  for (const [label, rejection] of rejectionsOf(rejected)) {
+    increment(entry.rejected, label, rejection.count)
+    if (!ONLY_COUNTED.has(label)) lost[label] = rejection
+    else if (receipt !== undefined) {
+      entry.rejections.push({ index: indexOf(receipt), reason: label, records: rejection.count, objectKey: '' })
+    }
+  }
+  return Object.keys(lost).length > 0 ? lost : undefined
 }
 
 /**

@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { pack, unpack } from '@rrweb/packer'
+import { EventType, type eventWithTime } from '@rrweb/types'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -227,6 +229,50 @@ describe('a chunk', () => {
   })
 })
 
+describe('a chunk as browsers send it', () => {
+  const event = (i: number): eventWithTime => ({
+    type: EventType.Custom,
+    timestamp: START + i,
+    data: { tag: 'ü 😀', payload: `${i}\n`.repeat(50) },
+  })
+  const packed = (count: number) =>
+    Array.from({ length: count }, (_, i) => `${JSON.stringify(pack(event(i)))}\n`).join('')
+
+  it.each<[string, Buffer]>([
+    ['packed', Buffer.from(packed(30))],
+    ['packed and gzipped', gzipSync(packed(30))],
+    ['packed, with a truncated last line', Buffer.from(packed(31).slice(0, -20))],
+    ['packed in part', Buffer.from(`${packed(29)}${JSON.stringify({ ...event(29), v: 'v1' })}`)],
+  ])('%s is stored as its events', async (_name, body) => {
+    const sessionId = newSession()
+    expect((await upload(sessionId, body, metadata())).body.objectKey).toBe(keyOf(sessionId, 'w', '0'))
+    await allDone()
+    const stored = (await inflated(keyOf(sessionId, 'w', '0'))).toString().trim().split('\n')
+    expect(stored.map(line => unpack(JSON.parse(line)))).toEqual(
+      Array.from({ length: 30 }, (_, i) => ({ ...event(i), v: 'v1' })),
+    )
+    const times = { first_event_ms: START, last_event_ms: START + 29 }
+    expect(await rowsOf(sessionId)).toMatchObject([{ event_count: 30, sent_sha256: sha256Of(body), ...times }])
+    // The same bytes again are the same chunk.
+    await upload(sessionId, body, metadata())
+    await allDone()
+    expect(await rowsOf(sessionId)).toHaveLength(1)
+    expect((await deadLetters()).filter(letter => letter.bytes.equals(body))).toEqual([])
+  })
+
+  it('keeps its key whatever its metadata look like', async () => {
+    const sessionId = newSession()
+    const said = { windowId: 5, segmentId: '3', firstTs: `${START}`, lastTs: `${START + 9}`, title: 'Größe' }
+    const encoded = btoa(JSON.stringify(said))
+    const answer = await upload(sessionId, lines(3), {
+      'x-replay-metadata': `${encoded.slice(0, 9)} ${encoded.slice(9)}`,
+    })
+    expect(answer.body).toEqual({ objectKey: keyOf(sessionId, '5', '3') })
+    await allDone()
+    expect(await rowsOf(sessionId)).toMatchObject([{ window_id: '5', segment_number: 3, first_ts_ms: START }])
+  })
+})
+
 describe('the same chunk again', () => {
   it('sent five times at once, gives one object and one row', async () => {
     const sessionId = newSession()
@@ -260,9 +306,11 @@ describe('a chunk that cannot be played becomes a dead letter as it was sent, an
   const whole = gzipSync(lines(100))
   const bomb = gzipSync(Buffer.alloc(101 * MIB, `{"a":"${'a'.repeat(10 * MIB)}"}\n`))
   it.each([
-    ['text', Buffer.from('hello'), /^not_json_lines: line 1 is not a JSON object$/],
+    ['text behind an event', Buffer.from('{} hello'), /^not_json_lines: line 1 is not a JSON object$/],
     ['an array', Buffer.from('{}\n[]'), /^not_json_lines: line 2 /],
-    ['a last line cut short', Buffer.from('{}\n{"a":'), /^not_json_lines: line 2 /],
+    ['one line cut short', Buffer.from('{"a":'), /^not_json_lines: line 1 /],
+    ['a line cut short before the last one', Buffer.from('{"a":\n{}'), /^not_json_lines: line 1 /],
+    ['a text that is not packed', Buffer.from('{}\n"hello"'), /^not_json_lines: line 2 /],
     ['gzip cut short', whole.subarray(0, -20), /^bad_compression: /],
     ['a bomb', bomb, /^too_large_decompressed$/],
     ['a line of 17 MiB', gzipSync(`{"a":"${'a'.repeat(17 * MIB)}"}`), /^line_too_long$/],
@@ -308,6 +356,15 @@ describe('a chunk is refused at once with', () => {
   it('a body that is declared as gzip and is not', async () => {
     const answer = await upload('s', lines(1), { ...metadata(), 'content-encoding': 'gzip' })
     expect(answer).toMatchObject(rejected(400, /content-encoding is gzip/))
+  })
+  it.each([
+    ['a text', Buffer.from('hello'), /first character must be/],
+    ['an array in gzip', gzipSync('[{}]'), /first character must be/],
+    ['damaged gzip', Buffer.concat([gzipSync('{}').subarray(0, 10), Buffer.alloc(20, 0xff)]), /the gzip is damaged/],
+  ])('what cannot begin an event: %s', async (_name, body, message) => {
+    const before = await redis.hget(queueKeys('replay').flow, 'acceptedPayloads')
+    expect(await upload('s', body, metadata())).toMatchObject(rejected(400, message))
+    expect(await redis.hget(queueKeys('replay').flow, 'acceptedPayloads')).toBe(before)
   })
   it('another encoding', async () => {
     const answer = await upload('s', lines(1), { ...metadata(), 'content-encoding': 'br' })

@@ -54,9 +54,12 @@ export function chunkBombs(): Buffer[] {
   return [
     gzipSync(Buffer.alloc(99 * MIB, ' ')),
     gzipSync(Buffer.alloc(30 * MIB, '{}\n')),
-    gzipSync(Buffer.alloc(30 * MIB, '[')),
+    gzipSync(Buffer.alloc(20 * MIB, `${packed(`{"a":"${'a'.repeat(15 * MIB)}"}`)}\n`)),
   ]
 }
+
+/** Returns an event as `@rrweb/packer` packs it. */
+const packed = (event: string) => JSON.stringify(deflateSync(event).toString('latin1'))
 
 const repeated = (member: Buffer, count: number) => Buffer.concat(Array.from({ length: count }, () => member))
 

@@ -1,5 +1,6 @@
 import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { type DescMessage, type MessageShape, toBinary } from '@bufbuild/protobuf'
+import { pack } from '@rrweb/packer'
 import fc from 'fast-check'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
@@ -113,6 +114,9 @@ export const REPLAY_CHUNKS: readonly Buffer[] = [
     '{"type":4,"data":{"href":"/"},"timestamp":1790000000000}\n{"type":2,"data":{},"timestamp":1790000000001}\n',
   ),
   Buffer.from(`{"type":3,"data":{"text":"${'é'.repeat(500)}"},"timestamp":1790000000002}`),
+  Buffer.from(
+    `${JSON.stringify(pack({ type: 4, data: { href: '/', width: 1, height: 1 }, timestamp: 1790000000003 }))}\n`,
+  ),
 ]
 
 const SOURCE = `export class Cart<T> { #sum = () => 1; async pay(order: T) { return <b>{order}</b> } }

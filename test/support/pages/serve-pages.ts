@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { build } from 'esbuild'
 
 const PAGES = new URL('recorded-page/', import.meta.url)
 const RRWEB = new URL('../../../node_modules/rrweb/dist/', import.meta.url)
@@ -42,13 +43,27 @@ export interface PageServer {
   stop(): Promise<void>
 }
 
+/** Returns the installed `@rrweb/packer` as a script of a page. Its own builds for pages need a loader of modules. */
+async function packerScript(): Promise<string> {
+  const options = { bundle: true, format: 'iife', globalName: 'rrwebPacker', write: false } as const
+  const { outputFiles } = await build({
+    ...options,
+    stdin: { contents: "export * from '@rrweb/packer'", resolveDir: '.' },
+  })
+  return outputFiles.map(({ text }) => text).join('')
+}
+
 /** Serves the pages of test/support/pages/recorded-page, and the installed rrweb. */
 export async function servePages(settings: PageSettings): Promise<PageServer> {
+  const written: Readonly<Record<string, string>> = {
+    '/settings.js': `const settings = ${JSON.stringify(settings)}\n`,
+    '/packer.js': await packerScript(),
+  }
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost')
     response.setHeader('content-type', TYPES[extname(pathname)] ?? 'text/plain')
-    if (pathname === '/settings.js') {
-      response.end(`const settings = ${JSON.stringify(settings)}\n`)
+    if (written[pathname] !== undefined) {
+      response.end(written[pathname])
       return
     }
     const file = FILES.get(pathname)

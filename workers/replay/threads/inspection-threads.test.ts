@@ -5,7 +5,7 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BroadcastChannel } from 'node:worker_threads'
-import { gzipSync } from 'node:zlib'
+import { deflateSync, gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Lane } from '../../../shared/queue/queue.ts'
@@ -52,7 +52,16 @@ function start(options: InspectionOptions) {
 it('finds the same on threads as without, many chunks at a time and chunks in parts of one payload', async () => {
   const inspect = start({})
   const lines = (count: number) => Buffer.from(`{"type":2,"timestamp":5,"data":"${'ü'.repeat(count)}"}\n`.repeat(count))
-  const bodies = [lines(1), lines(50), lines(2_000), Buffer.from('no\n'), Buffer.from('{"a":'), Buffer.from(' ')]
+  const packed = Buffer.from(`${JSON.stringify(deflateSync('{"type":2,"timestamp":5}').toString('latin1'))}\n{"cut":`)
+  const bodies = [
+    lines(1),
+    lines(50),
+    lines(2_000),
+    Buffer.from('no\n'),
+    Buffer.from('{"a":'),
+    Buffer.from(' '),
+    packed,
+  ]
   const payload = Buffer.concat(bodies)
   let end = 0
   const chunks = bodies.flatMap(({ length }) => {

@@ -26,7 +26,13 @@ export function serveInspections(inspect: Inspector): void {
       return { kind: 'failed', error, code: (error as NodeJS.ErrnoException | undefined)?.code }
     }
   }
-  const send = (message: InspectionAnswer) => parentPort?.postMessage(message)
+  const send = (message: InspectionAnswer) => parentPort?.postMessage(message, memoryOf(message))
   parentPort?.on('message', (request: InspectionRequest) => void answer(request).then(send))
   send({ kind: 'ready' })
+}
+
+/** Returns the memory that is moved with an answer instead of copied. */
+function memoryOf(answer: InspectionAnswer): ArrayBuffer[] {
+  const mended = answer.kind === 'inspected' && answer.inspected.ok ? answer.inspected.mended : undefined
+  return mended === undefined ? [] : [mended.buffer]
 }

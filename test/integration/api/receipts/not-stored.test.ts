@@ -106,7 +106,7 @@ describe('a request that cannot be stored', () => {
     const receipt = await settled(sent, other.credential)
     expect(receipt).toMatchObject({ status: 'stored', rejected: [{ reason: 'invalid_span_id', count: 1 }] })
     expect(receipt).not.toHaveProperty('objectKey')
-    const chunk = await settled(await uploadChunk(0, 'no JSON lines', other.publicKey), other.credential)
+    const chunk = await settled(await uploadChunk(0, '{} no JSON lines', other.publicKey), other.credential)
     expect(chunk).toMatchObject({ status: 'discarded', reason: expect.stringMatching(/^not_json_lines: /) })
     const [log] = await database.rows<{ discarded: string; kept: string }>(
       `SELECT sum(arraySum(mapValues(discarded))) AS discarded, sum(arraySum(mapValues(dead_lettered))) AS kept
@@ -129,6 +129,19 @@ describe('a request that cannot be stored', () => {
     const [stored] = await database.rows<{ n: number }>("SELECT count() AS n FROM spans WHERE name LIKE 'good %'")
     expect(Number(stored?.n)).toBe(23)
     await expectOneRowEach(sent)
+  })
+
+  it('in part is stored without the last line of a replay chunk that is truncated, which its receipt counts, also again', async () => {
+    const truncated = `${LINE}{"type":3,"data":{"te`
+    const rejected = [{ reason: 'truncated_line', count: 1 }]
+    for (let i = 0; i < 2; i++) {
+      const receipt = await settled(await uploadChunk(8, truncated))
+      expect(receipt).toMatchObject({ status: 'stored', rejected })
+      expect(receipt).not.toHaveProperty('objectKey')
+    }
+    const chunks = await database.rows("SELECT event_count FROM replay_chunks WHERE segment_id = '8'")
+    expect(chunks).toEqual([{ event_count: 1 }])
+    expect(await settled(await uploadChunk(9))).not.toHaveProperty('rejected')
   })
 
   it('is dead-lettered if it is a replay chunk that conflicts with another, but not if it repeats one', async () => {

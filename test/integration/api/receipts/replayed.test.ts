@@ -169,7 +169,7 @@ describe('the receipt of a replayed request', () => {
 
   it('is no longer queued once the row of its outcome is replayed', async () => {
     const accept = await refuse('ingest_log', "signal != 'replay'")
-    const sent = await uploadChunk(3, 'no JSON lines')
+    const sent = await uploadChunk(3, '{} no JSON lines')
     const letter = await deadLetter('receipts')
     expect(await deadLetter('replay')).toMatchObject({ reason: 'not_json_lines' })
     await accept()

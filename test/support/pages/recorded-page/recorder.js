@@ -6,6 +6,9 @@ globalThis.recorder = (() => {
   kept.windowId ??= crypto.randomUUID()
   const { windowId } = kept
 
+  const isPacked = new URLSearchParams(location.search).has('packed')
+  const toLine = event => `${JSON.stringify(isPacked ? rrwebPacker.pack(event) : event)}\n`
+
   let waiting = []
   let leaving = false
   const unacknowledged = new Map()
@@ -15,7 +18,8 @@ globalThis.recorder = (() => {
   }
 
   function record(event) {
-    append('events', event)
+    // The packer adds its version.
+    append('events', isPacked ? { ...event, v: 'v1' } : event)
     waiting.push(event)
     if (waiting.length >= EVENTS_PER_CHUNK) void upload(cutChunk())
   }
@@ -35,7 +39,7 @@ globalThis.recorder = (() => {
       hasFullSnapshot: events.some(({ type }) => type === 2),
       activityCount: events.filter(({ type }) => type === 3).length,
     }
-    const jsonLines = events.map(event => `${JSON.stringify(event)}\n`).join('')
+    const jsonLines = events.map(toLine).join('')
     const chunk = { segmentId, metadata: btoa(JSON.stringify(metadata)), jsonLines }
     unacknowledged.set(segmentId, chunk)
     return chunk
