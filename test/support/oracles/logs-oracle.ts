@@ -1,4 +1,5 @@
 import type { ExportLogsServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import type { KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { LogRecord } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
 import type { PayloadSource, RejectedRows } from '../../../workers/otlp/protobuf/refusal.ts'
@@ -54,11 +55,9 @@ export function expectedLogTables(origin: PayloadSource, request: ExportLogsServ
           noteRejection(result.rejected, rejection, result.logs.length)
           continue
         }
-        result.logs.push({ ...shared, ...logRow(record, origin) })
-        noteSession(result.rejected, record.attributes)
-        result.exceptions.push(
-          ...exceptionRows(record, shared, origin, promotedText(resourceAttributes, 'service.name')),
-        )
+        result.logs.push({ ...shared, ...logRow(record, origin, resourceAttributes) })
+        noteSession(result.rejected, record.attributes, resourceAttributes)
+        result.exceptions.push(...exceptionRows(record, shared, origin, resourceAttributes))
       }
     }
   }
@@ -71,7 +70,7 @@ function rejectionOf({ traceId, spanId }: LogRecord) {
   return undefined
 }
 
-function logRow(record: LogRecord, origin: PayloadSource): Row {
+function logRow(record: LogRecord, origin: PayloadSource, resourceAttributes: KeyValue[]): Row {
   const time = eventTime(record, origin)
   return {
     timestamp: time < 2n ** 63n ? time : 2n ** 63n - 1n,
@@ -87,7 +86,7 @@ function logRow(record: LogRecord, origin: PayloadSource): Row {
     trace_id: hex(record.traceId).padStart(32, '0'),
     span_id: hex(record.spanId).padStart(16, '0'),
     event_name: latin1(record.eventName),
-    session_id: latin1(sessionIdOf(record.attributes)),
+    session_id: latin1(sessionIdOf(record.attributes, resourceAttributes)),
   }
 }
 
@@ -98,8 +97,9 @@ function eventTime(record: LogRecord, origin: PayloadSource): bigint {
 
 const DESCRIBING = ['exception.type', 'exception.message', 'exception.stacktrace']
 
-function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, serviceName: string): Row[] {
+function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, resourceAttributes: KeyValue[]): Row[] {
   const { attributes } = record
+  const serviceName = promotedText(resourceAttributes, 'service.name')
   if (!attributes.some(({ key, value }) => DESCRIBING.includes(key) && textOf(value) !== '')) return []
   const type = cut(lastText(attributes, 'exception.type'), 1024)
   const message = cut(lastText(attributes, 'exception.message'), 8192)
@@ -117,7 +117,7 @@ function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, se
       occurred_at_unix_nano: eventTime(record, origin),
       service_name: shared.service_name as string,
       service_version: shared.service_version as string,
-      session_id: latin1(sessionIdOf(attributes)),
+      session_id: latin1(sessionIdOf(attributes, resourceAttributes)),
       source: 2,
       type: latin1(type),
       message: latin1(message),

@@ -40,9 +40,9 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
         const rejection = rejectionOf(span)
         if (rejection !== undefined) noteRejection(result.rejected, rejection, result.spans.length)
         else {
-          const exceptions = exceptionRows(span, shared, origin, promotedText(resourceAttributes, 'service.name'))
-          result.spans.push({ ...shared, ...spanRow(span), finding_ids: namedFindings(exceptions) })
-          noteSession(result.rejected, span.attributes)
+          const exceptions = exceptionRows(span, shared, origin, resourceAttributes)
+          result.spans.push({ ...shared, ...spanRow(span, resourceAttributes), finding_ids: namedFindings(exceptions) })
+          noteSession(result.rejected, span.attributes, resourceAttributes)
           result.exceptions.push(...exceptions)
         }
       }
@@ -60,8 +60,8 @@ export function noteRejection(rejected: RejectedRows, reason: RowRejection, stor
 }
 
 /** Counts a stored record whose session id is too long. It is not a record that is left out, so it has no index. */
-export function noteSession(rejected: RejectedRows, attributes: KeyValue[]): void {
-  if (sessionIdOf(attributes) === promotedText(attributes, 'session.id')) return
+export function noteSession(rejected: RejectedRows, attributes: KeyValue[], resourceAttributes: KeyValue[]): void {
+  if (sessionIdOf(attributes, resourceAttributes) === namedSession(attributes, resourceAttributes)) return
   rejected.session_id_too_long ??= { count: 0, indexes: [] }
   rejected.session_id_too_long.count++
 }
@@ -73,7 +73,7 @@ function rejectionOf(span: Span) {
   return undefined
 }
 
-function spanRow(span: Span): Row {
+function spanRow(span: Span, resourceAttributes: KeyValue[]): Row {
   return {
     trace_id: hex(span.traceId),
     span_id: hex(span.spanId),
@@ -104,14 +104,15 @@ function spanRow(span: Span): Row {
       dropped_attributes_count: link.droppedAttributesCount,
     })),
     dropped_links_count: span.droppedLinksCount,
-    session_id: latin1(sessionIdOf(span.attributes)),
+    session_id: latin1(sessionIdOf(span.attributes, resourceAttributes)),
     http_route: latin1(cut(promotedText(span.attributes, 'http.route'), 1_024)),
     http_status_code:
       httpStatus(span.attributes, 'http.response.status_code') || httpStatus(span.attributes, 'http.status_code') || 0,
   }
 }
 
-function exceptionRows(span: Span, shared: Row, origin: PayloadSource, serviceName: string): Row[] {
+function exceptionRows(span: Span, shared: Row, origin: PayloadSource, resourceAttributes: KeyValue[]): Row[] {
+  const serviceName = promotedText(resourceAttributes, 'service.name')
   const events = span.events.filter(event => event.name === 'exception')
   const found =
     events.length > 0
@@ -149,7 +150,7 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, serviceNa
     occurred_at_unix_nano: occurredAt,
     service_name: shared.service_name as string,
     service_version: shared.service_version as string,
-    session_id: latin1(sessionIdOf(span.attributes)),
+    session_id: latin1(sessionIdOf(span.attributes, resourceAttributes)),
     source,
     type: latin1(type),
     message: latin1(message),
@@ -252,10 +253,14 @@ export function promotedText(attributes: KeyValue[], name: string): string {
   return value?.value.case === 'stringValue' || value?.value.case === 'intValue' ? textOf(value) : ''
 }
 
-/** Returns the session id of a record, or an empty text if it is too long. */
-export function sessionIdOf(attributes: KeyValue[]): string {
-  const text = promotedText(attributes, 'session.id')
+/** Returns the session id of a record or its resource, or an empty text if it is too long. */
+export function sessionIdOf(attributes: KeyValue[], resourceAttributes: KeyValue[]): string {
+  const text = namedSession(attributes, resourceAttributes)
   return [...text].length > 200 ? '' : text
+}
+
+function namedSession(attributes: KeyValue[], resourceAttributes: KeyValue[]): string {
+  return promotedText(attributes, 'session.id') || promotedText(resourceAttributes, 'session.id')
 }
 
 /** Returns the value of the column, or undefined if the attribute is not a status. */

@@ -48,6 +48,8 @@ export class LogDecoder {
   /** Text of the promoted attribute, as positions in the values of the attributes; empty when it is absent. */
   private sessionStart = 0
   private sessionEnd = 0
+  /** Session of the resource if the record names none, else empty. */
+  private resourceSession = ''
   /** Records of the payload that have a session id over the limit, and are stored without it. */
   overlongSessionIds = 0
   private hasException = false
@@ -190,11 +192,16 @@ export class LogDecoder {
     putId(view, spanId, spanIdLength, table.spanId.view, at8, 8)
     table.eventName.string(bytes, view, eventName, eventNameEnd)
     const values = attributes.values
-    if (isOverlongSessionId(values.bytes, this.sessionStart, this.sessionEnd)) {
+    this.resourceSession = ''
+    if (this.sessionStart === this.sessionEnd) {
+      if (resource.sessionId === undefined) this.overlongSessionIds++
+      else this.resourceSession = resource.sessionId
+    } else if (isOverlongSessionId(values.bytes, this.sessionStart, this.sessionEnd)) {
       this.overlongSessionIds++
       this.sessionEnd = this.sessionStart
     }
-    table.sessionId.string(values.bytes, values.view, this.sessionStart, this.sessionEnd)
+    if (this.resourceSession !== '') table.sessionId.text(this.resourceSession)
+    else table.sessionId.string(values.bytes, values.view, this.sessionStart, this.sessionEnd)
 
     if (this.hasException) {
       this.exceptions.note(
@@ -267,7 +274,8 @@ export class LogDecoder {
       traceIdStart: 0,
       spanIdStart: 16,
       spanName: '',
-      sessionId: this.attributes.values.bytes.toString('utf8', this.sessionStart, this.sessionEnd),
+      sessionId:
+        this.resourceSession || this.attributes.values.bytes.toString('utf8', this.sessionStart, this.sessionEnd),
     })
   }
 }

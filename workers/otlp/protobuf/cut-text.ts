@@ -14,6 +14,8 @@ export const TEXT_LIMITS = {
 
 /** Most characters of a session id, as everywhere in the API. A longer one is not promoted. */
 const SESSION_ID_CHARACTERS = 200
+/** A text that is cut to this length is too long for a session id if the whole text is: a character has at most four bytes. */
+export const SESSION_ID_BYTES = 4 * (SESSION_ID_CHARACTERS + 2)
 
 /** Decodes UTF-8 text of at most `limitBytes`, cut between characters. */
 export function cutText(bytes: Buffer, start: number, end: number, limitBytes: number): string {

@@ -211,4 +211,5 @@ export const NO_RESOURCE: ResourceEntry = {
   droppedAttributesCount: 0,
   serviceNameText: '',
   serviceVersionText: '',
+  sessionId: '',
 }

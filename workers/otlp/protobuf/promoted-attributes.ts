@@ -16,7 +16,7 @@ const NO_STATUS = -1
 
 /**
  * The attributes of one span that have their own columns, as positions of their texts in the attribute values. The last
- * value of a repeated key counts. Only strings and ints count.
+ * value of a repeated key counts. Only strings and ints count. A span without a session has that of its resource.
  */
 export class PromotedAttributes {
   private readonly attributes: Attributes
@@ -26,6 +26,8 @@ export class PromotedAttributes {
   private routeEnd = 0
   private httpStatus = NO_STATUS
   private httpStatusOld = NO_STATUS
+  /** Session of the resource if the span names none, else empty. */
+  private resourceSession = ''
   /** Session ids of this payload that are longer than a session id may be. Their spans have no session. */
   overlongSessionIds = 0
 
@@ -44,11 +46,16 @@ export class PromotedAttributes {
     this.overlongSessionIds = 0
   }
 
-  /** Ends the attributes of a span that is stored. */
-  end(): void {
-    if (!isOverlongSessionId(this.attributes.values.bytes, this.sessionStart, this.sessionEnd)) return
-    this.overlongSessionIds++
-    this.sessionEnd = this.sessionStart
+  /** Ends the attributes of a span that is stored. `resourceSession` is undefined if it is too long to be one. */
+  end(resourceSession: string | undefined): void {
+    this.resourceSession = ''
+    if (this.sessionStart === this.sessionEnd) {
+      if (resourceSession === undefined) this.overlongSessionIds++
+      else this.resourceSession = resourceSession
+    } else if (isOverlongSessionId(this.attributes.values.bytes, this.sessionStart, this.sessionEnd)) {
+      this.overlongSessionIds++
+      this.sessionEnd = this.sessionStart
+    }
   }
 
   /** Checks the last appended attribute. The length of the key rules out most attributes. */
@@ -73,6 +80,10 @@ export class PromotedAttributes {
   }
 
   appendSessionId(target: GrowingBuffer): void {
+    if (this.resourceSession !== '') {
+      target.text(this.resourceSession)
+      return
+    }
     const { bytes, view } = this.attributes.values
     target.string(bytes, view, this.sessionStart, this.sessionEnd)
   }
@@ -85,6 +96,7 @@ export class PromotedAttributes {
 
   /** Returns the session id as text. */
   sessionId(): string {
+    if (this.resourceSession !== '') return this.resourceSession
     return this.attributes.values.bytes.toString('utf8', this.sessionStart, this.sessionEnd)
   }
 

@@ -1,7 +1,7 @@
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
 import { MIB } from '../../../schemas/units.ts'
 import { BytesCache } from './bytes-cache.ts'
-import { cutText, TEXT_LIMITS } from './cut-text.ts'
+import { cutText, isOverlongSessionId, SESSION_ID_BYTES, TEXT_LIMITS } from './cut-text.ts'
 import { JsonAttributes } from './json-attributes.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
@@ -16,6 +16,8 @@ export interface ResourceEntry {
   droppedAttributesCount: number
   serviceNameText: string
   serviceVersionText: string
+  /** Session of the records that name none themselves; empty if there is none, undefined if it is too long to be one. */
+  sessionId: string | undefined
 }
 
 /** An InstrumentationScope as dictionary indexes of the scope columns. */
@@ -77,6 +79,7 @@ export class ResourceCache {
     }
     const serviceNameText = attributes.text('service.name', TEXT_LIMITS.serviceName)
     const serviceVersionText = attributes.text('service.version', TEXT_LIMITS.serviceVersion)
+    const sessionId = attributes.text('session.id', SESSION_ID_BYTES)
     return {
       resource: attributes.indexIn(this.columns.resource),
       serviceName: this.columns.serviceName.indexOf(serviceNameText),
@@ -84,6 +87,7 @@ export class ResourceCache {
       droppedAttributesCount,
       serviceNameText,
       serviceVersionText,
+      sessionId: isOverlongSessionId(Buffer.from(sessionId), 0, Buffer.byteLength(sessionId)) ? undefined : sessionId,
     }
   }
 

@@ -92,7 +92,7 @@ export class SpanDecoder {
       this.exceptions.discardPending()
       return rejection
     }
-    this.promoted.end()
+    this.promoted.end(resource.sessionId)
     this.writeRow(wire, row)
     if (this.hasException || this.statusCode === STATUS_ERROR) {
       this.deriveExceptions(wire, resource)
