@@ -14,6 +14,7 @@ export type RefusalLabel =
   | 'invalid_tag'
   | 'nesting_too_deep'
   | 'too_many_pieces'
+  | 'no_records'
   | 'rows_too_large'
   // OTLP JSON: `workers/otlp/json/json-refusals.ts` describes them.
   | 'invalid_json'
@@ -48,6 +49,8 @@ export type RejectionLabel =
   | 'invalid_span_id'
   | 'invalid_parent_span_id'
   | 'invalid_bucket_counts'
+  | 'invalid_json_value'
+  | 'json_value_left_out'
   | 'exceptions_over_limit'
   | 'findings_over_limit'
   | 'session_id_too_long'

@@ -68,6 +68,7 @@ function refusedPayloads(): Sent[] {
       body: Buffer.from('{"resourceSpans": "many"}'),
       headers: JSON_TYPE,
     },
+    { name: 'no span', reason: 'no_records', body: field(Buffer.from([0x0a, 0])), headers: PROTOBUF },
   ]
 }
 

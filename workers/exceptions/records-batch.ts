@@ -92,7 +92,7 @@ export class RecordsBatch extends OtlpBatch {
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
-      if (tag !== 0x12 || this.isStored(row)) continue
+      if (tag !== 0x12 || this.isLeftOut(wire, wire.start, pos, row)) continue
       const rejection = decoder.append(wire, wire.start, pos, row, resource)
       if (rejection === undefined) row++
       else this.reject(rejection, row)

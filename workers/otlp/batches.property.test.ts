@@ -67,7 +67,10 @@ function expectRows<T extends Message>(
     const { rows, rejected, tables } = expectedOf(request)
     for (const body of [plain, scrambled, unpackMessage(scrambled, schema, random)]) {
       batch.reset()
-      expect(batch.append(ORIGIN as never, Buffer.from(body))).toEqual({ ok: true, rows, rejected })
+      const hasRecords = rows > 0 || Object.keys(rejected).length > 0
+      const result = batch.append(ORIGIN as never, Buffer.from(body))
+      if (body.length > 0 && !hasRecords) expect(result).toEqual({ ok: false, reason: 'no_records' })
+      else expect(result).toEqual({ ok: true, rows, rejected })
       const read = readTables(batch)
       for (const [name, expected] of Object.entries(tables)) expect(read.get(name) ?? []).toEqual(expected)
     }

@@ -1,4 +1,4 @@
-import { type DescMessage, fromBinary, type MessageShape } from '@bufbuild/protobuf'
+import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
@@ -16,6 +16,11 @@ function read<Desc extends DescMessage>(
   return result.ok ? fromBinary(desc, new Uint8Array(result.message)) : result.reason
 }
 
+/** Returns a field of a record, or the reason of its rejection, or of the refusal of the text. */
+function fieldOf(record: Message | undefined, name: string | undefined): unknown {
+  return record?.$unknown?.some(({ no }) => no === 19_000) ? 'invalid_json_value' : record?.[name as never]
+}
+
 /** Returns the message of an OTLP/JSON text, or the reason of its refusal. */
 export const readTraces = (text: string) => read('traces', ExportTraceServiceRequestSchema, text)
 const readLogs = (text: string) => read('logs', ExportLogsServiceRequestSchema, text)
@@ -26,7 +31,7 @@ export function spanField(members: string): unknown {
   const message = readTraces(`{"resourceSpans":[{"scopeSpans":[{"spans":[{${members}}]}]}]}`)
   if (typeof message === 'string') return message
   const name = /^\s*"(\w+)"/.exec(members)?.[1]
-  return message.resourceSpans[0]?.scopeSpans[0]?.spans[0]?.[name as never]
+  return fieldOf(message.resourceSpans[0]?.scopeSpans[0]?.spans[0], name)
 }
 
 /** Returns the same for a log record. */
@@ -34,7 +39,7 @@ export function logField(members: string): unknown {
   const message = readLogs(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{${members}}]}]}]}`)
   if (typeof message === 'string') return message
   const name = /^\s*"(\w+)"/.exec(members)?.[1]
-  return message.resourceLogs[0]?.scopeLogs[0]?.logRecords[0]?.[name as never]
+  return fieldOf(message.resourceLogs[0]?.scopeLogs[0]?.logRecords[0], name)
 }
 
 /** Returns the set member of an AnyValue with its value, or the reason of the refusal. */
@@ -55,5 +60,5 @@ export function pointField(kind: string, name: string, members: string): unknown
   const message = readMetrics(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[${metric}]}]}]}`)
   if (typeof message === 'string') return message
   const data = message.resourceMetrics[0]?.scopeMetrics[0]?.metrics[0]?.data.value
-  return data?.dataPoints[0]?.[name as never]
+  return fieldOf(data?.dataPoints[0], name)
 }

@@ -4,12 +4,12 @@ import { randomScalar } from './random-message.ts'
 import type { Random } from './scramble-message.ts'
 
 const ID_FIELDS = new Set(['trace_id', 'span_id', 'parent_span_id'])
-const UNKNOWN_KEYS = ['futureField', 'trace_id', 'attributes_', '', 'é', 'Name', 'x'.repeat(300), '__proto__', 'kin']
+const UNKNOWN_KEYS = ['futureField', 'trace_idx', 'attributes_', '', 'é', 'Name', 'x'.repeat(300), '__proto__', 'kin']
 const SPACES = [' ', '\n', '\t', '\r\n', '  ']
 
 /**
  * Writes a message as OTLP/JSON, as the JavaScript SDK does or, with `random`, in any of the ways that the mapping
- * allows and readers must accept. It shares no code with the reader of the product.
+ * allows or docs/api/otlp.md#json promises. It shares no code with the reader of the product.
  */
 export function otlpJson<Desc extends DescMessage>(desc: Desc, message: MessageShape<Desc>, random?: Random): Buffer {
   const writer = random ? new VariedWriter(random) : new PlainWriter()
@@ -179,7 +179,8 @@ class VariedWriter extends PlainWriter {
   }
 
   protected override member(field: DescField, value: string): string {
-    return `${this.key(field.jsonName)}${this.space()}:${this.space()}${value}`
+    const name = this.chance(0.05) ? field.name : field.jsonName
+    return `${this.key(name)}${this.space()}:${this.space()}${value}`
   }
 
   protected override key(name: string): string {
@@ -223,8 +224,11 @@ class VariedWriter extends PlainWriter {
 
   protected override enumValue(field: DescField, value: number): string {
     const name = field.enum?.value[value]?.name
-    if (name !== undefined && this.chance(0.4)) return this.string(name)
-    return this.chance(0.1) ? `${value}.0` : String(value)
+    if (name !== undefined && this.chance(0.4)) {
+      const short = name.slice(field.enum?.sharedPrefix?.length ?? 0)
+      return this.string(this.chance(0.3) ? short : name)
+    }
+    return this.quoted(this.chance(0.1) ? `${value}.0` : String(value))
   }
 
   protected override integer(value: number | bigint, _isAttribute: boolean): string {

@@ -61,15 +61,18 @@ export class DecimalToken {
     return last
   }
 
-  /** Returns whether the last number is integral, in any notation, and its magnitude is below 2^64. */
-  toInteger(): boolean {
+  /**
+   * Returns whether the last number is integral, in any notation, and its magnitude is below 2^64. With `cutsFraction`, a
+   * fraction is ignored.
+   */
+  toInteger(cutsFraction: boolean): boolean {
     this.low = 0
     this.high = 0
     const first = this.firstNonZero()
     if (first === this.fractionEnd) return true
     const last = this.lastNonZero()
     const topExponent = this.exponentOf(first)
-    if (topExponent >= MAX_INTEGER_DIGITS || this.exponentOf(last) < 0) return false
+    if (topExponent >= MAX_INTEGER_DIGITS || (!cutsFraction && this.exponentOf(last) < 0)) return false
     let at = first
     for (let power = topExponent; power >= 0; power--) {
       if (at === this.wholeEnd) at++

@@ -181,19 +181,3 @@ export class JsonScanner {
     }
   }
 }
-
-/** Returns whether a value can begin with this byte. Separates values of the wrong type from invalid JSON. */
-export function beginsValue(byte: number): boolean {
-  switch (byte) {
-    case QUOTE:
-    case OPEN_OBJECT:
-    case OPEN_ARRAY:
-    case 0x2d:
-    case 0x74:
-    case 0x66:
-    case 0x6e:
-      return true
-    default:
-      return byte >= 0x30 && byte <= 0x39
-  }
-}

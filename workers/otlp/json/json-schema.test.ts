@@ -50,5 +50,6 @@ function typeOf(field: DescField): string {
   if (field.enum) return field.enum.name
   // OTLP, "JSON Protobuf Encoding": ids of traces and spans are hex, other bytes base64.
   if (field.scalar === ScalarType.BYTES && /^(trace|span|parent_span)_id$/.test(field.name)) return 'id'
+  if (field.name.endsWith('time_unix_nano')) return 'time'
   return (ScalarType[field.scalar as ScalarType] as string).toLowerCase()
 }

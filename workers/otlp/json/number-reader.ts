@@ -1,6 +1,5 @@
 import { DecimalToken } from './decimal-token.ts'
-import { INVALID_JSON, INVALID_JSON_VALUE } from './json-refusals.ts'
-import { beginsValue, type JsonScanner, QUOTE } from './json-scanner.ts'
+import { type JsonScanner, QUOTE } from './json-scanner.ts'
 import { FieldKind } from './message-type.ts'
 
 const MINUS = 0x2d
@@ -8,19 +7,28 @@ const POINT = 0x2e
 /** If this much input is left, a number of twenty digits can be read without bounds checks. */
 const LOOKAHEAD_BYTES = 24
 const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, i) => 10 ** i)
-
-const NAN_TEXT = Buffer.from('NaN')
-const INFINITY_TEXT = Buffer.from('Infinity')
-const MINUS_INFINITY_TEXT = Buffer.from('-Infinity')
+/** Names of doubles that JSON has no number for, in lower case. Protobuf writes `NaN`, `Infinity` and `-Infinity`. */
+const NAMED_DOUBLES: ReadonlyMap<string, number> = new Map(
+  ['inf', 'infinity', '+inf', '+infinity']
+    .map((name): [string, number] => [name, Number.POSITIVE_INFINITY])
+    .concat(
+      ['-inf', '-infinity'].map(name => [name, Number.NEGATIVE_INFINITY]),
+      [['nan', Number.NaN]],
+    ),
+)
+const MAX_NAME_BYTES = '-infinity'.length
 
 /**
  * Reads numbers of protobuf's JSON mapping: JSON numbers or strings, with integers in any integral notation. Plain
- * digits are read directly; other notations go through `DecimalToken`.
+ * digits are read directly; other notations go through `DecimalToken`. A reader returns false for everything else, also
+ * for what is not JSON. It may then have moved the scanner.
  */
 export class NumberReader {
   /** The last integer in two's complement, as two unsigned halves. */
   low = 0
   high = 0
+  /** The last double. */
+  double = 0
   private readonly scanner: JsonScanner
   private readonly token = new DecimalToken()
 
@@ -28,14 +36,15 @@ export class NumberReader {
     this.scanner = scanner
   }
 
-  /** Reads an integer into `low` and `high`. Refuses integers out of the range of the kind. */
-  readInteger(kind: FieldKind): void {
-    const negative = this.readDigits() ?? this.readUncommonInteger()
-    if (!isInRange(kind, negative, this.low, this.high)) throw INVALID_JSON_VALUE
+  /** Reads an integer within the range of the kind into `low` and `high`. */
+  readInteger(kind: FieldKind): boolean {
+    const negative = this.readDigits() ?? this.readUncommonInteger(kind === FieldKind.time)
+    if (negative === undefined || !isInRange(kind, negative, this.low, this.high)) return false
     if (negative) {
       this.high = (~this.high + (this.low === 0 ? 1 : 0)) >>> 0
       this.low = -this.low >>> 0
     }
+    return true
   }
 
   /** Reads up to twenty digits, as number or string. Returns whether there is a minus, or undefined for other forms. */
@@ -86,30 +95,29 @@ export class NumberReader {
     this.high = this.high * scale + Math.floor(low / 0x1_0000_0000)
   }
 
-  private readUncommonInteger(): boolean {
+  private readUncommonInteger(cutsFraction: boolean): boolean | undefined {
     const token = this.token
-    if (!this.readToken() || !token.toInteger()) throw INVALID_JSON_VALUE
+    if (!this.readToken() || !token.toInteger(cutsFraction)) return undefined
     this.low = token.low
     this.high = token.high
     return token.isNegative && (this.low !== 0 || this.high !== 0)
   }
 
-  /** Reads a number, or a number in a string. Returns false if the string is not a number. */
+  /** Reads a number, or a number in a string. */
   private readToken(): boolean {
     const scanner = this.scanner
-    const byte = scanner.peek()
-    if (byte === QUOTE) {
+    if (scanner.peek() === QUOTE) {
       scanner.readText()
       return this.token.read(scanner.text, scanner.textStart, scanner.textEnd) === scanner.textEnd
     }
     const end = this.token.read(scanner.bytes, scanner.pos, scanner.bytes.length)
-    if (end < 0) throw isDigit(byte) || byte === MINUS || !beginsValue(byte) ? INVALID_JSON : INVALID_JSON_VALUE
+    if (end < 0) return false
     scanner.pos = end
     return true
   }
 
-  /** Reads a double. Refuses one that is too large, as protobuf's own parsers do. */
-  readDouble(): number {
+  /** Reads a finite double, or a string that names another one, into `double`. */
+  readDouble(): boolean {
     const { bytes, pos } = this.scanner
     if (pos + LOOKAHEAD_BYTES > bytes.length) return this.readUncommonDouble()
     let at = pos
@@ -140,15 +148,22 @@ export class NumberReader {
     if (!isPlain) return this.readUncommonDouble()
     this.scanner.pos = quoted ? at + 1 : at
     const magnitude = mantissa / (POWERS_OF_TEN[fraction] as number)
-    return negative ? -magnitude : magnitude
+    this.double = negative ? -magnitude : magnitude
+    return true
   }
 
-  private readUncommonDouble(): number {
-    const scanner = this.scanner
-    if (!this.readToken()) return nameOfDouble(scanner.text, scanner.textStart, scanner.textEnd)
-    const value = this.token.toDouble()
-    if (!Number.isFinite(value)) throw INVALID_JSON_VALUE
-    return value
+  private readUncommonDouble(): boolean {
+    const { scanner } = this
+    const isText = scanner.peek() === QUOTE
+    if (this.readToken()) {
+      this.double = this.token.toDouble()
+      return Number.isFinite(this.double)
+    }
+    const { text, textStart, textEnd } = scanner
+    if (!isText || textEnd - textStart > MAX_NAME_BYTES) return false
+    const named = NAMED_DOUBLES.get(text.toString('latin1', textStart, textEnd).toLowerCase())
+    this.double = named ?? 0
+    return named !== undefined
   }
 }
 
@@ -182,17 +197,6 @@ function isInRange(kind: FieldKind, negative: boolean, low: number, high: number
     default:
       return !negative || (low === 0 && high === 0)
   }
-}
-
-function nameOfDouble(text: Buffer, start: number, end: number): number {
-  if (equals(text, start, end, NAN_TEXT)) return Number.NaN
-  if (equals(text, start, end, INFINITY_TEXT)) return Number.POSITIVE_INFINITY
-  if (equals(text, start, end, MINUS_INFINITY_TEXT)) return Number.NEGATIVE_INFINITY
-  throw INVALID_JSON_VALUE
-}
-
-function equals(text: Buffer, start: number, end: number, other: Buffer): boolean {
-  return text.compare(other, 0, other.length, start, end) === 0
 }
 
 function isDigit(byte: number): boolean {

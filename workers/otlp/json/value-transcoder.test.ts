@@ -62,7 +62,12 @@ describe('strings', () => {
     expect(result.ok && result.message.includes(Buffer.from('a\xff\xc3\x28', 'latin1'))).toBe(true)
   })
 
-  it.each(['1', 'true', '[]', '{}'])('are nothing else: %s', text => {
+  it.each(['1', '-1.50', '1e400', 'true', 'false'])('have the text of a number or a bool: %s', text => {
+    expect(spanField(`"name":${text}`)).toBe(text)
+    expect(anyValueOf(`{"stringValue":${text}}`)).toBe(text)
+  })
+
+  it.each(['[]', '{}', '{"a":[1]}'])('are no arrays or objects: %s', text => {
     expect(spanField(`"name":${text}`)).toBe(INVALID)
   })
 })
@@ -140,8 +145,8 @@ describe('bytes', () => {
   })
 
   it.each(['A', 'AAAAA', '=', '==', 'A===', 'AA=', 'AAA==', 'AA==AA', 'AA=A', 'A A', 'AA!A', 'AAé'])(
-    'that are no base64 are refused: %s',
-    text => expect(anyValueOf(`{"bytesValue":"${text}"}`)).toBe(INVALID),
+    'that are no base64 are kept as text: %s',
+    text => expect(anyValue(`{"bytesValue":"${text}"}`)).toEqual({ case: 'stringValue', value: text }),
   )
 })
 
@@ -184,10 +189,11 @@ describe('integers', () => {
   })
 
   it.each(['9223372036854775808', '-9223372036854775809', '18446744073709551616', '1e19', '1e400', '-1e999999999999'])(
-    'signed, out of range: %s',
+    'signed, out of range, are their text in an attribute, and no temporality or scale: %s',
     text => {
-      expect(anyValueOf(`{"intValue":${text}}`)).toBe(INVALID)
-      expect(anyValueOf(`{"intValue":"${text}"}`)).toBe(INVALID)
+      expect(anyValueOf(`{"intValue":${text}}`)).toBe(text)
+      expect(anyValueOf(`{"intValue":"${text}"}`)).toBe(text)
+      expect(pointField('exponentialHistogram', 'scale', `"scale":${text}`)).toBe(INVALID)
     },
   )
 
@@ -228,26 +234,38 @@ describe('integers', () => {
     expect(pointField('exponentialHistogram', 'scale', `"scale":${text}`)).toBe(value)
   })
 
+  it.each(['1.5', '1e-1', '""', '" 1"', '"1 "', '"01"', '"+1"', '"1x"', '"0x10"', '"NaN"', 'true', '[1]', '{}'])(
+    'that are none: %s',
+    text => {
+      for (const padding of ['', ' '.repeat(50)]) {
+        const sent = text.startsWith('"') ? JSON.parse(text) : text
+        expect(anyValueOf(`{"intValue":${text}${padding}}`)).toBe(sent)
+        expect(spanField(`"flags":${text}${padding}`)).toBe(INVALID)
+      }
+    },
+  )
+
   it.each([
-    '1.5',
-    '1e-1',
-    '15e-1',
-    '""',
-    '" 1"',
-    '"1 "',
-    '"01"',
-    '"+1"',
-    '"1x"',
-    '"0x10"',
-    '"NaN"',
-    'true',
-    '[1]',
-    '{}',
-  ])('that are none: %s', text => {
-    for (const padding of ['', ' '.repeat(50)]) {
-      expect(anyValueOf(`{"intValue":${text}${padding}}`)).toBe(INVALID)
-      expect(spanField(`"flags":${text}${padding}`)).toBe(INVALID)
-    }
+    ['1795177749267000000.9', 1795177749267000000n],
+    ['"1795177749267123.4567e3"', 1795177749267123456n],
+    ['0.5', 0n],
+    ['-0.5', 0n],
+    ['-1', INVALID],
+    ['"2026-11-20T12:00:00Z"', INVALID],
+  ])('of nanoseconds have no fraction: %s', (text, value) => {
+    expect(spanField(`"startTimeUnixNano":${text}`)).toBe(value)
+    expect(logField(`"observedTimeUnixNano":${text}`)).toBe(value)
+  })
+
+  it.each([
+    ['1e20', { case: 'asDouble', value: 1e20 }],
+    ['1.5', { case: 'asDouble', value: 1.5 }],
+    ['"NaN"', { case: 'asDouble', value: Number.NaN }],
+    ['"x"', INVALID],
+    ['1e400', INVALID],
+  ])('of a point that do not fit are doubles: %s', (text, value) => {
+    const members = `"asInt":${text}`
+    expect(pointField('gauge', 'value', members)).toEqual(value)
   })
 })
 
@@ -288,9 +306,18 @@ describe('doubles', () => {
     }
   })
 
-  it.each(['1e400', '"-1e309"', '""', '"nan"', '"inf"', '"+Infinity"', '" 1"', '"1."', '"0x1"', 'true', '{}'])(
+  it.each(['nan', 'inf', '+Inf', '-inf', 'INFINITY'])('have other names: %s', name => {
+    const value = Number(name.replace(/^(\+?|-)inf(inity)?$/i, '$1Infinity'))
+    expect(anyValueOf(`{"doubleValue":"${name}"}`)).toBe(value)
+    expect(pointField('histogram', 'explicitBounds', `"explicitBounds":[1,"${name}"]`)).toEqual([1, value])
+  })
+
+  it.each(['1e400', '"-1e309"', '""', '"infinite"', '" 1"', '"1."', '"0x1"', 'true', '{}'])(
     'that are none, or too large: %s',
-    text => expect(anyValueOf(`{"doubleValue":${text}}`)).toBe(INVALID),
+    text => {
+      expect(anyValueOf(`{"doubleValue":${text}}`)).toBe(text.startsWith('"') ? JSON.parse(text) : text)
+      expect(pointField('gauge', 'value', `"asDouble":${text}`)).toBe(INVALID)
+    },
   )
 })
 
@@ -303,8 +330,11 @@ describe('enums', () => {
     ['"SPAN_KIND_SERVER"', 2],
     [String.raw`"SPAN\u005fKIND_CLIENT"`, 3],
     ['"SPAN_KIND_FUTURE"', 0],
-    ['"SERVER"', 0],
-    ['"2"', 0],
+    ['"SERVER"', 2],
+    ['"server"', 2],
+    ['"2"', 2],
+    ['"2.0"', 2],
+    ['"2147483648"', 0],
     ['""', 0],
     [`"${'x'.repeat(100)}"`, 0],
     ['1.5', INVALID],
@@ -316,7 +346,9 @@ describe('enums', () => {
 
   it('of the other messages', () => {
     expect(spanField('"status":{"code":"STATUS_CODE_ERROR"}')).toMatchObject({ code: 2 })
+    expect(spanField('"status":{"code":"ERROR"}')).toMatchObject({ code: 2 })
     expect(logField('"severityNumber":"SEVERITY_NUMBER_FATAL4"')).toBe(24)
+    expect(logField('"severityNumber":"INFO2"')).toBe(10)
   })
 })
 
@@ -333,16 +365,31 @@ describe('values of attributes', () => {
     ['{"stringValue":null}', undefined],
   ])('keep their kind: %s', (text, kind) => expect(anyValue(text)).toMatchObject({ case: kind }))
 
-  it('booleans are true and false alone', () => {
-    expect(anyValueOf('{"boolValue":true}')).toBe(true)
-    expect(anyValueOf('{"boolValue":false}')).toBe(false)
-    for (const text of ['"true"', '1', '0', '[]']) expect(anyValueOf(`{"boolValue":${text}}`)).toBe(INVALID)
+  it('booleans are true and false, also as strings or numbers', () => {
+    for (const text of ['true', '"true"', '1', '"1"']) expect(anyValueOf(`{"boolValue":${text}}`)).toBe(true)
+    for (const text of ['false', '"false"', '0']) expect(anyValueOf(`{"boolValue":${text}}`)).toBe(false)
+    for (const text of ['[]', '2', 'null ,"stringValue":[]']) {
+      expect(anyValueOf(`{"boolValue":${text}}`)).toBe(text.replace(/.*:/, ''))
+    }
     expect(anyValueOf('{"boolValue":truth}')).toBe('invalid_json')
   })
 
-  it.each(['{"arrayValue":[]}', '{"arrayValue":{"values":{}}}', '{"arrayValue":{"values":["a"]}}', '"a"', '[]'])(
-    'of another shape are refused: %s',
-    text => expect(anyValue(text)).toBe(INVALID),
+  it.each(['a', '[]', '[1, {"a" : null}]', '-1.50', 'true', '1e400'])('of another form are their text: %s', value => {
+    const text = value === 'a' ? '"a"' : value
+    expect(anyValue(text)).toEqual({ case: 'stringValue', value })
+    expect(anyValue(`{"kvlistValue":${text}}`)).toEqual({ case: 'stringValue', value })
+    const list = logField(`"body":{"arrayValue":{"values":[${text}, null, {"intValue":1}]}}`)
+    expect((list as { value: { value: unknown } }).value.value).toMatchObject({
+      values: [{ value: { case: 'stringValue', value } }, { value: { case: undefined } }, { value: { value: 1n } }],
+    })
+  })
+
+  it.each([
+    '{"arrayValue":{"values":{}}}',
+    '{"kvlistValue":{"values":[1]}}',
+    '{"kvlistValue":{"values":[{"key":[]}]}}',
+  ])('that are lists of another form are their text: %s', value =>
+    expect(anyValue(value)).toEqual({ case: 'stringValue', value }),
   )
 })
 
@@ -361,7 +408,7 @@ describe('repeated numbers', () => {
     })
   })
 
-  it.each(['[true]', '[[1]]', '{}', '"1"', '1'])('are numbers in an array: %s', text => {
+  it.each(['[true]', '[[1]]', '[1,null]', '{}', '"1"', '1'])('are numbers in an array: %s', text => {
     expect(point('explicitBounds', text)).toBe(INVALID)
     expect(point('bucketCounts', text)).toBe(INVALID)
   })

@@ -1,18 +1,26 @@
 import { hexValue } from './hex.ts'
-import { INVALID_JSON, INVALID_JSON_VALUE, type JsonRefusal } from './json-refusals.ts'
-import { beginsValue, type JsonScanner, QUOTE } from './json-scanner.ts'
+import { type JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-scanner.ts'
 import { copyString } from './json-string.ts'
 import { type Field, FieldKind } from './message-type.ts'
 import { NumberReader } from './number-reader.ts'
 import type { ProtobufWriter } from './protobuf-writer.ts'
 
 /** Limit above the length of all names of enum values. */
-const MAX_ENUM_NAME_BYTES = 64
+const MAX_WORD_BYTES = 64
+const BOOLS: ReadonlyMap<string, number> = new Map([
+  ['true', 1],
+  ['false', 0],
+  ['1', 1],
+  ['0', 0],
+])
 /** Numbers of hex digits in ids of traces and spans. */
 const LONG_ID_DIGITS = 32
 const SHORT_ID_DIGITS = 16
 
-/** Rewrites single values other than messages from JSON to protobuf. */
+/**
+ * Rewrites single values other than messages from JSON to protobuf. A method returns false for a value that does not fit
+ * its field, also one that is not JSON. It may then have written a part, and may have moved the scanner.
+ */
 export class ValueTranscoder {
   private readonly scanner: JsonScanner
   private readonly writer: ProtobufWriter
@@ -25,75 +33,102 @@ export class ValueTranscoder {
   }
 
   /** Writes a value with its tag. `first` is its first byte, at the position of the scanner. */
-  field(field: Field, first: number): void {
+  field(field: Field, first: number): boolean {
     switch (field.kind) {
       case FieldKind.string:
-        if (first !== QUOTE) throw wrongType(first)
-        this.string(field)
-        break
+        if (first === OPEN_OBJECT || first === OPEN_ARRAY) return false
+        this.text(field, first, 0)
+        return true
       case FieldKind.id:
-        if (first !== QUOTE) throw wrongType(first)
-        this.id(field)
-        break
+        return first === QUOTE && this.id(field)
       case FieldKind.bytes:
-        if (first !== QUOTE) throw wrongType(first)
-        this.base64(field)
-        break
+        return first === QUOTE && this.base64(field)
       case FieldKind.bool:
-        this.bool(field, first)
-        break
+        return this.bool(field, first)
       case FieldKind.enum:
-        if (first === QUOTE) {
-          this.enumName(field)
-          break
-        }
-        this.writer.tag(field)
-        this.number(field)
-        break
-      default:
-        this.writer.tag(field)
-        this.number(field)
+        if (first === QUOTE) return this.enumName(field)
     }
+    this.writer.tag(field)
+    return this.number(field)
   }
 
-  private string(field: Field): void {
+  /** Writes a string, or the JSON of any other value inside `depth` objects and arrays, as a string with its tag. */
+  text(field: Field, first: number, depth: number): void {
     const { scanner, writer } = this
+    const { bytes, view, pos } = scanner
     writer.tag(field)
-    scanner.pos = copyString(scanner.bytes, scanner.view, scanner.pos + 1, writer.out)
+    if (first === QUOTE) {
+      scanner.pos = copyString(bytes, view, pos + 1, writer.out)
+      return
+    }
+    scanner.skipValue(depth)
+    writer.out.string(bytes, view, pos, scanner.pos)
   }
 
-  private bool(field: Field, first: number): void {
-    const isTrue = first === 0x74
-    if (isTrue) this.scanner.readTrue()
-    else if (first === 0x66) this.scanner.readFalse()
-    else throw wrongType(first)
+  private bool(field: Field, first: number): boolean {
+    let value: number | undefined
+    if (first === 0x74) {
+      this.scanner.readTrue()
+      value = 1
+    } else if (first === 0x66) {
+      this.scanner.readFalse()
+      value = 0
+    } else value = BOOLS.get(this.readWord(first))
+    if (value === undefined) return false
     this.writer.tag(field)
-    this.writer.out.u8(isTrue ? 1 : 0)
+    this.writer.out.u8(value)
+    return true
   }
 
-  /** Writes an enum by name. A field with an unknown name is ignored like an unknown field. */
-  private enumName(field: Field): void {
-    const scanner = this.scanner
-    scanner.readText()
-    if (scanner.textEnd - scanner.textStart > MAX_ENUM_NAME_BYTES) return
-    const number = field.numbers?.get(scanner.text.toString('latin1', scanner.textStart, scanner.textEnd))
-    if (number === undefined) return
-    this.writer.tag(field)
-    this.writer.out.u8(number)
+  /** Writes an enum by name, or its number in a string. A field with an unknown name is ignored like an unknown field. */
+  private enumName(field: Field): boolean {
+    const { scanner, writer } = this
+    const start = scanner.pos
+    const word = this.readWord(QUOTE)
+    const number = field.numbers?.get(word.toUpperCase())
+    if (number !== undefined) {
+      writer.tag(field)
+      writer.out.u8(number)
+      return true
+    }
+    const end = scanner.pos
+    scanner.pos = start
+    if (this.numbers.readInteger(FieldKind.enum)) {
+      writer.tag(field)
+      writer.varint(this.numbers.low, this.numbers.high)
+    }
+    scanner.pos = end
+    return true
+  }
+
+  /** Reads a string or a number as a short text. Returns an empty one for any other value. */
+  private readWord(first: number): string {
+    const { scanner } = this
+    if (first === OPEN_OBJECT || first === OPEN_ARRAY) return ''
+    if (first === QUOTE) {
+      scanner.readText()
+      const { text, textStart, textEnd } = scanner
+      return textEnd - textStart > MAX_WORD_BYTES ? '' : text.toString('latin1', textStart, textEnd)
+    }
+    const start = scanner.pos
+    scanner.skipValue(0)
+    return scanner.pos - start > MAX_WORD_BYTES ? '' : scanner.bytes.toString('latin1', start, scanner.pos)
   }
 
   /** Writes a number without a tag, as in a packed field. */
-  number(field: Field): void {
+  number(field: Field): boolean {
     const { writer, numbers } = this
     if (field.kind === FieldKind.double) {
-      writer.double(numbers.readDouble())
-      return
+      if (!numbers.readDouble()) return false
+      writer.double(numbers.double)
+      return true
     }
-    numbers.readInteger(field.kind)
+    if (!numbers.readInteger(field.kind)) return false
     const { low, high } = numbers
     switch (field.kind) {
       case FieldKind.fixed64:
       case FieldKind.sfixed64:
+      case FieldKind.time:
         writer.out.u64(low, high)
         break
       case FieldKind.fixed32:
@@ -106,9 +141,10 @@ export class ValueTranscoder {
       default:
         writer.varint(low, high)
     }
+    return true
   }
 
-  private id(field: Field): void {
+  private id(field: Field): boolean {
     this.writer.tag(field)
     const { bytes, pos } = this.scanner
     const digits = pos + 1
@@ -118,10 +154,11 @@ export class ValueTranscoder {
       if (bytes[digits + SHORT_ID_DIGITS] === QUOTE) count = SHORT_ID_DIGITS
       if (count > 0 && this.hex(bytes, digits, digits + count)) {
         this.scanner.pos = digits + count + 1
-        return
+        return true
       }
     }
     this.uncommonId()
+    return true
   }
 
   /**
@@ -157,7 +194,7 @@ export class ValueTranscoder {
     return all <= 0xff
   }
 
-  private base64(field: Field): void {
+  private base64(field: Field): boolean {
     const { scanner, writer } = this
     const out = writer.out
     writer.tag(field)
@@ -165,15 +202,11 @@ export class ValueTranscoder {
     const start = writer.openLength(1)
     out.reserve(scanner.textEnd - scanner.textStart)
     const end = decodeBase64(scanner.text, scanner.textStart, scanner.textEnd, out.bytes, start)
-    if (end < 0) throw INVALID_JSON_VALUE
+    if (end < 0) return false
     out.length = end
     writer.closeLength(start, 1)
+    return true
   }
-}
-
-/** Returns the refusal of a value that begins with this byte where another type is expected. */
-export function wrongType(first: number): JsonRefusal {
-  return beginsValue(first) ? INVALID_JSON_VALUE : INVALID_JSON
 }
 
 const OTHER = 0xff

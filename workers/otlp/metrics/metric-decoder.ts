@@ -16,8 +16,8 @@ const MAX_TEMPORALITY = 2
 
 /** The points of a payload, as far as they are decided on apart from their content. */
 export interface PointFilter {
-  /** Reports whether the next point is left out because it is stored already. */
-  isStored(): boolean
+  /** Reports whether the point `[start, end)` is left out before it is read. */
+  isLeftOut(wire: WireCursor, start: number, end: number): boolean
   /** Counts a point that is left out. */
   reject(reason: RowRejection): void
 }
@@ -99,7 +99,7 @@ export class MetricDecoder {
     for (let pos = data.start; pos < data.end; ) {
       const tag = wire.readField(pos, data.end)
       pos = wire.next
-      if (tag !== 0x0a || filter.isStored()) continue
+      if (tag !== 0x0a || filter.isLeftOut(wire, wire.start, pos)) continue
       const rejection = this.appendPoint(type, wire, wire.start, pos)
       if (rejection !== undefined) filter.reject(rejection)
     }

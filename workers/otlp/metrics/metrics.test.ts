@@ -66,7 +66,7 @@ describe('a batch of metrics', () => {
 
   it('is empty without payloads, after an empty one, and after one without points', () => {
     expect(append(Buffer.alloc(0))).toEqual({ ok: true, rows: 0, rejected: {} })
-    expect(append(payload([{ name: 'no data' }, gauge('no points')]))).toEqual({ ok: true, rows: 0, rejected: {} })
+    expect(append(payload([{ name: 'no data' }, gauge('no points')]))).toEqual({ ok: false, reason: 'no_records' })
     expect([batch.rows, batch.tables()]).toEqual([0, []])
   })
 

@@ -22,7 +22,7 @@ class MetricsBatch extends OtlpBatch {
   readonly #decoder: MetricDecoder
   readonly #seriesScope: SeriesScope
   readonly #filter: PointFilter = {
-    isStored: () => this.isStored(this.#table.buffer.rows),
+    isLeftOut: (wire, start, end) => this.isLeftOut(wire, start, end, this.#table.buffer.rows),
     reject: reason => this.reject(reason, this.#table.buffer.rows),
   }
 

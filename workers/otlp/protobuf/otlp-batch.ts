@@ -6,7 +6,15 @@ import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { requestColumnBytes } from '../../sink/job-limits.ts'
 import { type AppendResult, blocksOf, type RowBatch, type TableBlock } from '../../sink/row-batch.ts'
 import { cutText, TEXT_LIMITS } from './cut-text.ts'
-import { MAX_REJECTED_INDEXES, type PayloadSource, Refusal, type RejectedRows, type RowRejection } from './refusal.ts'
+import {
+  MAX_REJECTED_INDEXES,
+  NO_RECORD,
+  type PayloadSource,
+  Refusal,
+  type RejectedRows,
+  type RowRejection,
+  UNREADABLE_RECORD,
+} from './refusal.ts'
 import { EmbeddedMessage, type ResourceEntry } from './resource-cache.ts'
 import { ScopeWriter } from './scope-writer.ts'
 import { WireCursor } from './wire.ts'
@@ -30,6 +38,7 @@ export abstract class OtlpBatch implements RowBatch {
   #leftOutRows = 0
   #firstRow = 0
   #only: ReadonlySet<number> | undefined
+  #isJson = false
 
   /** `derived` are tables that get rows of their own from the same payloads. */
   constructor(columns: ScopeColumns, table: TableBuffer, derived: readonly TableBuffer[] = []) {
@@ -68,11 +77,13 @@ export abstract class OtlpBatch implements RowBatch {
     this.#rejected = {}
     this.#leftOutRows = 0
     this.#only = source.only
+    this.#isJson = source.contentType === 'application/json'
     this.#budget.begin(limitBytes, this.#usedBytes)
     try {
       this.scopes.beginPayload(source)
       this.beginPayload(source)
       this.#readRequest(body)
+      if (body.length > 0 && this.#table.rows === rowsBefore && this.#leftOutRows === 0) throw NO_RECORD
       this.endPayload()
       this.#keepRows()
     } catch (error) {
@@ -135,12 +146,21 @@ export abstract class OtlpBatch implements RowBatch {
   protected abstract resetRows(): void
 
   /**
-   * Reports whether a record is left out because its request is replayed and the record is stored already
-   * (docs/api/dead-letters.md#replay-letters). `row` is the number of the row that it would have.
+   * Reports whether the record `[start, end)` is left out before it is read: its request is replayed and the record is
+   * stored already (docs/api/dead-letters.md#replay-letters), or it had a JSON value that does not fit. `row` is the number
+   * of the row that it would have.
    */
-  protected isStored(row: number): boolean {
-    if (this.#only === undefined || this.#only.has(row - this.#firstRow + this.#leftOutRows)) return false
-    this.#leftOutRows++
+  protected isLeftOut(wire: WireCursor, start: number, end: number, row: number): boolean {
+    return (this.#only !== undefined || this.#isJson) && this.#isStoredOrUnreadable(wire, start, end, row)
+  }
+
+  #isStoredOrUnreadable(wire: WireCursor, start: number, end: number, row: number): boolean {
+    if (this.#only !== undefined && !this.#only.has(row - this.#firstRow + this.#leftOutRows)) {
+      this.#leftOutRows++
+      return true
+    }
+    if (!this.#isJson || end - start !== 4 || wire.view.getUint32(start, true) !== UNREADABLE_RECORD) return false
+    this.reject('invalid_json_value', row)
     return true
   }
 

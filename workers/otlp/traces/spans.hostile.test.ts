@@ -46,11 +46,12 @@ describe('a payload made to be slow', () => {
     ['pieces of many arrays', inSpan(many(0x4a, 10, 0x12, 8, 0x2a, 2, 0x0a, 0, 0x2a, 2, 0x0a, 0))],
     ['exceptions', inSpan(many(0x5a, 11, 0x12, 9, ...Buffer.from('exception')))],
     ['unknown fields', inSpan(many(0xa8, 0x7f, 0))],
-  ])('of %s is accepted within the limits of time and memory', (_, body) => {
+  ])('of %s is read within the limits of time and memory', (_, body) => {
     const batch = createSpansBatch()
     const append = () => {
       batch.reset()
-      expect(batch.append(ORIGIN, body).ok).toBe(true)
+      const result = batch.append(ORIGIN, body)
+      expect(result.ok || result.reason).toBeOneOf([true, 'no_records'])
     }
     expect(leastCpuMs(append, MAX_MS)).toBeLessThan(MAX_MS)
     expect(batch.bytes).toBeLessThan(10 * SIZE)

@@ -159,8 +159,8 @@ interface LostRequests {
   readonly discarded: number
 }
 
-/** Reasons for which only an occurrence is left out, whose span is stored. A replay would leave it out again. */
-const OVER_LIMIT_LABELS = ['exceptions_over_limit', 'findings_over_limit']
+/** Reasons for which something is left out, but no span. A replay would leave it out again. */
+const OVER_LIMIT_LABELS = ['exceptions_over_limit', 'findings_over_limit', 'json_value_left_out']
 /** The same, and what is only counted. */
 const WITHOUT_SPAN_LABELS = [...OVER_LIMIT_LABELS, 'session_id_too_long']
 

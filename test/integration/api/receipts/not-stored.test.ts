@@ -152,6 +152,38 @@ describe('a request that cannot be stored', () => {
     expect((await letterOf(conflict)).body.toString()).toBe(LINE + LINE)
   })
 
+  it.each([
+    ['JSON of another signal', '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{}}]}]}]}'],
+    ['JSON of old fields', '{"resourceSpans":[{"instrumentationLibrarySpans":[{"spans":[{}]}]}]}'],
+    ['JSON without a span', '{"resource_spans":[{"scope_spans":[{"spans":[]}]}]}'],
+    ['protobuf of old fields', Buffer.from([0x0a, 7, 0xc2, 0x3e, 4, 0x12, 2, 0x2a, 0])],
+  ])('is dead-lettered if it has no record of its signal: %s', async (_, body) => {
+    const headers = typeof body === 'string' ? {} : { 'content-type': 'application/x-protobuf' }
+    const receipt = await settled(await browse('POST /drain/v1/traces', body, headers))
+    expect(receipt).toMatchObject({ status: 'dead_lettered', reason: 'no_records' })
+    expect((await letterOf(receipt)).body).toEqual(Buffer.from(body))
+  })
+
+  it('is stored without the records that have a JSON value which does not fit', async () => {
+    const ids = { traceId: 'a1'.repeat(16), spanId: 'eee19b7ec3c1b174' }
+    const attributes = '[{"key":"big","value":{"intValue":100000000000000000000}}]'
+    const good = JSON.stringify({ ...ids, name: 'fits' }).replace('{', `{"attributes":${attributes},`)
+    const body = `{"resourceSpans":[{"scopeSpans":[{"spans":[7,${good},null]}],"resource":[]}]}`
+    const receipt = await settled(await browse('POST /drain/v1/traces', body))
+    const rejected = [
+      { reason: 'invalid_json_value', count: 2 },
+      { reason: 'json_value_left_out', count: 1 },
+    ]
+    expect(receipt).toMatchObject({ status: 'stored', rejected: expect.arrayContaining(rejected) })
+    expect(await letterOf(receipt)).toMatchObject({
+      rejected: expect.arrayContaining([{ reason: 'invalid_json_value', count: 2, indexes: [0, 2] }]),
+      storedRecords: 1,
+    })
+    expect(await database.rows("SELECT attributes AS a FROM spans WHERE name = 'fits'")).toEqual([
+      { a: { big: '100000000000000000000' } },
+    ])
+  })
+
   it('has the receipt "refused" if its response refused it, and nothing is kept', async () => {
     startWorkers()
     const maps = `/v3/releases/${release}/source-maps`

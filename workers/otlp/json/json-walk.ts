@@ -1,0 +1,266 @@
+import { RowsBudget } from '../../../clickhouse/native/rows-budget.ts'
+import { EXPORT_DECOMPRESSED_BYTES } from '../../../schemas/http/limits.ts'
+import { UNREADABLE_RECORD } from '../protobuf/refusal.ts'
+import { INVALID_JSON, INVALID_JSON_VALUE, JSON_TOO_DEEP, NO_RECORDS } from './json-refusals.ts'
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  JsonScanner,
+  MAX_JSON_DEPTH,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-scanner.ts'
+import { type Field, FieldKind, MAX_KEY_BYTES, type MessageType } from './message-type.ts'
+import { ProtobufWriter } from './protobuf-writer.ts'
+import { ValueTranscoder } from './value-transcoder.ts'
+
+/** First byte of `null`. */
+const NULL = 0x6e
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Depth from which every message gets room for any length. Content that outgrows the room for its length is moved once
+ * for each enclosing message. Only nested values are deeper than this, and the larger room keeps their time linear.
+ */
+const DEEP = 24
+const DEEP_LENGTH_BYTES = 4
+
+/** Walks the objects and arrays of one body, and writes them as messages. */
+export class JsonWalk {
+  /** Values that do not fit their fields: in a record those of the record, else those outside of records so far. */
+  misfits = 0
+
+  private readonly scanner = new JsonScanner()
+  private readonly writer = new ProtobufWriter()
+  private readonly values = new ValueTranscoder(this.scanner, this.writer)
+  private readonly budget = new RowsBudget([this.writer.out])
+  private hasUnknownFields = false
+
+  /** Returns the message of a body, a view that is valid until the next run. Throws a `JsonRefusal`. */
+  run(type: MessageType, body: Buffer): Buffer {
+    const { scanner } = this
+    const { out } = this.writer
+    scanner.reset(body)
+    out.reset()
+    this.misfits = 0
+    this.hasUnknownFields = false
+    this.budget.begin(EXPORT_DECOMPRESSED_BYTES, 0)
+    const first = scanner.peek()
+    // An empty body is an empty export, as in protobuf.
+    if (first !== 0) {
+      if (first !== OPEN_OBJECT) this.misfit(0)
+      else this.readMessage(type, 1)
+      if (scanner.peek() !== 0) throw INVALID_JSON
+      if (out.length === 0 && this.misfits > 0) throw INVALID_JSON_VALUE
+      if (out.length === 0 && this.hasUnknownFields) throw NO_RECORDS
+    }
+    return out.bytes.subarray(0, out.length)
+  }
+
+  /** Releases the body. */
+  release(): void {
+    this.scanner.reset(NOTHING)
+  }
+
+  /** Writes the fields of the object at the scanner. `depth` is the number of open objects and arrays, including it. */
+  private readMessage(type: MessageType, depth: number): void {
+    const { scanner, values } = this
+    const { out } = this.writer
+    if (depth > MAX_JSON_DEPTH) throw JSON_TOO_DEEP
+    scanner.pos++
+    if (scanner.peek() === CLOSE_OBJECT) {
+      scanner.pos++
+      return
+    }
+    let expected = type.first
+    let previous: Field | undefined
+    do {
+      const field = this.readKey(type, expected)
+      if (field === undefined) {
+        this.hasUnknownFields = true
+        scanner.skipValue(depth)
+        continue
+      }
+      if (field !== expected) {
+        if (previous === undefined) type.first = field
+        else previous.next = field
+      }
+      previous = field
+      expected = field.next
+      const first = scanner.peek()
+      if (first === NULL) scanner.readNull()
+      else if (field.repeated) this.readList(type, field, first, depth + 1)
+      else if (field.kind === FieldKind.message) {
+        if (first === OPEN_OBJECT || type.text === undefined) this.readEmbedded(field, first, depth + 1)
+        else values.text(type.text, first, depth)
+      } else {
+        const start = scanner.pos
+        const { length } = out
+        if (!values.field(field, first)) {
+          scanner.pos = start
+          out.length = length
+          this.readMisfit(type, field, first, depth)
+        }
+      }
+    } while (scanner.another(CLOSE_OBJECT))
+  }
+
+  /** Reads a key and its colon. Returns undefined if the message has no such field. */
+  private readKey(type: MessageType, expected: Field): Field | undefined {
+    const scanner = this.scanner
+    if (scanner.peek() !== QUOTE) throw INVALID_JSON
+    const start = scanner.pos + 1
+    if (start + MAX_KEY_BYTES <= scanner.bytes.length) {
+      let field: Field | undefined = expected
+      if (!isKey(scanner.view, start, expected)) {
+        field = type.byInitial[(scanner.bytes[start] as number) & 31]
+        while (field !== undefined && !isKey(scanner.view, start, field)) field = field.alternative
+      }
+      if (field !== undefined) {
+        scanner.pos = start + field.keyBytes
+        return field
+      }
+    }
+    return this.readUncommonKey(type)
+  }
+
+  /** Reads a key that is unknown, has escapes, is followed by white space, or is at the end of the input. */
+  private readUncommonKey(type: MessageType): Field | undefined {
+    const scanner = this.scanner
+    scanner.readText()
+    const { text, textStart, textEnd } = scanner
+    scanner.expect(COLON)
+    if (textStart === textEnd) return undefined
+    let field = type.byInitial[(text[textStart] as number) & 31]
+    while (field !== undefined && !hasName(text, textStart, textEnd, field)) field = field.alternative
+    return field
+  }
+
+  private readList(type: MessageType, field: Field, first: number, depth: number): void {
+    const { scanner, writer } = this
+    if (depth > MAX_JSON_DEPTH) throw JSON_TOO_DEEP
+    if (first !== OPEN_ARRAY) {
+      this.readMisfit(type, field, first, depth - 1)
+      return
+    }
+    scanner.pos++
+    if (scanner.peek() === CLOSE_ARRAY) {
+      scanner.pos++
+    } else if (field.kind === FieldKind.message) {
+      do this.readElement(field, scanner.peek(), depth)
+      while (scanner.another(CLOSE_ARRAY))
+    } else if (field.kind === FieldKind.string) {
+      do this.readValue(field, depth)
+      while (scanner.another(CLOSE_ARRAY))
+    } else {
+      writer.tag(field)
+      const start = writer.openLength(1)
+      do this.readNumber(field, depth)
+      while (scanner.another(CLOSE_ARRAY))
+      writer.closeLength(start, 1)
+    }
+  }
+
+  /** Reads a message of a list. A `null` is a value without a member, or no record; other messages have nothing to keep. */
+  private readElement(field: Field, first: number, depth: number): void {
+    const { isRecord, text } = field.message as MessageType
+    if (first !== NULL || isRecord) this.readEmbedded(field, first, depth + 1)
+    else {
+      this.scanner.readNull()
+      if (text === undefined) return
+      this.writer.tag(field)
+      this.writer.out.u8(0)
+    }
+  }
+
+  /** Reads a string of a list. */
+  private readValue(field: Field, depth: number): void {
+    const first = this.scanner.peek()
+    if (first === NULL) this.scanner.readNull()
+    else if (!this.values.field(field, first)) this.misfit(depth)
+  }
+
+  /** Reads a number of a packed list. */
+  private readNumber(field: Field, depth: number): void {
+    const { scanner } = this
+    const start = scanner.pos
+    if (this.values.number(field)) return
+    scanner.pos = start
+    this.misfit(depth)
+  }
+
+  /**
+   * Reads a message. `depth` is the number of open objects and arrays, including it. A value of an attribute that does not
+   * fit is written as its text, and a record as one that is rejected.
+   */
+  private readEmbedded(field: Field, first: number, depth: number): void {
+    const { scanner, writer, misfits } = this
+    const { out } = writer
+    const type = field.message as MessageType
+    const { pos } = scanner
+    const before = out.length
+    const lengthBytes = depth > DEEP ? DEEP_LENGTH_BYTES : type.lengthBytes
+    writer.tag(field)
+    const start = writer.openLength(lengthBytes)
+    if (first === OPEN_OBJECT) this.readMessage(type, depth)
+    else this.misfit(depth - 1)
+    if (this.misfits !== misfits) {
+      if (type.text !== undefined) {
+        this.misfits = misfits
+        out.length = start
+        scanner.pos = pos
+        this.values.text(type.text, first, depth - 1)
+      } else if (type.isRecord) {
+        this.misfits = misfits
+        out.length = start
+        out.u32(UNREADABLE_RECORD)
+      } else if (first !== OPEN_OBJECT) {
+        out.length = before
+        return
+      }
+    }
+    writer.closeLength(start, lengthBytes)
+  }
+
+  /** Writes a value that does not fit its field as another member of the same oneof, or counts it as a misfit. */
+  private readMisfit(type: MessageType, field: Field, first: number, depth: number): void {
+    const { scanner, values, writer } = this
+    if (type.text !== undefined) {
+      values.text(type.text, first, depth)
+      return
+    }
+    const start = scanner.pos
+    const { length } = writer.out
+    if (field.substitute !== undefined && values.field(field.substitute, first)) return
+    scanner.pos = start
+    writer.out.length = length
+    this.misfit(depth)
+  }
+
+  /** Skips a value that does not fit, inside `depth` objects and arrays. Refuses one that is not JSON. */
+  private misfit(depth: number): void {
+    this.scanner.skipValue(depth)
+    this.misfits++
+  }
+}
+
+/** Returns whether the text at `start` is the key of the field, followed by its closing quote and a colon. */
+function isKey(view: DataView, start: number, field: Field): boolean {
+  const words = field.keyWords
+  const last = words.length - 1
+  for (let i = 0; i < last; i++) if (view.getInt32(start + i * 4, true) !== words[i]) return false
+  return (view.getInt32(start + last * 4, true) & field.keyLastMask) === words[last]
+}
+
+/** Returns whether the text is the name of the field, in lowerCamelCase or as in the .proto file. */
+function hasName(text: Buffer, start: number, end: number, field: Field): boolean {
+  return isName(text, start, end, field.name) || isName(text, start, end, field.originalName)
+}
+
+function isName(text: Buffer, start: number, end: number, name: string): boolean {
+  if (end - start !== name.length) return false
+  for (let i = 0; i < name.length; i++) if (text[start + i] !== name.charCodeAt(i)) return false
+  return true
+}
