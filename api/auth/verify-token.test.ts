@@ -43,6 +43,8 @@ async function bearer(
   return `Bearer ${await new SignJWT(claims).setProtectedHeader(header).sign(key)}`
 }
 
+const TOO_LONG = 'the token is too long: at most 8,192 characters, so let its issuer leave out groups or other claims'
+
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('a token verifier', () => {
@@ -75,7 +77,9 @@ describe('a token verifier', () => {
     ['a scheme alone', 'Bearer ', 'the Authorization header must have the form "Bearer <token>"'],
     ['garbage', 'Bearer garbage', 'the token is malformed'],
     ['three parts of garbage', 'Bearer a.b.c', 'the token is malformed'],
-    ['far too long', `Bearer ${'a'.repeat(100_000)}`, 'the token is malformed'],
+    ['of the most characters', `Bearer ${'a'.repeat(8_192)}`, 'the token is malformed'],
+    ['of one more', `Bearer ${'a'.repeat(8_193)}`, TOO_LONG],
+    ['far too long', `Bearer ${'a'.repeat(100_000)}`, TOO_LONG],
   ])('refuses a token that is %s', async (_, authorization, reason) => {
     expect(await verify(authorization)).toEqual({ ok: false, reason })
   })

@@ -48,6 +48,7 @@ export type VerifyToken = (authorization: string | undefined) => Promise<TokenVe
 const CLOCK_TOLERANCE_SECONDS = 5
 /** Longer than any token that an issuer of this service creates. Longer ones are refused before they are parsed. */
 const TOKEN_LENGTH_MAX = 8_192
+const TOO_LONG = 'the token is too long: at most 8,192 characters, so let its issuer leave out groups or other claims'
 
 const REMEMBERED_TOKENS = 10_000
 
@@ -71,7 +72,7 @@ export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssu
     if (authorization === undefined) return refuse('the Authorization header is absent')
     const token = /^Bearer +([^\s]+)$/i.exec(authorization.slice(0, TOKEN_LENGTH_MAX + 16))?.[1]
     if (token === undefined) return refuse('the Authorization header must have the form "Bearer <token>"')
-    if (token.length > TOKEN_LENGTH_MAX) return refuse('the token is malformed')
+    if (token.length > TOKEN_LENGTH_MAX) return refuse(TOO_LONG)
     const digest = hash('sha256', token, 'base64')
     const known = remembered.get(digest)
     if (known !== undefined && now() < known.untilMs && (await hasSameKey(known))) return known.verdict
