@@ -26,7 +26,7 @@ import {
 } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { isSampled } from '../../metrics/kinds.ts'
-import { refuseExpression, storedNames } from './load-samples.ts'
+import { labelsOf, refuseExpression, storedNames } from './load-samples.ts'
 import { inParameter, listLimit, listRange, parametersOf } from './parameters.ts'
 import {
   type PrometheusAnswer,
@@ -56,7 +56,7 @@ export function labelRoutes(deps: Deps): readonly Route[] {
     const isAny = found.some(({ keys, hasPoints }) => hasPoints || keys.length > 0)
     const hasBuckets = found.some(each => each.hasBuckets)
     const own = isAny ? [NAME_LABEL, ...OWN_LABELS, ...(hasBuckets ? ['le'] : [])] : []
-    return cut([...new Set([...own, ...found.flatMap(({ keys }) => keys)])].sort(), limit)
+    return cut([...new Set([...own, ...found.flatMap(({ keys }) => keys)])].filter(label => label !== '').sort(), limit)
   }
 
   const values = async (request: PrometheusRequest): Promise<PrometheusAnswer> => {
@@ -153,8 +153,7 @@ function presentSeries(row: SeriesLabelsRow, ofBuckets: readonly LabelMatcher[])
   const isShown = (le: string) =>
     ofBuckets.every(({ operator, value }) => (operator === '=' ? le === value : operator !== '!=' || le !== value))
   return suffixes.flatMap(suffix => {
-    const labels = Object.entries({ [NAME_LABEL]: `${name}${suffix}`, ...attributes, ...own })
-    const present = Object.fromEntries(labels.filter(([, value]) => value !== ''))
+    const present = Object.fromEntries(labelsOf(`${name}${suffix}`, { ...attributes, ...own }))
     if (suffix !== '_bucket') return [present]
     return [...bounds, '+Inf'].filter(isShown).map(le => ({ ...present, le }))
   })

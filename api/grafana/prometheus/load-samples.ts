@@ -125,8 +125,14 @@ function nameOf({ matchers }: SelectorExpression): string {
 function sampled(name: string, { le, source, segments }: SampleSeriesRow): SampledSeries {
   const [attributes, serviceName, surfaceId, instanceId, isDelta] = source
   const given = { ...attributes, 'service.name': serviceName, 'surface.id': surfaceId, [INSTANCE_LABEL]: instanceId }
-  const labels = [[NAME_LABEL, name] as const, ...Object.entries(le === '' ? given : { ...given, le })]
-  return { labels: new Map(labels.filter(([, value]) => value !== '')), isDelta: Boolean(isDelta), segments }
+  const labels = labelsOf(name, le === '' ? given : { ...given, le })
+  return { labels: new Map(labels), isDelta: Boolean(isDelta), segments }
+}
+
+/** Returns the labels of a series. Attributes without a key, or with that of the name of the metric, are none. */
+export function labelsOf(name: string, given: Readonly<Record<string, string>>): [label: string, value: string][] {
+  const { [NAME_LABEL]: _, '': __, ...attributes } = given
+  return [[NAME_LABEL, name], ...Object.entries(attributes).filter(([, value]) => value !== '')]
 }
 
 /** Adds the label `series.id` to series with the same labels, which differ in attributes of resource or scope. */

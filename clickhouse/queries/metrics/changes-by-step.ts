@@ -1,4 +1,5 @@
 import type { Aggregation, MetricKind } from '../../../schemas/http/metrics.ts'
+import { BUCKETS } from './metric-points.ts'
 import { HAS_NUMBER, NUMBER, type PointSource } from './samples-by-step.ts'
 
 const NANOS_PER_SECOND = 1_000_000_000n
@@ -37,8 +38,8 @@ function columnsOf(type: MetricKind['type'], aggregation: Aggregation): PointCol
   if (aggregation !== 'quantile') {
     return { ...distribution, total: 'assumeNotNull(sum)', where: 'isNotNull(sum) AND isFinite(assumeNotNull(sum))' }
   }
-  const where = 'notEmpty(explicit_bounds) AND notEmpty(bucket_counts)'
-  return { ...distribution, buckets: 'bucket_counts', bounds: 'explicit_bounds', where }
+  const where = 'notEmpty(explicit_bounds) AND explicit_bounds[1] != inf AND notEmpty(bucket_counts)'
+  return { ...distribution, buckets: BUCKETS.counts, bounds: BUCKETS.bounds, where }
 }
 
 /**

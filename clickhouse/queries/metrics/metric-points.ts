@@ -33,6 +33,22 @@ export function pointsCondition({ workspaceId, surfaceId, serviceName, ...range 
 /** Condition that a point has a value: bit 0 of OTLP's flags states that nothing was recorded. */
 export const IS_RECORDED = 'bitAnd(flags, 1) = 0'
 
+const bounds = 'if(explicit_bounds[-1] = inf, arrayFilter(bound -> bound != inf, explicit_bounds), explicit_bounds)'
+
+/** Columns of the buckets of histograms. Some senders name the end of the last bucket, which is infinite in any case. */
+export const BUCKETS = {
+  /** The finite ends. */
+  bounds,
+  /** One more than there are bounds. */
+  counts: `
+    if(explicit_bounds[-1] = inf,
+       arrayPushBack(arraySlice(bucket_counts, 1, length(${bounds})), arraySum(arraySlice(bucket_counts, length(${bounds}) + 1))),
+       bucket_counts)`,
+  /** Returns bounds as Prometheus writes them. */
+  boundTexts: (of = bounds): string =>
+    `arrayMap(bound -> transform(toString(bound), ['-inf', 'nan'], ['-Inf', 'NaN']), ${of})`,
+} as const
+
 /** Points that a read of some metrics may read. */
 const POINTS_READ_MAX = 10_000_000
 

@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import type { BoundCondition } from '../../select.ts'
 import { selectRows } from '../../select.ts'
 import { INSTANCE, type LabelMatcher, labelsCondition, pointLabel, valueCondition } from './label-matchers.ts'
-import { POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
+import { BUCKETS, POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 import { NAMES_READ_MAX } from './select-metric-names.ts'
 
 /** Selects series by their labels. */
@@ -90,8 +90,7 @@ export async function selectLabelValues(
     label === undefined
       ? 'arrayJoin(arrayMap(suffix -> concat(metric_name, suffix), suffixes))'
       : label === 'le'
-        ? `arrayJoin(if(has(suffixes, '_bucket'), arrayPushBack(arrayMap(bound -> toString(bound), explicit_bounds), '+Inf'),
-                        [attributes['le']]))`
+        ? `arrayJoin(if(has(suffixes, '_bucket'), arrayPushBack(${BUCKETS.boundTexts()}, '+Inf'), [attributes['le']]))`
         : pointLabel(label, 'valuesOf')
   const rows = await selectRows<{ value: string }>(client, {
     query: `SELECT DISTINCT ${values} AS value ${sql} ORDER BY value LIMIT {limit: UInt32}`,
@@ -109,7 +108,7 @@ export function selectSeriesLabels(
   signal: AbortSignal,
 ): Promise<SeriesLabelsRow[]> {
   const { sql, params } = sourceOf(search)
-  const bounds = 'arrayMap(bound -> toString(bound), arraySort(groupUniqArrayArray(explicit_bounds)))'
+  const bounds = BUCKETS.boundTexts(`arraySort(groupUniqArrayArray(${BUCKETS.bounds}))`)
   return selectRows<SeriesLabelsRow>(client, {
     query: `
       SELECT CAST(metric_name, 'String') AS name, any(attributes) AS attributes, any(CAST(service_name, 'String')) AS serviceName,

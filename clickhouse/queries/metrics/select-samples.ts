@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
 import { INSTANCE, type LabelMatcher, labelsCondition } from './label-matchers.ts'
-import { IS_RECORDED, POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
+import { BUCKETS, IS_RECORDED, POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 import { HAS_NUMBER, NUMBER } from './samples-by-step.ts'
 
 /** The part of points that is read as a number: the value of gauges and sums, or a part of distributions. */
@@ -81,11 +81,11 @@ const PARTS: Readonly<Record<SamplePart, { sample: string; where: string }>> = {
 }
 
 /** Makes a row of each bucket, with the number of observations up to its bound. */
-const BUCKETS = `
-  ARRAY JOIN arrayCumSum(bucket_counts) AS cumulativeCount,
-             arraySlice(arrayPushBack(arrayResize(arrayMap(bound -> toString(bound), explicit_bounds),
-                                                  greatest(toInt64(length(bucket_counts)) - 1, 0)), '+Inf'),
-                        1, length(bucket_counts)) AS bound`
+const ROW_OF_BUCKET = `
+  ARRAY JOIN arrayCumSum(${BUCKETS.counts}) AS cumulativeCount,
+             arraySlice(arrayPushBack(arrayResize(${BUCKETS.boundTexts()},
+                                                  greatest(toInt64(length(${BUCKETS.counts})) - 1, 0)), '+Inf'),
+                        1, length(${BUCKETS.counts})) AS bound`
 
 const LAST = 'toFloat64(max(atMs)) AS lastMs, argMax(sample, atMs) AS last'
 
@@ -123,7 +123,7 @@ export function selectSamples(
                  AS labelsOfPoint,
                toInt64(intDiv(time_unix_nano, 1000000)) AS atMs, ${sample} AS sample,
                intDiv(atMs - {baseMs: Int64} + {stepMs: Int64} - 1, {stepMs: Int64}) AS step
-        FROM metric_points ${isBucket ? BUCKETS : ''}
+        FROM metric_points ${isBucket ? ROW_OF_BUCKET : ''}
         WHERE ${points.sql} AND metric_name = {name: String} AND ${IS_RECORDED} AND ${where} AND ${labels.sql})
       GROUP BY series, le, segment)
     GROUP BY series, le ORDER BY series, le LIMIT {limit: UInt32}`

@@ -159,6 +159,20 @@ describe('series of a histogram', () => {
     expect(series).toEqual([{ labels: {}, bounds, values: [17.5, null] }])
   })
 
+  it('are those of finite bounds, also if the sender names the end of the last bucket', async () => {
+    const name = newName()
+    const counts = [2, 4, 2, 1, 1]
+    await store([deltaHistogram(name, [{ at: 60, since: 0, counts, bounds: [...bounds, Infinity] }])])
+    for (const [q, value] of [
+      [0.5, 17.5],
+      [0.85, 50],
+      [1, 50],
+    ] as const) {
+      const { series } = await readSeries(name, { to: 60, ...quantile(q) })
+      expect(series).toEqual([{ labels: {}, bounds, values: [value] }])
+    }
+  })
+
   it('have those of the observations of a step when they are cumulative, also after a restart', async () => {
     const name = newName()
     const before = [100, 0, 0, 0]

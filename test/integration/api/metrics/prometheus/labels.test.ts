@@ -13,6 +13,9 @@ beforeAll(async () => {
     sum('lists.requests', [{ ...point, labels: { 'http.route': '/a' } }]),
     deltas('lists.deltas', [{ ...point, value: 6, labels: { le: 'mine' } }]),
     histogram('lists.latency', [{ at: 10, counts: [1, 2], bounds: [0.5] }]),
+    histogram('ends.latency', [{ at: 10, counts: [1, 2, 3, 4], bounds: [Number.NEGATIVE_INFINITY, 0.5, Infinity] }]),
+    histogram('ends.none', [{ at: 10, counts: [1, 2], bounds: [Infinity] }]),
+    gauge('named.load', [{ ...point, labels: { __name__: 'forged', '': 'x', 'host.name': 'two' } }]),
   ])
   await store([gauge('lists.other', [{ ...point, labels: { 'other.key': 'x' } }])], { workspaceId: 'ws_2' })
 })
@@ -50,6 +53,30 @@ describe('lists of the interface of Prometheus', () => {
       ...['lists.load', 'lists.requests'],
     ])
     expect(await list('/label/__name__/values', match('{__name__=~"lists.*_count"}'))).toEqual(['lists.latency_count'])
+  })
+
+  it('have one +Inf bucket, also of a histogram whose sender names it as a bound', async () => {
+    expect(await list('/label/le/values', match('{__name__=~"ends.*_bucket"}'))).toEqual(['+Inf', '-Inf', '0.5'])
+    const buckets = ['-Inf', '0.5', '+Inf'].map(le => ({ __name__: 'ends.latency_bucket', le, ...own }))
+    expect(await list('/series', match('{"ends.latency_bucket"}'))).toEqual(buckets)
+    const valuesOf = async (query: string) => {
+      const { body } = await askPrometheus('/query', { query, time: String(seconds + 60) })
+      const { result } = body.data as { result: { metric: { le: string }; value: [number, string] }[] }
+      return Object.fromEntries(result.map(({ metric, value }) => [metric.le, value[1]]))
+    }
+    expect(await valuesOf('{"ends.latency_bucket"}')).toEqual({ '-Inf': '1', '0.5': '3', '+Inf': '10' })
+    expect(await valuesOf('{"ends.latency_bucket", le="+Inf"}')).toEqual({ '+Inf': '10' })
+    expect(await valuesOf('{"ends.none_bucket"}')).toEqual({ '+Inf': '3' })
+  })
+
+  it('have no label of an attribute without a key, or with the key __name__', async () => {
+    const labels = { __name__: 'named.load', 'host.name': 'two', ...own }
+    expect(await list('/series', match('{"named.load"}'))).toEqual([labels])
+    expect(await list('/labels', match('{"named.load"}'))).toEqual([
+      ...['__name__', 'host.name', 'service.instance.id', 'service.name', 'surface.id'],
+    ])
+    const { body } = await askPrometheus('/query', { query: '{"named.load"}', time: String(seconds + 60) })
+    expect(body.data).toMatchObject({ result: [{ metric: labels }] })
   })
 
   it('have series of several selectors', async () => {
