@@ -56,9 +56,11 @@ export function mcpRoute(deps: Deps): Route {
         const fault = bodyTypeFault(type, ['application/json'])
         if (fault) return renderMcpProblem(fault)
         const message = parseJsonBody(mcpMessageSchema, bytes, MCP_DEPTH_MAX)
-        if (!message.ok) return renderMcpProblem({ code: 'REQUEST_INVALID', message: message.fault })
+        if (!message.ok) {
+          return renderMcpProblem({ code: 'REQUEST_INVALID', message: message.fault }, { message: message.parsed })
+        }
         const access = await authenticate(authorization, guard, undefined, arriving)
-        if (!access.ok) return renderMcpProblem(access.problem)
+        if (!access.ok) return renderMcpProblem(access.problem, { message: message.value })
         const { caller } = access
         const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
         const shared = { owner: caller.workspaceId, operation: exchangeMcp, signal: deadline }
@@ -66,20 +68,20 @@ export function mcpRoute(deps: Deps): Route {
         const reply = await replyUnlessUnavailable(() => withinShares(shares, shared, makeReply), {
           ...{ operation: exchangeMcp, unavailable: MESSAGES.unavailable, logger, request: arriving, closed },
         })
-        return reply.status === 429 || reply.status === 503 ? inMcpForm(reply) : reply
+        return reply.status === 429 || reply.status === 503 ? inMcpForm(reply, message.value) : reply
       }
     },
   })
 }
 
-function renderMcpProblem(problem: Problem): Reply {
+function renderMcpProblem(problem: Problem, refused?: Parameters<typeof mcpProblem>[1]): Reply {
   const status = problem.status ?? PROBLEMS[problem.code].status
-  return { status, headers: problemHeaders(problem), body: JSON.stringify(mcpProblem(problem)) }
+  return { status, headers: problemHeaders(problem), body: JSON.stringify(mcpProblem(problem, refused)) }
 }
 
 /** Returns a reply in the common form of problems in that of JSON-RPC. */
-function inMcpForm(reply: Reply): Reply {
-  return { ...reply, body: JSON.stringify(mcpProblem(JSON.parse(String(reply.body)))) }
+function inMcpForm(reply: Reply, message: McpMessage): Reply {
+  return { ...reply, body: JSON.stringify(mcpProblem(JSON.parse(String(reply.body)), { message })) }
 }
 
 /** Headers of the protocol, which its later revisions compare with the message. */

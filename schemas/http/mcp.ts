@@ -9,7 +9,8 @@ import { type ProblemCode, problemSchema } from './problems.ts'
 /** Deepest nesting of a message. The arguments of tools are flat. */
 export const MCP_DEPTH_MAX = 16
 
-const idSchema = z.union([z.string().max(256, 'must have at most 256 characters'), z.number()], {
+const textIdSchema = z.string().max(256, 'must have at most 256 characters')
+const idSchema = z.union([textIdSchema, z.number()], {
   error: 'must be a string or a number',
 })
 const version = z.literal('2.0', 'must be "2.0"')
@@ -52,6 +53,10 @@ const mcpAnswerSchema = z
 const mcpProblemSchema = z
   .object({
     jsonrpc: version,
+    // Each type by itself: OpenAPI 3.0 ignores the mark on a union.
+    id: z
+      .union([textIdSchema.nullable(), z.number().nullable()])
+      .meta({ description: 'That of the request. Null if the message does not have a valid one.' }),
     error: z.object({
       ...errorShape,
       data: z
@@ -64,16 +69,30 @@ const mcpProblemSchema = z
 /** Body of a problem of POST /mcp. */
 interface McpProblem {
   readonly jsonrpc: '2.0'
+  readonly id: McpId
   readonly error: { readonly code: number; readonly message: string; readonly data: { readonly code: ProblemCode } }
 }
 
+/** Id of a request, or null if it is not known. */
+type McpId = z.infer<typeof idSchema> | null
+
+/** Code of JSON-RPC for a body that is not valid JSON. */
+const PARSE_ERROR = -32_700
 /** Codes of JSON-RPC by the code of a problem. Those of all others are -32000, the first that servers may choose. */
 const ERROR_CODES: Partial<Record<ProblemCode, number>> = { REQUEST_INVALID: -32_600, INTERNAL: -32_603 }
 const SERVER_ERROR = -32_000
 
-/** Returns the body of a problem as clients of the Model Context Protocol read it: an error without the id of a request. */
-export function mcpProblem({ code, message }: { readonly code: ProblemCode; readonly message: string }): McpProblem {
-  return { jsonrpc: '2.0', error: { code: ERROR_CODES[code] ?? SERVER_ERROR, message, data: { code } } }
+/**
+ * Returns the body of a problem as clients of the Model Context Protocol read it. `message` is what was refused; undefined if it
+ * is not valid JSON, and null if it was not read.
+ */
+export function mcpProblem(
+  { code, message }: { readonly code: ProblemCode; readonly message: string },
+  refused: { readonly message: unknown } = { message: null },
+): McpProblem {
+  const named = z.object({ id: idSchema }).safeParse(refused.message)
+  const rpcCode = refused.message === undefined ? PARSE_ERROR : (ERROR_CODES[code] ?? SERVER_ERROR)
+  return { jsonrpc: '2.0', id: named.data?.id ?? null, error: { code: rpcCode, message, data: { code } } }
 }
 
 /** Exchanges a message with an agent (docs/api/other-tools.md#mcp). */

@@ -7,7 +7,7 @@ const workspace = await newWorkspace()
 const post = (body: unknown, request: Call = {}) =>
   call(api.baseUrl, 'POST /mcp', { bearer: workspace.bearer, body, ...request })
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
-const problem = (code: string) => ({ jsonrpc: '2.0', error: { data: { code } } })
+const problem = (code: string) => ({ jsonrpc: '2.0', id: null as unknown, error: { data: { code } } })
 
 const MALFORMED_CALLS: readonly { params: unknown }[] = [
   { params: { name: 5 } },
@@ -77,19 +77,24 @@ describe('POST /mcp', () => {
   })
 
   it.each([
-    ['{', /not valid JSON/],
-    ['[]', /must be one JSON-RPC message/],
-    [[ping, ping], /must be one JSON-RPC message/],
-    [{ ...ping, jsonrpc: '1.0' }, /jsonrpc must be/],
-    [{ ...ping, id: {} }, /id must be a string or a number/],
-    [{ ...ping, method: 1 }, /method must be a string/],
-    [{ jsonrpc: '2.0', id: 1 }, /method is required/],
-    [`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_001)}`, /nested/],
-    ['\xff'.repeat(3), /not valid JSON/],
-  ])('refuses a message that is none: case %#', async (message, reason) => {
+    ['{', /not valid JSON/, -32_700, null],
+    [`${JSON.stringify(ping)},`, /not valid JSON/, -32_700, null],
+    ['\xff'.repeat(3), /not valid JSON/, -32_700, null],
+    ['[]', /must be one JSON-RPC message/, -32_600, null],
+    ['null', /must be one JSON-RPC message/, -32_600, null],
+    [[ping, ping], /must be one JSON-RPC message/, -32_600, null],
+    [{ ...ping, jsonrpc: '1.0' }, /jsonrpc must be/, -32_600, 1],
+    [{ ...ping, id: {} }, /id must be a string or a number/, -32_600, null],
+    [{ ...ping, id: 'x', method: 1 }, /method must be a string/, -32_600, 'x'],
+    [{ jsonrpc: '2.0', id: 1 }, /method is required/, -32_600, 1],
+    [
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_001)}`,
+      ...([/nested/, -32_600, 1] as const),
+    ],
+  ])('refuses a message that is none with the code and id of JSON-RPC: case %#', async (message, reason, code, id) => {
     const answer = await post(message)
-    expect(answer).toMatchObject({ status: 400, body: problem('REQUEST_INVALID') })
-    expect(JSON.stringify(answer.body)).toMatch(reason)
+    expect(answer).toMatchObject({ status: 400, body: { ...problem('REQUEST_INVALID'), id } })
+    expect(answer.body).toMatchObject({ error: { code, message: expect.stringMatching(reason) } })
   })
 
   it('refuses a body over its limit, another type and an unknown revision of the protocol', async () => {
