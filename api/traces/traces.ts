@@ -4,11 +4,11 @@ import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import { readCompleteness, readSpans, readTrace, readTraceColumns } from '../../schemas/http/traces/operations.ts'
 import {
+  askedTraceIdSchema,
   readSpansBodySchema,
   readTraceQuerySchema,
   type Spans,
   type TraceCompleteness,
-  traceIdSchema,
 } from '../../schemas/http/traces/schemas.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { Route } from '../../shared/http/route.ts'
@@ -40,9 +40,9 @@ function readTraceRoute(deps: Deps): Route {
     query: readTraceQuerySchema,
     reply: okJson,
     async run({ workspaceId, param, query: { limit }, deadline }) {
-      const [findingId, traceId] = [param('findingId'), param('traceId')]
-      const isWellFormed = findingIdSchema.safeParse(findingId).success && traceIdSchema.safeParse(traceId).success
-      if (!isWellFormed) return notFound(FINDINGS)
+      const findingId = param('findingId')
+      const traceId = askedTraceIdSchema.safeParse(param('traceId')).data
+      if (!findingIdSchema.safeParse(findingId).success || traceId === undefined) return notFound(FINDINGS)
       const trace = await loadTrace(deps, { workspaceId, findingId, traceId }, limit, deadline)
       return trace === undefined ? notFound(FINDINGS) : { ok: true, value: trace }
     },
@@ -57,8 +57,9 @@ function readTraceColumnsRoute(deps: Deps): Route {
     resource: TRACES,
     reply: packedReply,
     async run({ workspaceId, param, deadline, acceptsGzip }): Promise<Outcome<PackedJson>> {
-      const key = { workspaceId, traceId: param('traceId') }
-      if (!traceIdSchema.safeParse(key.traceId).success) return notFound(TRACES)
+      const traceId = askedTraceIdSchema.safeParse(param('traceId')).data
+      if (traceId === undefined) return notFound(TRACES)
+      const key = { workspaceId, traceId }
       const options = { acceptsGzip, plainLimitBytes: PLAIN_BYTES, signal: deadline }
       const loadEvidence = await beginEvidence(deps, key, deadline)
       const outcome = await useWaterfall(deps, key, deadline, async columns => {
@@ -81,8 +82,8 @@ function readCompletenessRoute(deps: Deps): Route {
   return guardedRoute(deps, readCompleteness, {
     resource: TRACES,
     async run({ workspaceId, param, deadline }): Promise<Outcome<TraceCompleteness>> {
-      const traceId = param('traceId')
-      if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
+      const traceId = askedTraceIdSchema.safeParse(param('traceId')).data
+      if (traceId === undefined) return notFound(TRACES)
       const key = { workspaceId, traceId }
       const loadEvidence = await beginEvidence(deps, key, deadline)
       const value = await useWaterfall(deps, key, deadline, async columns => {
@@ -109,13 +110,14 @@ function readSpansRoute(deps: Deps): Route {
 /** Reads the details of spans of a trace. */
 export async function readSpanDetails(
   deps: TraceReadDeps,
-  key: TraceKey,
-  asked: readonly string[],
+  asked: TraceKey,
+  ids: readonly string[],
   deadline: AbortSignal,
 ): Promise<Outcome<Spans>> {
-  const { traceId } = key
-  if (!traceIdSchema.safeParse(traceId).success) return notFound(TRACES)
-  const spanIds = [...new Set(asked)]
+  const traceId = askedTraceIdSchema.safeParse(asked.traceId).data
+  if (traceId === undefined) return notFound(TRACES)
+  const key = { ...asked, traceId }
+  const spanIds = [...new Set(ids)]
   const present = ({ spans, ...others }: LoadedSpans): Spans => ({ traceId, spans: spans.map(presentSpan), ...others })
   const value = await useSpans(deps, key, spanIds, present, deadline)
   return value.absent.length === spanIds.length ? notFound(TRACES) : { ok: true, value }

@@ -4,10 +4,10 @@ import { findingsPageSchema } from '../../schemas/http/findings/schemas.ts'
 import { FINDING_STATUSES } from '../../schemas/http/findings/work.ts'
 import { type Pipeline, pipelineSchema } from '../../schemas/http/pipeline.ts'
 import {
+  askedTraceIdSchema,
   SPAN_STATUSES,
   type TraceColumns,
   traceColumnsSchema,
-  traceIdSchema,
 } from '../../schemas/http/traces/schemas.ts'
 import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
@@ -24,7 +24,8 @@ Example:
 const idSchema = z
   .string()
   .toLowerCase()
-  .refine(id => traceIdSchema.safeParse(id).success, 'It must have 32 hex digits.')
+  .refine(id => askedTraceIdSchema.safeParse(id).success, 'It must have 32 hex digits, or 16.')
+  .transform(id => askedTraceIdSchema.parse(id))
 const spansSchema = z
   .string()
   .regex(/^[1-9]\d{0,6}$/, 'It must be a whole number from 1.')

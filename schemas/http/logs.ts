@@ -13,7 +13,14 @@ import {
 import type { PermittedOperation } from './operation.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from './page.ts'
 import { logsProblems } from './problem-sets.ts'
-import { recordShape, spanIdSchema, traceIdSchema, unixNanoSchema, valueTypeSchema } from './traces/schemas.ts'
+import {
+  askedTraceIdSchema,
+  recordShape,
+  spanIdSchema,
+  traceIdSchema,
+  unixNanoSchema,
+  valueTypeSchema,
+} from './traces/schemas.ts'
 
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 100
@@ -38,12 +45,9 @@ const isNotZero = (id: string) => !/^0+$/.test(id)
 
 /** Conditions of a search. */
 const filter = {
-  trace: z
-    .string()
-    .regex(/^[0-9a-f]{32}$/, 'must have 32 hex digits in lower case')
-    .refine(isNotZero, NOT_ZERO)
-    .optional()
-    .meta({ description: 'Only records of this trace. Its records of any time are found, unless a time is given.' }),
+  trace: askedTraceIdSchema.refine(isNotZero, NOT_ZERO).optional().meta({
+    description: 'Only records of this trace. Its records of any time are found, unless a time is given.',
+  }),
   span: z
     .string()
     .regex(/^[0-9a-f]{16}$/, 'must have 16 hex digits in lower case')

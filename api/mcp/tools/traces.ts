@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listOf, wholeNumber } from '../../../schemas/http/fields.ts'
 import { pageLimit } from '../../../schemas/http/page.ts'
-import { type SpanDetails, spanIdSchema, traceIdSchema } from '../../../schemas/http/traces/schemas.ts'
+import { askedTraceIdSchema, type SpanDetails, spanIdSchema } from '../../../schemas/http/traces/schemas.ts'
 import { listTracesQuerySchema } from '../../../schemas/http/traces/search.ts'
 import { rfc3339FromUnixNano } from '../../http/format-time.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
@@ -15,7 +15,7 @@ import { attributesOf, nextCursor, text } from './fields.ts'
 
 const SPANS_MAX = 20
 const entry = z.looseObject({})
-const traceId = text(64, 'The id of a trace: 32 hex digits in lower case.')
+const askedTraceId = text(64, 'The id of a trace: 32 hex digits in lower case, or 16 of an id of 64 bits.')
 
 /** Searches traces. */
 export const searchTracesTool = defineTool({
@@ -49,7 +49,7 @@ export const outlineTraceTool = defineTool({
   resource: TRACES,
   madeOf: ['traces'],
   input: z.object({
-    traceId,
+    traceId: askedTraceId,
     under: text(64, 'The id of a span, to outline only what is below it.').optional(),
     maxSpans: wholeNumber(10, 150).default(50).meta({ description: 'Most lines of the tree.', default: 50 }),
   }),
@@ -61,8 +61,9 @@ export const outlineTraceTool = defineTool({
     missingParents: z.array(entry).describe('Spans that others name as their parent, and that are not stored.'),
   },
   async read(deps, { workspaceId, query: { traceId: id, under, maxSpans }, deadline }) {
-    if (!traceIdSchema.safeParse(id).success) return notFound(TRACES)
-    const outline = await outlineTrace(deps, { workspaceId, traceId: id }, { under, maxSpans }, deadline)
+    const traceId = askedTraceIdSchema.safeParse(id).data
+    if (traceId === undefined) return notFound(TRACES)
+    const outline = await outlineTrace(deps, { workspaceId, traceId }, { under, maxSpans }, deadline)
     if (outline === undefined) return notFound(TRACES)
     const { services, errors, spans, missingParents, completeness, ...trace } = outline
     const { settledBefore, ...verdict } = completeness
@@ -90,7 +91,7 @@ export const getSpansTool = defineTool({
   resource: TRACES,
   madeOf: ['traces'],
   input: z.object({
-    traceId,
+    traceId: askedTraceId,
     spanIds: listOf(
       z.string('must be a string').max(64, 'must have at most 64 characters'),
       SPANS_MAX,
@@ -103,9 +104,8 @@ export const getSpansTool = defineTool({
     unread: z.array(z.string()).describe('Spans for which there was no room: ask for fewer.'),
   },
   async read(deps, { workspaceId, query: { traceId: id, spanIds }, deadline }) {
-    const isWellFormed = traceIdSchema.safeParse(id).success
     const known = spanIds.filter(spanId => spanIdSchema.safeParse(spanId).success)
-    if (!isWellFormed || known.length === 0) return notFound(TRACES)
+    if (known.length === 0) return notFound(TRACES)
     const read = await readSpanDetails(deps, { workspaceId, traceId: id }, known, deadline)
     if (!read.ok) return read
     const { spans, rest, tooLarge, absent } = read.value

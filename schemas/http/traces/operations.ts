@@ -6,12 +6,12 @@ import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { findingsProblems, traceBodyProblems, tracesProblems } from '../problem-sets.ts'
 import {
+  askedTraceIdSchema,
   readSpansBodySchema,
   readTraceQuerySchema,
   spansSchema,
   traceColumnsSchema,
   traceCompletenessSchema,
-  traceIdSchema,
   traceSchema,
 } from './schemas.ts'
 import { listTracesQuerySchema, tracesPageSchema } from './search.ts'
@@ -42,7 +42,7 @@ const totals = {
   truncated: false,
 } as const
 
-const completeness = { state: 'complete', settledBefore: EXAMPLE_TIMES.receivedAt, reasons: [] } as const
+const completeness = { state: 'complete', settledBefore: EXAMPLE_TIMES.receivedAt, reasons: [], losses: [] } as const
 
 /** Responses to the examples of the operations, by operation. */
 const ANSWERS = {
@@ -132,11 +132,6 @@ const ANSWERS = {
   },
 } as const
 
-const traceId = traceIdSchema.meta({
-  description: 'The W3C trace id.',
-  example: EXAMPLE.traceId,
-})
-
 /** Reads a trace (docs/api/findings.md#trace). */
 export const readTrace: PermittedOperation = {
   operationId: 'readFindingTrace',
@@ -147,7 +142,7 @@ export const readTrace: PermittedOperation = {
   summary: 'Read every retained span of a trace of a finding',
   credentials: READER,
   permission: 'org:findings:read',
-  parameters: { path: z.object({ findingId, traceId }), query: readTraceQuerySchema },
+  parameters: { path: z.object({ findingId, traceId: askedTraceIdSchema }), query: readTraceQuerySchema },
   success: {
     status: 200,
     description: 'The trace, with its spans ordered by start.',
@@ -193,7 +188,7 @@ export const listTraces: PermittedOperation = {
   problems: tracesProblems,
 }
 
-const ofTrace = z.object({ traceId })
+const ofTrace = z.object({ traceId: askedTraceIdSchema })
 
 /** Reads all spans of a trace as columns (docs/api/traces.md#trace-columns). */
 export const readTraceColumns: PermittedOperation = {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EXAMPLE } from '../example-values.ts'
 import { exactObject, jsonObjectSchema, listOf, text } from '../fields.ts'
 import { pageLimit } from '../page.ts'
 
@@ -12,6 +13,13 @@ export const readTraceQuerySchema = z.object({
 
 /** Trace id of W3C, in lower-case hex. */
 export const traceIdSchema = z.string().regex(/^[0-9a-f]{32}$/)
+
+/** A trace id by which a client reads. One of 64 bits, as Zipkin and old SDKs have it, is stored with zeros before it. */
+export const askedTraceIdSchema = z
+  .string()
+  .regex(/^(?:[0-9a-f]{16}){1,2}$/, 'must have 32 hex digits in lower case')
+  .transform(id => id.padStart(32, '0'))
+  .meta({ description: 'The W3C trace id. One of 64 bits may have its 16 hex digits.', example: EXAMPLE.traceId })
 
 /** Largest status of HTTP that is shown. */
 export const HTTP_STATUS_CODE_MAX = 32_767

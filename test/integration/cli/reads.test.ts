@@ -137,6 +137,7 @@ describe('penstock trace, findings and pipeline', () => {
         3,
         /there is no trace f+, or it is no longer retained/,
       ],
+      [['trace', TRACE.slice(16), ...at], { PENSTOCK_TOKEN: token }, 3, /there is no trace 0{16}[0-9a-f]{16}, or/],
       [['trace', 'x', ...at], { PENSTOCK_TOKEN: token }, 2, /It must have 32 hex digits/],
       [['trace', TRACE, ...at], { PENSTOCK_TOKEN: 'x' }, 1, /the API answered 401: AUTH_MISSING/],
       [['trace', TRACE, ...at], {}, 2, /set PENSTOCK_TOKEN/],

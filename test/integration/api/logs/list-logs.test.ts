@@ -95,7 +95,11 @@ describe('GET /v3/logs', () => {
         ...{ severityText: 'b', timeUnixNano: at(2), serviceName: 'web', severityNumber: 17, traceId: trace },
         ...{ spanId: otherSpan, body: 'connection_timeout to db-7', attributes: { 'order.id': '17', note: 'a=b' } },
       },
-      { severityText: 'c', timeUnixNano: at(3), serviceName: '', body: 'ÄRGER über PAYMENT' },
+    const short = hex('c', 16)
+      {
+        ...{ severityText: 'c', timeUnixNano: at(3), serviceName: '', body: 'ÄRGER über PAYMENT' },
+        traceId: `${hex('0', 16)}${short}`,
+      },
       { severityText: 'd', timeUnixNano: at(4), serviceName: "o'neil", severityNumber: 5, body: 'payments, order' },
     ]
     const all = between(base, base + MINUTE_MS)
@@ -123,6 +127,7 @@ describe('GET /v3/logs', () => {
       ['a word beside an underscore', 'q=timeout', 'b'],
       ['a word with a separator, as two words', 'q=db-7', 'b'],
       ['a word outside of ASCII, in its case', `q=${encodeURIComponent('Ärger')}`, 'c'],
+      ['a trace with an id of 64 bits', `trace=${short}`, 'c'],
       ['no word outside of ASCII in another case', `q=${encodeURIComponent('ärger')}`, ''],
       ['an attribute', 'attribute=order.id%3D17', 'ba'],
       ['an attribute with "=" in its value', 'attribute=note%3Da%3Db', 'b'],

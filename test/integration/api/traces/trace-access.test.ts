@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { insertExceptions, insertSpans, sessionPublicKeyPem, signToken } from '../../../support/services/api.ts'
+import { call, insertExceptions, insertSpans, sessionPublicKeyPem, signToken } from '../../../support/services/api.ts'
 import { api, ask, client, FINDING, id, nextTraceId, OTHER_FINDING, read, span, store } from './fixture.ts'
 
 describe('a trace is not found', () => {
@@ -35,6 +35,24 @@ describe('a trace is not found', () => {
     ]
     for (const malformed of [...malformedTraces, nextTraceId(), '0'.repeat(32)]) {
       expect(await ask(malformed)).toEqual(notFound)
+    }
+  })
+
+  it('only by an id that is neither of 128 nor of 64 bits', async () => {
+    const traceId = await store([span(1)])
+    const short = traceId.slice(16)
+    const bearer = await signToken()
+    const get = (request: string, body?: unknown) => call(api.baseUrl, request, { bearer, ...(body ? { body } : {}) })
+    const found = { status: 200, body: { traceId } }
+    expect(await get(`GET /v3/traces/${short}`)).toMatchObject(found)
+    expect(await get(`GET /v3/traces/${short}/completeness`)).toMatchObject(found)
+    expect(await get(`POST /v3/traces/${short}/spans`, { spanIds: [id(1)] })).toMatchObject(found)
+    expect(await ask(short)).toMatchObject(found)
+    for (const tool of ['tempo/api/traces', 'tempo/api/v2/traces', 'jaeger/api/traces']) {
+      expect(await get(`GET /${tool}/${short}`)).toMatchObject({ status: 200 })
+    }
+    for (const other of [traceId.slice(15), short.slice(1), '', '0'.repeat(16)]) {
+      expect(await get(`GET /v3/traces/${other || '%20'}`)).toMatchObject({ status: 404 })
     }
   })
 
