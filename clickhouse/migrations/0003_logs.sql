@@ -1,7 +1,7 @@
 -- One row per received log record, filled by workers/otlp/logs/ in the order of clickhouse/tables/logs-table.ts.
 --
 -- timestamp is what rows are ordered and asked by: the time of the record, else the time it was observed, else its
---   arrival; the two times stand beside it as they were sent.
+--   arrival, which also replaces one of more than five minutes after it; the two times stand beside it as they were sent.
 -- ORDER BY: dashboards ask for a service over a time. Days of arrival, compact parts and statistics: as `spans`.
 -- Zero trace_id and span_id: the record belongs to no trace.
 -- body ZSTD(1): 40 % less than LZ4, for no more CPU.

@@ -72,8 +72,9 @@ function rejectionOf({ traceId, spanId }: LogRecord) {
 
 function logRow(record: LogRecord, origin: PayloadSource, resourceAttributes: KeyValue[]): Row {
   const time = eventTime(record, origin)
+  const receivedAt = BigInt(origin.receivedAtMs) * 1_000_000n
   return {
-    timestamp: time < 2n ** 63n ? time : 2n ** 63n - 1n,
+    timestamp: time <= receivedAt + 300_000_000_000n ? time : receivedAt,
     time_unix_nano: record.timeUnixNano,
     observed_time_unix_nano: record.observedTimeUnixNano,
     severity_number: record.severityNumber >= 0 && record.severityNumber <= 255 ? record.severityNumber : 0,

@@ -33,6 +33,9 @@ const EXCEPTION_TYPE = keyBytes('exception.type')
 const EXCEPTION_MESSAGE = keyBytes('exception.message')
 const EXCEPTION_STACKTRACE = keyBytes('exception.stacktrace')
 
+/** How far clocks of senders may be ahead: the default time of lists ends so long after now (docs/api/logs.md#logs). */
+const AHEAD_NANOS = 300_000_000_000n
+
 /**
  * Appends LogRecord messages to the columns of `logs`. One instance serves a batch and nothing is allocated per record.
  * `append` is one long function on purpose. With its locals as fields and a method for each step, in the form of
@@ -45,6 +48,9 @@ export class LogDecoder {
   /** Arrival of the payload, in nanoseconds. */
   private receivedLow = 0
   private receivedHigh = 0
+  /** The latest time by which records are listed. A later one is that of a wrong clock, and the arrival replaces it. */
+  private latestLow = 0
+  private latestHigh = 0
   /** Text of the promoted attribute, as positions in the values of the attributes; empty when it is absent. */
   private sessionStart = 0
   private sessionEnd = 0
@@ -66,6 +72,9 @@ export class LogDecoder {
     const receivedAt = BigInt(source.receivedAtMs) * 1_000_000n
     this.receivedLow = Number(receivedAt & 0xffff_ffffn)
     this.receivedHigh = Number(receivedAt >> 32n)
+    const latest = receivedAt + AHEAD_NANOS
+    this.latestLow = Number(latest & 0xffff_ffffn)
+    this.latestHigh = Number(latest >> 32n)
   }
 
   /**
@@ -177,9 +186,9 @@ export class LogDecoder {
         eventHigh = this.receivedHigh
       }
     }
-    // DateTime64 is signed: times after 2262 are stored as its maximum.
-    if (eventHigh < 0x8000_0000) put64(table.timestamp.view, at8, eventLow, eventHigh)
-    else put64(table.timestamp.view, at8, 0xffff_ffff, 0x7fff_ffff)
+    const isAhead = eventHigh > this.latestHigh || (eventHigh === this.latestHigh && eventLow > this.latestLow)
+    if (isAhead) put64(table.timestamp.view, at8, this.receivedLow, this.receivedHigh)
+    else put64(table.timestamp.view, at8, eventLow, eventHigh)
     put64(table.time.view, at8, timeLow, timeHigh)
     put64(table.observedTime.view, at8, observedLow, observedHigh)
     table.severityNumber.bytes[row] = severity <= MAX_SEVERITY_NUMBER ? severity : 0

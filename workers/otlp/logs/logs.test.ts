@@ -12,6 +12,7 @@ type RecordInit = Exclude<MessageInitShape<typeof LogRecordSchema>, { $typeName:
 type ValueInit = Exclude<MessageInitShape<typeof AnyValueSchema>, { $typeName: string }>
 
 const RECEIVED_AT_MS = 1_790_000_000_123
+const LATEST = BigInt(RECEIVED_AT_MS + 300_000) * 1_000_000n
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: RECEIVED_AT_MS } as never
 const IDS = { traceId: new Uint8Array(16).fill(1), spanId: new Uint8Array(8).fill(2) }
 const string = (value: string): ValueInit => ({ value: { case: 'stringValue', value } })
@@ -116,7 +117,19 @@ describe('a batch of logs', () => {
     ['its time', { timeUnixNano: 5n, observedTimeUnixNano: 9n }, 5n],
     ['the time it was observed, where it has none', { observedTimeUnixNano: 9n }, 9n],
     ['the arrival of its payload, where it has neither', {}, BigInt(RECEIVED_AT_MS) * 1_000_000n],
-    ['the last moment of DateTime64, where it lies past it', { timeUnixNano: 2n ** 63n }, 2n ** 63n - 1n],
+    ['its time, up to five minutes after its arrival', { timeUnixNano: LATEST }, LATEST],
+    ...[LATEST + 1n, LATEST + 2n ** 32n, 10_413_792_000_000_000_000n, 2n ** 64n - 1n].map(
+      (timeUnixNano): [string, RecordInit, bigint] => [
+        `its arrival, where its clock is ahead: ${timeUnixNano}`,
+        { timeUnixNano, observedTimeUnixNano: 9n },
+        BigInt(RECEIVED_AT_MS) * 1_000_000n,
+      ],
+    ),
+    [
+      'its arrival, where the clock of its observer is ahead',
+      { observedTimeUnixNano: 2n ** 63n },
+      BigInt(RECEIVED_AT_MS) * 1_000_000n,
+    ],
   ])('dates a record by %s', (_, times, timestamp) => {
     batch.append(ORIGIN, payload([times]))
     expect(rows('logs')).toMatchObject([
