@@ -107,7 +107,7 @@ function readSpansRoute(deps: Deps): Route {
   })
 }
 
-/** Reads the details of spans of a trace. */
+/** Reads the details of spans of a trace, whose id is as a client has sent it. */
 export async function readSpanDetails(
   deps: TraceReadDeps,
   asked: TraceKey,

@@ -53,7 +53,7 @@ export function addTrace(parent: Command, context: ReadCommandContext): void {
       print(
         `trace ${traceId}: ${counted(spanCount, 'span')} of ${counted(services.length, 'service')} in ${wallDurationMs} ms`,
       )
-      print(describeCompleteness(trace))
+      for (const line of describeCompleteness(trace)) print(line)
       for (const line of drawTrace(trace, options.spans)) print(line)
     })
 }
@@ -182,12 +182,17 @@ function drawTrace(trace: TraceColumns, maxSpans: number): string[] {
   return left > 0 ? [...lines, `… and ${left} more ${left === 1 ? 'span' : 'spans'}`] : lines
 }
 
-/** Returns one line on how complete a trace is. */
-function describeCompleteness({ completeness, missingParents }: TraceColumns): string {
-  const { state, settledBefore, reasons } = completeness
-  if (state === 'complete') return `complete up to ${settledBefore}`
+/** Returns how complete a trace is, and what was lost at its time. */
+function describeCompleteness({ completeness, missingParents }: TraceColumns): string[] {
+  const { state, settledBefore, reasons, losses } = completeness
+  if (state === 'complete') return [`complete up to ${settledBefore}`]
   const missing = missingParents.length > 0 ? `, ${counted(missingParents.length, 'missing parent')}` : ''
-  return `${state}: ${reasons.join(', ')}${missing}`
+  const lost = losses.map(({ cause, surfaceId, isNear, count, receivedFrom, receivedTo }) => {
+    const what = counted(count, cause === 'refused' || cause === 'dead_lettered' ? 'request' : 'span')
+    const near = isNear ? ', a surface of the trace, within a minute of its spans' : ''
+    return `  ${cause}: ${what} of ${surfaceId}, received ${receivedFrom} to ${receivedTo}${near}`
+  })
+  return [`${state}: ${reasons.join(', ')}${missing}`, ...lost]
 }
 
 /** Returns when each span started, in nanoseconds after the first one. */

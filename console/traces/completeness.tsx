@@ -20,9 +20,17 @@ const CAUSES: Readonly<Record<Cause, string>> = {
   unknown: 'Nothing was lost here, and no span states which service the parent is of.',
 }
 
+/** Counts what was lost. */
+const LOST: Readonly<Record<Loss['cause'], (count: number) => string>> = {
+  dead_lettered: count => `${counted(count, 'request')} kept as dead letters`,
+  refused: count => `${counted(count, 'request')} refused`,
+  expired: count => `${counted(count, 'span')} expired`,
+  erased: count => `${counted(count, 'span')} erased`,
+}
+
 const STATES = {
   complete: { text: 'Complete', tag: 'tag good' },
-  uncertain: { text: 'No parent is missing, but spans may be', tag: 'tag doubt' },
+  no_gaps: { text: 'No gaps', tag: 'tag' },
   incomplete: { text: 'Spans are missing', tag: 'tag doubt' },
 } as const
 
@@ -69,6 +77,33 @@ export function CompletenessNote({
           )
         })}
       </ul>
+      <Losses losses={completeness.losses} />
     </details>
+  )
+}
+
+type Loss = WaterfallModel['head']['completeness']['losses'][number]
+
+/** Lists what was lost at the time of the trace, in the order of the API: that of its surfaces within a minute first. */
+function Losses({ losses }: { readonly losses: readonly Loss[] }) {
+  if (losses.length === 0) return null
+  return (
+    <>
+      <p>Lost at that time, of this trace or of others:</p>
+      <ul class="entries">
+        {losses.map(({ cause, surfaceId, isNear, count, receivedFrom, receivedTo }) => (
+          <li key={`${cause} ${surfaceId} ${isNear}`}>
+            {LOST[cause](count)} of <code>{surfaceId}</code>, <Time iso={receivedFrom} exact />
+            {receivedTo !== receivedFrom && (
+              <>
+                {' to '}
+                <Time iso={receivedTo} exact />
+              </>
+            )}
+            {isNear && <span class="quiet">: a surface of this trace, within a minute of its spans</span>}
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }

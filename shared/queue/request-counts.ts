@@ -1,5 +1,5 @@
 import { ADMITTED_QUEUES, type AdmittedQueue } from '../../schemas/queues/names.ts'
-import { queueKeys } from './queue.ts'
+import { queueKeys, shareMember } from './queue.ts'
 import type { QueueList, Queues } from './queues.ts'
 
 /**
@@ -147,8 +147,11 @@ const REPEATED_STATUSES = [408, 429, 502, 503, 504]
 /** Outcomes of requests that were refused with one of these statuses. */
 export const REPEATED = REPEATED_STATUSES.map(refusedWith)
 
-/** Refused requests. */
-export interface Refusals {
+/** Requests of a surface that arrived in an hour and were refused. */
+interface Refusals {
+  readonly surfaceId: string
+  /** Hours since 1970. */
+  readonly hour: number
   /** Those that clients send again. */
   readonly repeated: number
   /** Those that they do not. */
@@ -156,28 +159,28 @@ export interface Refusals {
 }
 
 /**
- * Returns how many requests of a queue edges have refused of these surfaces (`shareMember`) in these hours of arrival, in hours
- * since 1970, as far as Redis still has their counts. An edge adds its counts once a second.
+ * Returns the requests of a queue that edges have refused of these surfaces in these hours of arrival, as far as Redis still has
+ * their counts. An edge adds its counts once a second.
  */
 export async function countRefused(
   queues: Queues,
   queue: AdmittedQueue,
-  members: readonly string[],
+  surfaces: readonly { readonly workspaceId: string; readonly surfaceId: string }[],
   hours: readonly number[],
-): Promise<Refusals> {
+): Promise<Refusals[]> {
   // Those that are neither accepted nor repeated, because the statuses of all refusals are not known here.
-  const outcomes = ['received', 'acknowledged', 'unconfirmed', 'done', ...REPEATED] as const
-  const fields = members.flatMap(member =>
-    hours.flatMap(hour => outcomes.map(outcome => countField(hour, member, outcome))),
+  const accepted = ['acknowledged', 'unconfirmed', 'done'] as const
+  const outcomes = ['received', ...accepted, ...REPEATED] as const
+  const asked = surfaces.flatMap(surface => hours.map(hour => ({ ...surface, hour })))
+  const fields = asked.flatMap(surface =>
+    outcomes.map(outcome => countField(surface.hour, shareMember(surface), outcome)),
   )
-  if (fields.length === 0) return { repeated: 0, final: 0 }
+  if (fields.length === 0) return []
   const counts = await queues.common.hmget(queueKeys(queue).arrivals, ...fields)
-  const sums = new Map<RequestOutcome, number>(outcomes.map(outcome => [outcome, 0]))
-  for (const [i, count] of counts.entries()) {
-    const outcome = outcomes[i % outcomes.length] as RequestOutcome
-    sums.set(outcome, (sums.get(outcome) ?? 0) + Number(count ?? 0))
-  }
-  const sumOf = (...some: readonly RequestOutcome[]) => some.reduce((sum, outcome) => sum + (sums.get(outcome) ?? 0), 0)
-  const repeated = sumOf(...REPEATED)
-  return { repeated, final: sumOf('received') - sumOf('acknowledged', 'unconfirmed', 'done') - repeated }
+  const refusals = asked.map(({ surfaceId, hour }, i) => {
+    const [received = 0, ...others] = outcomes.map((_, j) => Number(counts[i * outcomes.length + j] ?? 0))
+    const sum = (some: readonly number[]) => some.reduce((total, count) => total + count, 0)
+    return { surfaceId, hour, repeated: sum(others.slice(accepted.length)), final: received - sum(others) }
+  })
+  return refusals.filter(({ repeated, final }) => repeated > 0 || final > 0)
 }

@@ -59,7 +59,7 @@ afterAll(async () => {
 it(`calls none of ${TRACES} traces complete without a span that was accepted before, whatever is killed`, async () => {
   const traces: SentTrace[] = []
   const wrong: string[] = []
-  const seen = { complete: 0, uncertain: 0, incomplete: 0, unavailable: 0 }
+  const seen = { complete: 0, no_gaps: 0, incomplete: 0, unavailable: 0 }
   let isSending = true
 
   async function assess(trace: SentTrace): Promise<TraceColumns | undefined> {

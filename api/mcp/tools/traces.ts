@@ -14,6 +14,7 @@ import { defineTool } from '../tool.ts'
 import { attributesOf, nextCursor, text } from './fields.ts'
 
 const SPANS_MAX = 20
+const LOSSES_SHOWN = 5
 const entry = z.looseObject({})
 const askedTraceId = text(64, 'The id of a trace: 32 hex digits in lower case, or 16 of an id of 64 bits.')
 
@@ -66,13 +67,16 @@ export const outlineTraceTool = defineTool({
     const outline = await outlineTrace(deps, { workspaceId, traceId }, { under, maxSpans }, deadline)
     if (outline === undefined) return notFound(TRACES)
     const { services, errors, spans, missingParents, completeness, ...trace } = outline
-    const { settledBefore, ...verdict } = completeness
+    const { settledBefore, losses, ...verdict } = completeness
     return {
       ok: true,
       value: {
         answer: { trace, services, errors, spans, missingParents },
         // The time of the verdict itself, which is at or before that of the watermark.
-        evidence: { ...(settledBefore !== undefined && { settledBefore }), completeness: verdict },
+        evidence: {
+          ...(settledBefore !== undefined && { settledBefore }),
+          completeness: { ...verdict, losses: losses.slice(0, LOSSES_SHOWN) },
+        },
         lines: outlineLines,
         ...(spans.length < trace.spanCount && {
           hint: 'spans: what has hiddenChildCount or similar is shown in part; outline it with `under`',

@@ -1,3 +1,4 @@
+import type { TraceLoss } from '../../../clickhouse/queries/traces/completeness/select-trace-losses.ts'
 import type { Completeness, MissingCause } from '../../../schemas/http/traces/schemas.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import { rfc3339FromUnixMs } from '../../http/format-time.ts'
@@ -18,6 +19,8 @@ const LATE_PARENT_MS = MINUTE_MS
 const LATE_SPAN_MS = HOUR_MS
 /** An earlier start before the first arrival is that of a wrong clock. */
 const LONGEST_TRACE_MS = DAY_MS
+/** Most losses that a response names. */
+const LOSSES = 20
 
 /**
  * Assesses a trace that was read after what is settled (`beginEvidence`). It is complete only if nothing says that a span is
@@ -40,9 +43,10 @@ export function assessCompleteness(columns: TraceColumns, evidence: Evidence | u
   const isIncomplete = missingParents.length > 0 || isRootless || truncated
   return {
     completeness: {
-      state: isIncomplete ? 'incomplete' : reasons.size > 0 ? 'uncertain' : 'complete',
+      state: isIncomplete ? 'incomplete' : reasons.size > 0 ? 'no_gaps' : 'complete',
       ...(evidence && { settledBefore: rfc3339FromUnixMs(evidence.settledBeforeMs) }),
       reasons: [...reasons],
+      losses: listLosses(evidence?.losses ?? [], isIncomplete),
     },
     missingParents,
   }
@@ -62,6 +66,7 @@ function lossesOf({ arranged, truncated }: TraceColumns, evidence: Evidence | un
     mayHideParents || mayHideSpans ? [{ cause, mayHideParents, mayHideSpans }] : []
   if (evidence === undefined) return [...loss('cut', truncated), ...loss('unknown', true)]
   const { settledBeforeMs, readAtMs, arrivals, keptSinceMs, losses } = evidence
+  const has = (cause: TraceLoss['cause']) => losses.some(loss => loss.cause === cause)
   const startedMs = Number(arranged.startedAtUnixNano / 1_000_000n)
   const beganMs = Math.max(Math.min(startedMs, arrivals.firstMs), arrivals.firstMs - LONGEST_TRACE_MS)
   return [
@@ -71,11 +76,32 @@ function lossesOf({ arranged, truncated }: TraceColumns, evidence: Evidence | un
       settledBeforeMs < readAtMs && settledBeforeMs <= arrivals.lastMs + LATE_PARENT_MS,
       settledBeforeMs <= arrivals.lastMs,
     ),
-    ...loss('expired', beganMs < keptSinceMs + LATE_SPAN_MS || losses.expired > 0),
-    ...loss('erased', losses.erased > 0),
-    ...loss('dead_lettered', losses.deadLettered > 0),
-    ...loss('refused', losses.refused.final + losses.refused.repeated > 0, losses.refused.final > 0),
+    ...loss('expired', beganMs < keptSinceMs + LATE_SPAN_MS || has('expired')),
+    ...loss('erased', has('erased')),
+    ...loss('dead_lettered', has('dead_lettered')),
+    ...loss(
+      'refused',
+      has('refused'),
+      losses.some(({ cause, count }) => cause === 'refused' && count > 0),
+    ),
   ]
+}
+
+/**
+ * Returns the losses at the time of the trace, the near ones first, then the largest. Requests that clients send again can have
+ * taken a parent until then, and nothing else.
+ */
+function listLosses(losses: readonly TraceLoss[], isIncomplete: boolean): Completeness['losses'] {
+  return losses
+    .map(loss => ({ ...loss, count: loss.count + (isIncomplete ? loss.sentAgain : 0) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => Number(b.isNear) - Number(a.isNear) || b.count - a.count)
+    .slice(0, LOSSES)
+    .map(({ cause, surfaceId, isNear, count, fromMs, toMs }) => ({
+      ...{ cause, surfaceId, isNear, count },
+      receivedFrom: rfc3339FromUnixMs(fromMs),
+      receivedTo: rfc3339FromUnixMs(toMs),
+    }))
 }
 
 /** Returns why a parent is missing that the service has lost in no way it knows of. */

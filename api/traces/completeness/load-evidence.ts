@@ -1,12 +1,12 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import {
+  joinLosses,
   selectTraceLosses,
-  type TraceLosses,
+  type TraceLoss,
 } from '../../../clickhouse/queries/traces/completeness/select-trace-losses.ts'
 import type { TraceArrivals } from '../../../clickhouse/queries/traces/select-trace-extent.ts'
 import type { TraceKey } from '../../../clickhouse/read-connection.ts'
 import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
-import type { Refusals } from '../../../shared/queue/request-counts.ts'
 import { errorFields } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import type { RowKind } from '../../../shared/runtime/retention.ts'
@@ -28,12 +28,14 @@ export interface Evidence {
   readonly arrivals: TraceArrivals
   /** Start of the first day whose spans are retained. */
   readonly keptSinceMs: number
-  readonly losses: TraceLosses
+  readonly losses: readonly TraceLoss[]
 }
 
 /** The time of a trace is from before its first arrival until after its last one: parents are sent after their children. */
 const BEFORE_MS = 60_000
 const AFTER_MS = 600_000
+/** A loss so long before or after the arrivals of a trace is near, if the surface has sent spans of the trace. */
+const NEAR_MS = 60_000
 /** Redis has the counts of the last hours, ClickHouse those of all others. */
 const HOURS_IN_REDIS = 7
 
@@ -53,45 +55,41 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
   if (settled === undefined) return async () => undefined
   return async arrivals => {
     const period = {
-      fromMs: arrivals.firstMs - BEFORE_MS,
-      toMs: Math.min(arrivals.lastMs + AFTER_MS, settled.readAtMs),
+      ...{ workspaceId: key.workspaceId, surfaceIds: arrivals.surfaceIds, replayedBeforeMs: settled.readAtMs },
+      ...{ nearFromMs: arrivals.firstMs - NEAR_MS, nearToMs: arrivals.lastMs + NEAR_MS },
+      ...{ fromMs: arrivals.firstMs - BEFORE_MS, toMs: Math.min(arrivals.lastMs + AFTER_MS, settled.readAtMs) },
     }
     const [losses, refused] = await Promise.all([
-      selectTraceLosses(
-        deps.clickhouse,
-        { workspaceId: key.workspaceId, ...period, replayedBeforeMs: settled.readAtMs },
-        signal,
-      ),
-      unlessUnavailable(deps.logger, () => refusedOf(deps, key, arrivals, period)),
+      selectTraceLosses(deps.clickhouse, period, signal),
+      unlessUnavailable(deps.logger, () => refusedOf(deps.traceQueues, period)),
     ])
     if (refused === undefined) return undefined
+    // Most refusals are counted in both places.
     return {
       ...settled,
       arrivals,
       keptSinceMs: firstKeptDay * DAY_MS,
-      losses: { ...losses, refused: added(losses.refused, refused) },
+      losses: joinLosses([...losses, ...refused], Math.max),
     }
   }
 }
 
-function refusedOf(
-  { traceQueues }: EvidenceDeps,
-  { workspaceId }: TraceKey,
-  { surfaceIds }: TraceArrivals,
-  { fromMs, toMs }: { fromMs: number; toMs: number },
-): Promise<Refusals> {
+type Period = Parameters<typeof selectTraceLosses>[1]
+
+async function refusedOf(traceQueues: TraceQueues, period: Period): Promise<TraceLoss[]> {
+  const { workspaceId, surfaceIds, fromMs, toMs, nearFromMs, nearToMs } = period
   const last = Math.floor(toMs / HOUR_MS)
   const first = Math.max(Math.floor(fromMs / HOUR_MS), last - HOURS_IN_REDIS)
   const hours = Array.from({ length: last - first + 1 }, (_, i) => first + i)
   const surfaces = surfaceIds.map(surfaceId => ({ workspaceId, surfaceId }))
-  return traceQueues.refusedSpans(surfaces, hours)
+  const refused = await traceQueues.refusedSpans(surfaces, hours)
+  const losses = refused.map(({ surfaceId, hour, final, repeated }): TraceLoss => {
+    const [startMs, endMs] = [hour * HOUR_MS, (hour + 1) * HOUR_MS]
+    const isNear = startMs <= nearToMs && endMs > nearFromMs
+    return { cause: 'refused', surfaceId, isNear, count: final, sentAgain: repeated, fromMs: startMs, toMs: endMs }
+  })
+  return joinLosses(losses, (a, b) => a + b)
 }
-
-/** Hours that are counted in both places are counted twice, which changes no verdict. */
-function added(a: Refusals, b: Refusals): Refusals {
-  return { final: a.final + b.final, repeated: a.repeated + b.repeated }
-}
-
 /** Returns undefined if Redis fails: a trace is shown without it, and is not called complete then. */
 async function unlessUnavailable<T>(logger: Logger, read: () => Promise<T>): Promise<T | undefined> {
   try {

@@ -630,13 +630,26 @@ export type FoundTrace = {
     serviceCount: number;
 };
 export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "erased" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
+export type TraceLoss = {
+    cause: "dead_lettered" | "refused" | "expired" | "erased";
+    surfaceId: string;
+    /** Whether the surface has sent spans of the trace, and the loss is from at most 60 seconds before or after they arrived. */
+    isNear: boolean;
+    /** Requests that were dead-lettered or refused, or spans that expired or were erased. */
+    count: number;
+    /** Refused requests and deleted spans are counted by whole hours. */
+    receivedFrom: string;
+    receivedTo: string;
+};
 export type Completeness = {
-    /** complete: no parent is missing, everything that was accepted before `settledBefore` is included, and no request was lost at the time of the trace. uncertain: no parent is missing, but spans may be. incomplete: parents are missing, or the trace was cut. */
-    state: "complete" | "uncertain" | "incomplete";
+    /** complete: no parent is missing, everything that was accepted before `settledBefore` is included, and no request was lost at the time of the trace. no_gaps: no parent is missing, and `reasons` say why it is not proved that nothing else is. incomplete: parents are missing, or the trace was cut. */
+    state: "complete" | "no_gaps" | "incomplete";
     /** Everything that was accepted before this time is included. Absent if it is not known. */
     settledBefore?: string;
     /** Why the trace is not complete. Empty if it is. */
     reasons: MissingCause[];
+    /** Losses at its time, the near ones first, then the largest. Empty if it is complete. */
+    losses: TraceLoss[];
 };
 export type MissingParent = {
     spanId: string;

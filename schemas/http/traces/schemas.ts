@@ -195,16 +195,43 @@ const missingCauseSchema = z
 /** Why spans of a trace are missing, or may be. */
 export type MissingCause = z.infer<typeof missingCauseSchema>
 
+const traceLossSchema = z
+  .strictObject({
+    cause: z.enum(['dead_lettered', 'refused', 'expired', 'erased']),
+    surfaceId: z.string(),
+    isNear: z.boolean().meta({
+      description:
+        'Whether the surface has sent spans of the trace, and the loss is from at most 60 seconds before or after they arrived.',
+    }),
+    count: z
+      .number()
+      .int()
+      .min(1)
+      .meta({ description: 'Requests that were dead-lettered or refused, or spans that expired or were erased.' }),
+    receivedFrom: z.iso
+      .datetime()
+      .meta({ description: 'Refused requests and deleted spans are counted by whole hours.' }),
+    receivedTo: z.iso.datetime(),
+  })
+  .meta({
+    id: 'TraceLoss',
+    description: 'A loss of a surface of the workspace at the time of a trace. It may be of other traces.',
+  })
+
 const completenessShape = {
-  state: z.enum(['complete', 'uncertain', 'incomplete']).meta({
+  state: z.enum(['complete', 'no_gaps', 'incomplete']).meta({
     description:
-      'complete: no parent is missing, everything that was accepted before `settledBefore` is included, and no request was lost at the time of the trace. uncertain: no parent is missing, but spans may be. incomplete: parents are missing, or the trace was cut.',
+      'complete: no parent is missing, everything that was accepted before `settledBefore` is included, and no request was lost at the time of the trace. no_gaps: no parent is missing, and `reasons` say why it is not proved that nothing else is. incomplete: parents are missing, or the trace was cut.',
   }),
   settledBefore: z.iso
     .datetime()
     .optional()
     .meta({ description: 'Everything that was accepted before this time is included. Absent if it is not known.' }),
   reasons: z.array(missingCauseSchema).meta({ description: 'Why the trace is not complete. Empty if it is.' }),
+  losses: z
+    .array(traceLossSchema)
+    .max(20)
+    .meta({ description: 'Losses at its time, the near ones first, then the largest. Empty if it is complete.' }),
 }
 
 /** How complete a trace is. */

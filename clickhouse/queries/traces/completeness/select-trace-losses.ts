@@ -1,22 +1,27 @@
 import { HOUR_MS } from '../../../../schemas/units.ts'
-import { REFUSED, REPEATED, type Refusals } from '../../../../shared/queue/request-counts.ts'
+import { REFUSED, REPEATED } from '../../../../shared/queue/request-counts.ts'
 import type { ClickHouseClient } from '../../../client.ts'
 import { selectRows } from '../../../select.ts'
 
-/** Spans that are missing, as far as the service knows. */
-export interface TraceLosses {
-  /** Accepted requests that are dead letters or were discarded, besides those that replays have stored since. */
-  readonly deadLettered: number
-  /** Refused requests, as far as their counts are copied from Redis. */
-  readonly refused: Refusals
-  /** Stored spans that left with a shorter retention of the workspace. */
-  readonly expired: number
-  /** Stored spans that were erased with a person or a session. */
-  readonly erased: number
+/** Requests of a surface that were not stored, or spans that were deleted, among what arrived at the time of a trace. */
+export interface TraceLoss {
+  readonly cause: 'dead_lettered' | 'refused' | 'expired' | 'erased'
+  readonly surfaceId: string
+  /** Whether the surface has sent spans of the trace, and the loss is from at most a minute before or after they arrived. */
+  readonly isNear: boolean
+  /** Requests, or deleted spans. Dead letters that replays have stored since are left out. */
+  readonly count: number
+  /** Further refused requests, which their clients send again. */
+  readonly sentAgain: number
+  /** When they arrived, in Unix ms. Refused requests and deleted spans are counted by whole hours. */
+  readonly fromMs: number
+  readonly toMs: number
 }
 
-/** Most entries of the log that are compared with their dead letters. If there are more, each counts as a lost request. */
+/** Most entries of the log that are compared with their dead letters. If there are more, each counts as a loss. */
 const COMPARED_ENTRIES = 1_000
+/** Most losses of a kind that are returned, the near ones first, then the largest. */
+const LOSSES = 100
 /** Each query reads a few rows of a period. */
 const ONE_THREAD = { max_threads: 1 }
 
@@ -29,13 +34,13 @@ export async function selectTraceLosses(
   client: ClickHouseClient,
   period: LossPeriod,
   signal: AbortSignal,
-): Promise<TraceLosses> {
-  const [deadLettered, refused, deleted] = await Promise.all([
-    countLost(client, period, signal),
+): Promise<TraceLoss[]> {
+  const losses = await Promise.all([
+    selectLost(client, period, signal),
     selectRefused(client, period, signal),
     selectDeleted(client, period, signal),
   ])
-  return { deadLettered, refused, ...deleted }
+  return losses.flat()
 }
 
 /** An entry of the log of a batch that has not stored all requests of a surface. */
@@ -43,6 +48,8 @@ interface LossEntry {
   readonly jobId: string
   readonly surfaceId: string
   readonly commit: string
+  readonly receivedMs: string
+  readonly isNear: number
   /** Rejected records of stored requests by reason. */
   readonly rejected: Readonly<Record<string, string>>
   /** Dead letters that are kept, and that are not, by reason. */
@@ -51,32 +58,66 @@ interface LossEntry {
 }
 
 /**
- * Returns how many lost requests no replay has stored. Each is compared with its own letter. An entry of the log counts all
+ * Returns the lost requests that no replay has stored. Each is compared with its own letter. An entry of the log counts all
  * requests, also those without a receipt.
  */
-async function countLost(client: ClickHouseClient, period: LossPeriod, signal: AbortSignal): Promise<number> {
+async function selectLost(client: ClickHouseClient, period: LossPeriod, signal: AbortSignal): Promise<TraceLoss[]> {
   const entries = await selectRows<LossEntry>(client, {
     query: `
       SELECT job_id AS jobId, surface_id AS surfaceId, hex(receipt_commit) AS commit, rejected,
-             dead_lettered AS kept, ingest_log.discarded AS discarded
+             dead_lettered AS kept, ingest_log.discarded AS discarded, toUnixTimestamp64Milli(received_at) AS receivedMs,
+             has({surfaceIds: Array(String)}, surface_id) AND received_at
+               BETWEEN fromUnixTimestamp64Milli({nearFromMs: Int64}) AND fromUnixTimestamp64Milli({nearToMs: Int64}) AS isNear
       FROM ingest_log
       WHERE workspace_id = {workspaceId: String} AND signal = 'traces' AND replayed_at = 0
         AND (notEmpty(dead_lettered) OR notEmpty(ingest_log.discarded))
         AND received_at BETWEEN fromUnixTimestamp64Milli({fromMs: Int64}) AND fromUnixTimestamp64Milli({toMs: Int64})
-      LIMIT {limit: UInt32}`,
+      ORDER BY isNear DESC LIMIT {limit: UInt32}`,
     params: { ...period, limit: COMPARED_ENTRIES + 1 },
     signal,
     settings: ONE_THREAD,
   })
-  if (entries.length > COMPARED_ENTRIES) return entries.length
-  const groups = entries.map(lostRequests).filter(({ kept, discarded }) => kept + discarded > 0)
-  if (groups.length === 0) return 0
-  const resolvedOf = await selectResolvedLetters(client, period, groups, signal)
-  return groups.reduce((sum, group) => sum + Math.max(group.kept - resolvedOf(group), 0) + group.discarded, 0)
+  const groups = entries.map(lostRequests)
+  // A further entry may be a loss whatever these are, so none of them is taken for less than one.
+  if (entries.length > COMPARED_ENTRIES) return lossesOf(groups, ({ kept, discarded }) => Math.max(kept + discarded, 1))
+  const lost = groups.filter(({ kept, discarded }) => kept + discarded > 0)
+  if (lost.length === 0) return []
+  const resolvedOf = await selectResolvedLetters(client, period, lost, signal)
+  return lossesOf(lost, group => Math.max(group.kept - resolvedOf(group), 0) + group.discarded)
+}
+
+/** Returns what is left of the requests of each surface. */
+function lossesOf(groups: readonly LostRequests[], countOf: (group: LostRequests) => number): TraceLoss[] {
+  const losses = groups.map((group): TraceLoss => {
+    const { surfaceId, isNear, receivedMs } = group
+    const count = countOf(group)
+    return { cause: 'dead_lettered', surfaceId, isNear, count, sentAgain: 0, fromMs: receivedMs, toMs: receivedMs }
+  })
+  return joinLosses(
+    losses.filter(({ count }) => count > 0),
+    (a, b) => a + b,
+  )
+}
+
+/** Joins losses of the same cause and surface, near ones apart from others. `joinCounts` joins their counts. */
+export function joinLosses(losses: readonly TraceLoss[], joinCounts: (a: number, b: number) => number): TraceLoss[] {
+  const joined = new Map<string, TraceLoss>()
+  for (const loss of losses) {
+    const key = `${loss.cause} ${loss.surfaceId} ${loss.isNear}`
+    const known = joined.get(key)
+    const sum = known && {
+      count: joinCounts(known.count, loss.count),
+      sentAgain: joinCounts(known.sentAgain, loss.sentAgain),
+      fromMs: Math.min(known.fromMs, loss.fromMs),
+      toMs: Math.max(known.toMs, loss.toMs),
+    }
+    joined.set(key, { ...loss, ...sum })
+  }
+  return [...joined.values()]
 }
 
 /** Letters for occurrences over a limit are left out: their spans are stored. */
-function lostRequests({ jobId, surfaceId, commit, rejected, kept, discarded }: LossEntry): LostRequests {
+function lostRequests({ rejected, kept, discarded, receivedMs, isNear, ...group }: LossEntry): LostRequests {
   const reasons = Object.keys(rejected)
   const onlyWhole =
     reasons.some(reason => OVER_LIMIT_LABELS.includes(reason)) &&
@@ -86,47 +127,69 @@ function lostRequests({ jobId, surfaceId, commit, rejected, kept, discarded }: L
       (sum, [reason, count]) => (onlyWhole && reason === 'records_rejected' ? sum : sum + Number(count)),
       0,
     )
-  return { jobId, surfaceId, commit, onlyWhole, kept: countOf(kept), discarded: countOf(discarded) }
+  const counts = { kept: countOf(kept), discarded: countOf(discarded) }
+  return { ...group, receivedMs: Number(receivedMs), isNear: isNear === 1, onlyWhole, ...counts }
 }
 
-async function selectRefused(
+/** Losses of a surface in whole hours. */
+interface HoursRow {
+  readonly cause: TraceLoss['cause']
+  readonly surfaceId: string
+  readonly isNear: number
+  readonly losses: string
+  readonly sentAgain: string
+  readonly fromS: number
+  readonly toS: number
+}
+
+/** Columns of {@link HoursRow} besides what is counted. */
+const HOURS_COLUMNS = `
+  surface_id AS surfaceId, min(toUnixTimestamp(received_hour)) AS fromS, max(toUnixTimestamp(received_hour)) AS toS,
+  has({surfaceIds: Array(String)}, surface_id) AND received_hour
+    BETWEEN toDateTime({nearFromHour: UInt32}) AND toDateTime({nearToHour: UInt32}) AS isNear`
+
+/** Returns refused requests, as far as their counts are copied from Redis. */
+function selectRefused(client: ClickHouseClient, period: LossPeriod, signal: AbortSignal): Promise<TraceLoss[]> {
+  const query = `
+    SELECT 'refused' AS cause, ${HOURS_COLUMNS}, sumIf(requests, NOT is_repeated) AS losses,
+           sumIf(requests, is_repeated) AS sentAgain
+    FROM (
+      SELECT surface_id, received_hour, outcome IN {repeatedOutcomes: Array(String)} AS is_repeated,
+             max(requests) AS requests
+      FROM request_counts
+      WHERE workspace_id = {workspaceId: String} AND signal = 'traces' AND startsWith(outcome, {refused: String})
+        AND received_hour BETWEEN toDateTime({fromHour: UInt32}) AND toDateTime({toHour: UInt32})
+      GROUP BY surface_id, received_hour, outcome)
+    GROUP BY surfaceId, isNear ORDER BY isNear DESC, losses DESC, sentAgain DESC LIMIT ${LOSSES}`
+  return selectByHours(client, query, period, signal)
+}
+
+function selectDeleted(client: ClickHouseClient, period: LossPeriod, signal: AbortSignal): Promise<TraceLoss[]> {
+  const query = `
+    SELECT if(reason = 'expired', 'expired', 'erased') AS cause, ${HOURS_COLUMNS}, sum(rows) AS losses, 0 AS sentAgain
+    FROM deleted_rows
+    WHERE workspace_id = {workspaceId: String} AND table_name = 'spans'
+      AND received_hour BETWEEN toDateTime({fromHour: UInt32}) - 3600 AND toDateTime({toHour: UInt32}) + 3600
+    GROUP BY cause, surfaceId, isNear HAVING losses > 0 ORDER BY isNear DESC, losses DESC LIMIT ${LOSSES} BY cause`
+  return selectByHours(client, query, period, signal)
+}
+
+async function selectByHours(
   client: ClickHouseClient,
-  { workspaceId, ...period }: LossPeriod,
+  query: string,
+  { workspaceId, surfaceIds, fromMs, toMs, nearFromMs, nearToMs }: LossPeriod,
   signal: AbortSignal,
-): Promise<Refusals> {
-  const [row] = await selectRows<{ final: string; repeated: string }>(client, {
-    query: `
-      SELECT sumIf(requests, NOT is_repeated) AS final, sumIf(requests, is_repeated) AS repeated FROM (
-        SELECT outcome IN {repeatedOutcomes: Array(String)} AS is_repeated, max(requests) AS requests FROM request_counts
-        WHERE workspace_id = {workspaceId: String} AND signal = 'traces' AND startsWith(outcome, {refused: String})
-          AND received_hour BETWEEN toDateTime({fromHour: UInt32}) AND toDateTime({toHour: UInt32})
-        GROUP BY surface_id, received_hour, outcome)`,
-    params: { workspaceId, ...hoursOf(period), refused: REFUSED, repeatedOutcomes: REPEATED },
-    signal,
-    settings: ONE_THREAD,
-  })
-  return { final: Number(row?.final ?? 0), repeated: Number(row?.repeated ?? 0) }
-}
-
-async function selectDeleted(
-  client: ClickHouseClient,
-  { workspaceId, ...period }: LossPeriod,
-  signal: AbortSignal,
-): Promise<Pick<TraceLosses, 'expired' | 'erased'>> {
-  const [row] = await selectRows<{ expired: string; erased: string }>(client, {
-    query: `
-      SELECT sumIf(rows, reason = 'expired') AS expired, sumIf(rows, reason != 'expired') AS erased FROM deleted_rows
-      WHERE workspace_id = {workspaceId: String} AND table_name = 'spans'
-        AND received_hour BETWEEN toDateTime({fromHour: UInt32}) - 3600 AND toDateTime({toHour: UInt32}) + 3600`,
-    params: { workspaceId, ...hoursOf(period) },
-    signal,
-    settings: ONE_THREAD,
-  })
-  return { expired: Number(row?.expired ?? 0), erased: Number(row?.erased ?? 0) }
-}
-
-function hoursOf({ fromMs, toMs }: Omit<LossPeriod, 'workspaceId'>) {
-  return { fromHour: startOfHour(fromMs), toHour: startOfHour(toMs) }
+): Promise<TraceLoss[]> {
+  const params = {
+    ...{ workspaceId, surfaceIds, refused: REFUSED, repeatedOutcomes: REPEATED },
+    ...{ fromHour: startOfHour(fromMs), toHour: startOfHour(toMs) },
+    ...{ nearFromHour: startOfHour(nearFromMs), nearToHour: startOfHour(nearToMs) },
+  }
+  const rows = await selectRows<HoursRow>(client, { query, params, signal, settings: ONE_THREAD })
+  return rows.map(({ cause, surfaceId, isNear, losses, sentAgain, fromS, toS }) => ({
+    ...{ cause, surfaceId, isNear: isNear === 1, count: Number(losses), sentAgain: Number(sentAgain) },
+    ...{ fromMs: fromS * 1_000, toMs: toS * 1_000 + HOUR_MS },
+  }))
 }
 
 /** Returns the Unix time of the start of an hour in seconds. */
@@ -139,6 +202,10 @@ interface LossPeriod {
   readonly workspaceId: string
   readonly fromMs: number
   readonly toMs: number
+  /** Surfaces of the trace, and the part of the period in which their losses are near. */
+  readonly surfaceIds: readonly string[]
+  readonly nearFromMs: number
+  readonly nearToMs: number
   /**
    * A letter counts as replayed if that was stored before this time. One that is replayed while the spans are read may be stored
    * after them.
@@ -152,6 +219,8 @@ interface LostRequests {
   readonly surfaceId: string
   /** Id of the group commit, in upper-case hex; zeros if the requests have no receipts. */
   readonly commit: string
+  readonly receivedMs: number
+  readonly isNear: boolean
   /** Whether `kept` and `discarded` leave out the letters of requests without some of their records. */
   readonly onlyWhole: boolean
   /** Dead letters that are kept. */

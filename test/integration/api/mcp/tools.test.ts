@@ -92,7 +92,7 @@ describe('the tools of agents', () => {
         { depth: 1, spanId: failed, isError: true },
         { depth: 1, name: 'SELECT', similar: { count: 30 } },
       ],
-      evidence: { completeness: { reasons: expect.any(Array) } },
+      evidence: { completeness: { reasons: expect.any(Array), losses: [] } },
     })
     expect(outline.text).toMatch(/^ {2}\+\d+ 1 "SELECT" "shop" [0-9a-f]{16} \[×30 alike, 30 ms in all\]$/m)
     const part = await use(client, 'outline_trace', { traceId, under: failed })

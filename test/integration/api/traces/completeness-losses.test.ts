@@ -7,7 +7,7 @@ import { connectTraceQueues } from '../../../../api/traces/completeness/trace-qu
 import { loadWaterfall } from '../../../../api/traces/load-columns.ts'
 import { onFirstShard } from '../../../../clickhouse/client.ts'
 import { deleteCountedRows } from '../../../../clickhouse/queries/retention/delete-counted-rows.ts'
-import { HOUR_MS } from '../../../../schemas/units.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../../schemas/units.ts'
 import { onOneServer } from '../../../support/queue-on.ts'
 import { insertSpans } from '../../../support/services/api.ts'
 import { until } from '../../../support/until.ts'
@@ -24,12 +24,12 @@ async function withSpan() {
   const stored = { workspaceId, surfaceId, traceId, receivedAt, startTimeUnixNano, endTimeUnixNano: startTimeUnixNano }
   await insertSpans(client, [{ ...stored, spanId: hex(1) }])
   const common = { workspace_id: workspaceId, surface_id: surfaceId }
-  const insert = (table: string, row: object) =>
+  const insert = (table: string, ...rows: readonly object[]) =>
     onFirstShard(client, shard =>
       shard.insert({
         table,
         format: 'JSONEachRow',
-        values: [{ ...common, ...row }],
+        values: rows.map(row => ({ ...common, ...row })),
         clickhouse_settings: { date_time_input_format: 'best_effort', async_insert: 0 },
       }),
     )
@@ -39,11 +39,10 @@ async function withSpan() {
     receivedAt,
     stored,
     /** Adds requests of a job to the log of what was stored. */
-    log: (row: object, atMs = receivedAt) =>
-      insert('ingest_log', {
-        ...{ received_at: time(atMs), job_id: 'a', signal: 'traces', receipt_commit: COMMIT, payloads: 1 },
-        ...row,
-      }),
+    log: (row: object | readonly object[], atMs = receivedAt) => {
+      const entry = { received_at: time(atMs), job_id: 'a', signal: 'traces', receipt_commit: COMMIT, payloads: 1 }
+      return insert('ingest_log', ...[row].flat().map(each => ({ ...entry, ...each })))
+    },
     /** Adds a dead letter, or an attempt to replay one. */
     letter: (row: object, atMs = receivedAt) =>
       insert('dead_letters', {
@@ -55,8 +54,8 @@ async function withSpan() {
 }
 
 const replayed = { attempt: 1, outcome: 'stored' }
-const isUncertain = (...reasons: string[]) => ({ state: 'uncertain', reasons })
-const isComplete = { state: 'complete', reasons: [] }
+const hasNoGaps = (...reasons: string[]) => ({ state: 'no_gaps', reasons })
+const isComplete = { state: 'complete', reasons: [], losses: [] }
 
 describe('losses of a trace', () => {
   it.each([
@@ -72,7 +71,7 @@ describe('losses of a trace', () => {
     const deletion = { where: "workspace_id = {workspaceId: String} AND name = 'leaf'", params: { workspaceId } }
     const counted = { ...deletion, table: 'spans', isSource: true, reason, id: workspaceId }
     expect(await deleteCountedRows(client, counted, AbortSignal.timeout(30_000))).toBe(1)
-    expect(await completeness()).toMatchObject({ ...isUncertain(reason), spanCount: 1 })
+    expect(await completeness()).toMatchObject({ ...hasNoGaps(reason), spanCount: 1 })
   })
 
   it('are spans that are deleted while the trace is read', async () => {
@@ -97,7 +96,7 @@ describe('losses of a trace', () => {
     const later = await loadWaterfall(client, key, 10, signal)
     if (later === undefined) throw new Error('the trace is absent')
     expect(assessCompleteness(later, await loadEvidence(later.arrivals)).completeness).toMatchObject(
-      isUncertain('erased'),
+      hasNoGaps('erased'),
     )
   })
 
@@ -121,7 +120,7 @@ describe('losses of a trace', () => {
     expect(await run({ onCounted })).toBe(1)
     expect(await completeness()).toMatchObject({ ...isComplete, spanCount: 2 })
     expect(await run()).toBe(1)
-    expect(await completeness()).toMatchObject({ ...isUncertain('erased'), spanCount: 1 })
+    expect(await completeness()).toMatchObject({ ...hasNoGaps('erased'), spanCount: 1 })
   })
 
   it('are no spans that were deleted at another time, or of another workspace', async () => {
@@ -148,21 +147,61 @@ describe('losses of a trace', () => {
     for (const other of [{ job_id: 'b' }, { receipt: 'd'.repeat(16), job_index: 1 }]) {
       await letter({ ...other }, receivedAt)
       await letter({ ...other, ...replayed }, receivedAt)
-      expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+      expect(await completeness()).toMatchObject(hasNoGaps('dead_lettered'))
     }
     await letter({ ...replayed, outcome: 'dead' })
-    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    expect(await completeness()).toMatchObject(hasNoGaps('dead_lettered'))
     // As if it was stored while the spans are read, which may not have it then.
     await letter({ ...replayed, attempt: 2, indexed_at: new Date(Date.now() + HOUR_MS).toISOString() })
-    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    expect(await completeness()).toMatchObject(hasNoGaps('dead_lettered'))
     await letter({ ...replayed, attempt: 3 })
     expect(await completeness()).toMatchObject(isComplete)
+  })
+
+  it('are listed with their surface and time, those of its surfaces within a minute first', async () => {
+    const { log, stored, receivedAt, workspaceId, surfaceId, completeness } = await withSpan()
+    const iso = (ms: number) => new Date(ms).toISOString()
+    const other = { surface_id: 'srf_other', dead_lettered: { invalid_tag: 9 } }
+    await log({ ...other, job_id: 'b' })
+    await log({ dead_lettered: { invalid_tag: 1 } }, receivedAt + 59_000)
+    await log({ discarded: { truncated: 2 }, discarded_indexes: [1, 2], job_id: 'c' }, receivedAt - 59_000)
+    await log({ dead_lettered: { invalid_tag: 4 }, job_id: 'd' }, receivedAt + 61_000)
+    // Arrived long before.
+    await log({ dead_lettered: { invalid_tag: 7 }, job_id: 'e' }, receivedAt - 2 * MINUTE_MS)
+    await insertSpans(client, [{ ...stored, traceId: 'd'.repeat(32), spanId: hex(2), name: 'leaf' }])
+    const params = { workspaceId }
+    const where = "workspace_id = {workspaceId: String} AND name = 'leaf'"
+    const deletion = { where, params, table: 'spans', isSource: true, reason: 'erased', id: workspaceId } as const
+    expect(await deleteCountedRows(client, deletion, AbortSignal.timeout(30_000))).toBe(1)
+    const hour = Math.floor(receivedAt / HOUR_MS) * HOUR_MS
+    const lettered = { cause: 'dead_lettered', surfaceId, isNear: true }
+    const at = (fromMs: number, toMs = fromMs) => ({ receivedFrom: iso(fromMs), receivedTo: iso(toMs) })
+    const { state, losses } = await completeness()
+    expect(state).toBe('no_gaps')
+    expect(losses).toEqual([
+      { ...lettered, count: 3, ...at(receivedAt - 59_000, receivedAt + 59_000) },
+      { ...lettered, cause: 'erased', count: 1, ...at(hour, hour + HOUR_MS) },
+      { ...lettered, surfaceId: 'srf_other', isNear: false, count: 9, ...at(receivedAt) },
+      { ...lettered, isNear: false, count: 4, ...at(receivedAt + 61_000) },
+    ])
+  })
+
+  it('are listed near ones first also if there are more than are compared', async () => {
+    const { log, receivedAt, surfaceId, completeness } = await withSpan()
+    const others = Array.from({ length: 1_100 }, (_, i) => ({
+      ...{ surface_id: `srf_${i}`, job_id: `${i}`, dead_lettered: { invalid_tag: 2 } },
+    }))
+    await log(others)
+    await log({ job_id: 'near', dead_lettered: { invalid_tag: 1 } }, receivedAt + 1)
+    const { losses } = await completeness()
+    expect(losses).toHaveLength(20)
+    expect(losses[0]).toMatchObject({ surfaceId, isNear: true, count: 1 })
   })
 
   it('are a dead letter of a request without a receipt', async () => {
     const { log, letter, completeness } = await withSpan()
     await log({ dead_lettered: { invalid_tag: 1 }, receipt_commit: '' })
-    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    expect(await completeness()).toMatchObject(hasNoGaps('dead_lettered'))
     await letter({ receipt: '', ...replayed })
     expect(await completeness()).toMatchObject(isComplete)
   })
@@ -178,7 +217,7 @@ describe('losses of a trace', () => {
     await log({ job_id: 'b', rejected: both, dead_lettered: { records_rejected: 2 } })
     await letter({ ...overLimit, job_id: 'b', reason: 'records_rejected' })
     await letter({ job_id: 'b', job_index: 1, reason: 'records_rejected', rejected: { invalid_span_id: 1 } })
-    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    expect(await completeness()).toMatchObject(hasNoGaps('dead_lettered'))
     await letter({ job_id: 'b', job_index: 1, ...replayed })
     expect(await completeness()).toMatchObject(isComplete)
   })
@@ -189,7 +228,7 @@ describe('losses of a trace', () => {
     await untilState('complete')
     await store([{ spanId: 2, parent: 1 }, { spanId: 0 }])
     await until('the request is settled', async () => !(await completeness()).reasons.includes('in_flight'))
-    expect(await completeness()).toMatchObject({ ...isUncertain('dead_lettered'), spanCount: 2 })
+    expect(await completeness()).toMatchObject({ ...hasNoGaps('dead_lettered'), spanCount: 2 })
   })
 
   it('are a request that was discarded, which nothing brings back', async () => {
@@ -204,11 +243,11 @@ describe('losses of a trace', () => {
       await letters.untilDone(...QUEUES)
     }
     await until('the requests are settled', async () => !(await completeness()).reasons.includes('in_flight'))
-    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    expect(await completeness()).toMatchObject(hasNoGaps('dead_lettered'))
     await letters.replayAll(workspaceId)
     await letters.untilDone(...QUEUES)
     expect((await letters.list(workspaceId)).length).toBe(1)
-    expect(await completeness()).toMatchObject(isUncertain('dead_lettered'))
+    expect(await completeness()).toMatchObject(hasNoGaps('dead_lettered'))
     await stopPools()
   })
 })

@@ -49,12 +49,12 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
     expect(await waiting.send([{ spanId: 1 }])).toBe(200)
     const { workspaceId, traceId, completeness, untilState } = await newWorkspace()
     await insertSpans(client, [{ workspaceId, traceId, spanId: hex(1), receivedAt: Date.now() }])
-    expect(await completeness()).toMatchObject({ state: 'uncertain', reasons: ['in_flight'] })
+    expect(await completeness()).toMatchObject({ state: 'no_gaps', reasons: ['in_flight'] })
     restartPools()
     await untilState('complete')
   })
 
-  it('names a dead letter as the cause until it is replayed, and is uncertain without a missing parent', async () => {
+  it('names a dead letter as the cause until it is replayed, and has no gaps without a missing parent', async () => {
     const { store, send, completeness, untilState, workspaceId, surfaceId } = await newWorkspace()
     await client.command({ query: "ALTER TABLE spans ADD CONSTRAINT refused CHECK name != 'poison'" })
     await store([{ spanId: 2, parent: 1 }])
@@ -68,20 +68,22 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
     await client.command({ query: 'ALTER TABLE spans DROP CONSTRAINT IF EXISTS refused' })
     expect(await send([{ spanId: 1 }])).toBe(200)
     await letters.untilDone(...QUEUES)
-    expect(await completeness()).toMatchObject({ state: 'uncertain', reasons: ['dead_lettered'], missingParents: [] })
+    expect(await completeness()).toMatchObject({ state: 'no_gaps', reasons: ['dead_lettered'], missingParents: [] })
     expect(await letters.replayAll(workspaceId)).toBe(1)
     await letters.untilDone(...QUEUES)
     await untilState('complete')
   })
 
   it('names a refused request as the cause, as soon as the edge has counted it', async () => {
-    const { store, send, completeness } = await newWorkspace()
+    const { store, send, completeness, surfaceId } = await newWorkspace()
     await store([{ spanId: 2, parent: 1 }])
     expect(await send([{ spanId: 1 }], 'text/plain')).toBe(415)
     await until('the refusal is counted', async () => (await completeness()).reasons.includes('refused'))
     expect((await completeness()).missingParents).toMatchObject([{ spanId: hex(1), cause: 'refused' }])
     await store([{ spanId: 1 }])
-    expect(await completeness()).toMatchObject({ state: 'uncertain', reasons: ['refused'] })
+    // Counted once, although Redis and its copy both have it.
+    const losses = [{ cause: 'refused', surfaceId, isNear: true, count: 1 }]
+    expect(await completeness()).toMatchObject({ state: 'no_gaps', reasons: ['refused'], losses })
   })
 
   it('knows the refusals of hours that Redis does not count any more', async () => {
@@ -115,7 +117,10 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
       ],
     }
     await onFirstShard(client, shard => shard.insert(counts))
-    expect(await completeness()).toMatchObject({ state: 'uncertain', reasons: ['refused'] })
+    expect(await completeness()).toMatchObject({
+      ...{ state: 'no_gaps', reasons: ['refused'] },
+      losses: [{ cause: 'refused', surfaceId, count: 2 }],
+    })
   })
 
   it('asks the child where a parent is that never came', async () => {
@@ -142,7 +147,7 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
     const startTimeUnixNano = BigInt(receivedAt) * 1_000_000n
     const stored = { workspaceId, traceId, receivedAt, startTimeUnixNano, endTimeUnixNano: startTimeUnixNano }
     await insertSpans(client, [{ ...stored, spanId: hex(1) }])
-    expect(await completeness()).toMatchObject({ state: 'uncertain', reasons: ['expired'] })
+    expect(await completeness()).toMatchObject({ state: 'no_gaps', reasons: ['expired'] })
     await insertSpans(client, [{ ...stored, spanId: hex(2), parentSpanId: hex(9) }])
     expect((await completeness()).missingParents).toMatchObject([{ spanId: hex(9), cause: 'expired' }])
   })
@@ -162,7 +167,7 @@ describe('GET /v3/traces/{traceId}/completeness', () => {
       const { status, body } = await call(alone.baseUrl, `GET /v3/traces/${traceId}`, { bearer })
       expect({ status, body }).toMatchObject({
         status: 200,
-        body: { completeness: { state: 'uncertain', reasons: ['unknown'] } },
+        body: { completeness: { state: 'no_gaps', reasons: ['unknown'] } },
       })
       expect(body).not.toHaveProperty('completeness.settledBefore')
     } finally {
