@@ -12,13 +12,13 @@ export type RefusalLabel =
   | 'truncated'
   | 'overlong_varint'
   | 'invalid_tag'
-  | 'nesting_too_deep'
   | 'too_many_pieces'
   | 'no_records'
   | 'rows_too_large'
   // OTLP JSON: `workers/otlp/json/json-refusals.ts` describes them.
   | 'invalid_json'
   | 'invalid_json_value'
+  | 'nesting_too_deep'
   // Replay chunks.
   | 'not_json_lines'
   | 'no_events'

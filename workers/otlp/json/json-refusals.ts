@@ -3,7 +3,7 @@ export const JSON_REFUSALS = {
   invalid_json: 'the body is not JSON text, or ends too early',
   invalid_json_value: 'no record could be read, because of values that do not fit their fields',
   no_records: 'the body has fields, but none of its signal',
-  nesting_too_deep: 'objects and arrays are nested more than 300 deep',
+  nesting_too_deep: 'a value that is not read has objects and arrays more than 10,000 deep',
   rows_too_large: 'the payload as protobuf exceeds the memory limit of a payload',
 } as const
 /** A key of JSON_REFUSALS. */

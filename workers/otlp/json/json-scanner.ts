@@ -18,11 +18,8 @@ export const OPEN_OBJECT = 0x7b
 /** Byte of `}`. */
 export const CLOSE_OBJECT = 0x7d
 
-/**
- * Largest depth of objects and arrays. The deepest value that the decoder accepts, 64 maps in an attribute of an
- * exemplar, has a depth of 271.
- */
-export const MAX_JSON_DEPTH = 300
+/** Largest depth of objects and arrays in a value that is skipped. */
+const MAX_SKIPPED_DEPTH = 10_000
 
 const TRUE = Buffer.from('true')
 const FALSE = Buffer.from('false')
@@ -39,7 +36,7 @@ export class JsonScanner {
   textEnd = 0
   private readonly scratch = new GrowingBuffer()
   private readonly number = new DecimalToken()
-  private readonly containers = new Uint8Array(MAX_JSON_DEPTH)
+  private readonly containers = new Uint8Array(MAX_SKIPPED_DEPTH)
 
   /** Begins a text, after its byte order mark if it has one (RFC 8259, section 8.1, allows ignoring it). */
   reset(bytes: Buffer): void {
@@ -120,13 +117,13 @@ export class JsonScanner {
     this.pos = pos + literal.length
   }
 
-  /** Skips a value inside `depth` objects and arrays. It is a loop, so that depth costs no call stack. */
-  skipValue(depth: number): void {
+  /** Skips a value. It is a loop, so that depth costs no call stack. */
+  skipValue(): void {
     let open = 0
     do {
       const byte = this.peek()
       if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-        if (depth + open >= MAX_JSON_DEPTH) throw JSON_TOO_DEEP
+        if (open === MAX_SKIPPED_DEPTH) throw JSON_TOO_DEEP
         // In ASCII a closing bracket is two after its opening bracket.
         this.containers[open++] = byte + 2
         this.pos++

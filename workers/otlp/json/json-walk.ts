@@ -1,17 +1,9 @@
 import { RowsBudget } from '../../../clickhouse/native/rows-budget.ts'
 import { EXPORT_DECOMPRESSED_BYTES } from '../../../schemas/http/limits.ts'
+import { MAX_NESTING } from '../protobuf/any-value.ts'
 import { UNREADABLE_RECORD } from '../protobuf/refusal.ts'
-import { INVALID_JSON, INVALID_JSON_VALUE, JSON_TOO_DEEP, NO_RECORDS } from './json-refusals.ts'
-import {
-  CLOSE_ARRAY,
-  CLOSE_OBJECT,
-  COLON,
-  JsonScanner,
-  MAX_JSON_DEPTH,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  QUOTE,
-} from './json-scanner.ts'
+import { INVALID_JSON, INVALID_JSON_VALUE, NO_RECORDS } from './json-refusals.ts'
+import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, JsonScanner, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-scanner.ts'
 import { type Field, FieldKind, MAX_KEY_BYTES, type MessageType } from './message-type.ts'
 import { ProtobufWriter } from './protobuf-writer.ts'
 import { ValueTranscoder } from './value-transcoder.ts'
@@ -37,6 +29,8 @@ export class JsonWalk {
   private readonly values = new ValueTranscoder(this.scanner, this.writer)
   private readonly budget = new RowsBudget([this.writer.out])
   private hasUnknownFields = false
+  /** Arrays and maps around the value of an attribute. */
+  private nesting = 0
 
   /** Returns the message of a body, a view that is valid until the next run. Throws a `JsonRefusal`. */
   run(type: MessageType, body: Buffer): Buffer {
@@ -46,11 +40,12 @@ export class JsonWalk {
     out.reset()
     this.misfits = 0
     this.hasUnknownFields = false
+    this.nesting = 0
     this.budget.begin(EXPORT_DECOMPRESSED_BYTES, 0)
     const first = scanner.peek()
     // An empty body is an empty export, as in protobuf.
     if (first !== 0) {
-      if (first !== OPEN_OBJECT) this.misfit(0)
+      if (first !== OPEN_OBJECT) this.misfit()
       else this.readMessage(type, 1)
       if (scanner.peek() !== 0) throw INVALID_JSON
       if (out.length === 0 && this.misfits > 0) throw INVALID_JSON_VALUE
@@ -68,7 +63,6 @@ export class JsonWalk {
   private readMessage(type: MessageType, depth: number): void {
     const { scanner, values } = this
     const { out } = this.writer
-    if (depth > MAX_JSON_DEPTH) throw JSON_TOO_DEEP
     scanner.pos++
     if (scanner.peek() === CLOSE_OBJECT) {
       scanner.pos++
@@ -80,7 +74,7 @@ export class JsonWalk {
       const field = this.readKey(type, expected)
       if (field === undefined) {
         this.hasUnknownFields = true
-        scanner.skipValue(depth)
+        scanner.skipValue()
         continue
       }
       if (field !== expected) {
@@ -93,15 +87,15 @@ export class JsonWalk {
       if (first === NULL) scanner.readNull()
       else if (field.repeated) this.readList(type, field, first, depth + 1)
       else if (field.kind === FieldKind.message) {
-        if (first === OPEN_OBJECT || type.text === undefined) this.readEmbedded(field, first, depth + 1)
-        else values.text(type.text, first, depth)
+        if (type.text === undefined) this.readEmbedded(field, first, depth + 1)
+        else this.readContainer(type.text, field, first, depth + 1)
       } else {
         const start = scanner.pos
         const { length } = out
         if (!values.field(field, first)) {
           scanner.pos = start
           out.length = length
-          this.readMisfit(type, field, first, depth)
+          this.readMisfit(type, field, first)
         }
       }
     } while (scanner.another(CLOSE_OBJECT))
@@ -140,9 +134,8 @@ export class JsonWalk {
 
   private readList(type: MessageType, field: Field, first: number, depth: number): void {
     const { scanner, writer } = this
-    if (depth > MAX_JSON_DEPTH) throw JSON_TOO_DEEP
     if (first !== OPEN_ARRAY) {
-      this.readMisfit(type, field, first, depth - 1)
+      this.readMisfit(type, field, first)
       return
     }
     scanner.pos++
@@ -152,12 +145,12 @@ export class JsonWalk {
       do this.readElement(field, scanner.peek(), depth)
       while (scanner.another(CLOSE_ARRAY))
     } else if (field.kind === FieldKind.string) {
-      do this.readValue(field, depth)
+      do this.readValue(field)
       while (scanner.another(CLOSE_ARRAY))
     } else {
       writer.tag(field)
       const start = writer.openLength(1)
-      do this.readNumber(field, depth)
+      do this.readNumber(field)
       while (scanner.another(CLOSE_ARRAY))
       writer.closeLength(start, 1)
     }
@@ -176,19 +169,30 @@ export class JsonWalk {
   }
 
   /** Reads a string of a list. */
-  private readValue(field: Field, depth: number): void {
+  private readValue(field: Field): void {
     const first = this.scanner.peek()
     if (first === NULL) this.scanner.readNull()
-    else if (!this.values.field(field, first)) this.misfit(depth)
+    else if (!this.values.field(field, first)) this.misfit()
   }
 
   /** Reads a number of a packed list. */
-  private readNumber(field: Field, depth: number): void {
+  private readNumber(field: Field): void {
     const { scanner } = this
     const start = scanner.pos
     if (this.values.number(field)) return
     scanner.pos = start
-    this.misfit(depth)
+    this.misfit()
+  }
+
+  /** Reads the array or map of a value. One that is nested deeper than the decoder reads is text, as any other form. */
+  private readContainer(text: Field, field: Field, first: number, depth: number): void {
+    if (first !== OPEN_OBJECT || this.nesting === MAX_NESTING) {
+      this.values.text(text, first)
+      return
+    }
+    this.nesting++
+    this.readEmbedded(field, first, depth)
+    this.nesting--
   }
 
   /**
@@ -205,13 +209,13 @@ export class JsonWalk {
     writer.tag(field)
     const start = writer.openLength(lengthBytes)
     if (first === OPEN_OBJECT) this.readMessage(type, depth)
-    else this.misfit(depth - 1)
+    else this.misfit()
     if (this.misfits !== misfits) {
       if (type.text !== undefined) {
         this.misfits = misfits
         out.length = start
         scanner.pos = pos
-        this.values.text(type.text, first, depth - 1)
+        this.values.text(type.text, first)
       } else if (type.isRecord) {
         this.misfits = misfits
         out.length = start
@@ -225,10 +229,10 @@ export class JsonWalk {
   }
 
   /** Writes a value that does not fit its field as another member of the same oneof, or counts it as a misfit. */
-  private readMisfit(type: MessageType, field: Field, first: number, depth: number): void {
+  private readMisfit(type: MessageType, field: Field, first: number): void {
     const { scanner, values, writer } = this
     if (type.text !== undefined) {
-      values.text(type.text, first, depth)
+      values.text(type.text, first)
       return
     }
     const start = scanner.pos
@@ -236,12 +240,12 @@ export class JsonWalk {
     if (field.substitute !== undefined && values.field(field.substitute, first)) return
     scanner.pos = start
     writer.out.length = length
-    this.misfit(depth)
+    this.misfit()
   }
 
-  /** Skips a value that does not fit, inside `depth` objects and arrays. Refuses one that is not JSON. */
-  private misfit(depth: number): void {
-    this.scanner.skipValue(depth)
+  /** Skips a value that does not fit. Refuses one that is not JSON. */
+  private misfit(): void {
+    this.scanner.skipValue()
     this.misfits++
   }
 }

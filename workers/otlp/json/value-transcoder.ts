@@ -37,7 +37,7 @@ export class ValueTranscoder {
     switch (field.kind) {
       case FieldKind.string:
         if (first === OPEN_OBJECT || first === OPEN_ARRAY) return false
-        this.text(field, first, 0)
+        this.text(field, first)
         return true
       case FieldKind.id:
         return first === QUOTE && this.id(field)
@@ -52,8 +52,8 @@ export class ValueTranscoder {
     return this.number(field)
   }
 
-  /** Writes a string, or the JSON of any other value inside `depth` objects and arrays, as a string with its tag. */
-  text(field: Field, first: number, depth: number): void {
+  /** Writes a string, or the JSON of any other value, as a string with its tag. */
+  text(field: Field, first: number): void {
     const { scanner, writer } = this
     const { bytes, view, pos } = scanner
     writer.tag(field)
@@ -61,7 +61,7 @@ export class ValueTranscoder {
       scanner.pos = copyString(bytes, view, pos + 1, writer.out)
       return
     }
-    scanner.skipValue(depth)
+    scanner.skipValue()
     writer.out.string(bytes, view, pos, scanner.pos)
   }
 
@@ -111,7 +111,7 @@ export class ValueTranscoder {
       return textEnd - textStart > MAX_WORD_BYTES ? '' : text.toString('latin1', textStart, textEnd)
     }
     const start = scanner.pos
-    scanner.skipValue(0)
+    scanner.skipValue()
     return scanner.pos - start > MAX_WORD_BYTES ? '' : scanner.bytes.toString('latin1', start, scanner.pos)
   }
 

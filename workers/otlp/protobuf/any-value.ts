@@ -1,7 +1,6 @@
 import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import { cutString, cutText, endOfCut } from './cut-text.ts'
 import { appendInt64, appendRawInt64, doubleJson, doubleText } from './number-text.ts'
-import { NESTING_TOO_DEEP } from './refusal.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
 /** Codes of `attribute_types`. They equal the field numbers of the members of AnyValue. */
@@ -25,7 +24,10 @@ const ARRAY_TAG = 0x2a
 const KVLIST_TAG = 0x32
 const BYTES_TAG = 0x3a
 
-/** Largest depth of arrays and maps. Protobuf's own parsers stop at a hundred messages, about fifty arrays. */
+/**
+ * Largest depth of arrays and maps. Deeper ones are kept as base64 of their messages, because their readers recurse.
+ * Protobuf's own parsers stop at a hundred messages, about fifty arrays.
+ */
 export const MAX_NESTING = 64
 
 const TRUE = Buffer.from('\x04true')
@@ -151,16 +153,16 @@ function writeMember(out: GrowingBuffer, member: Member, depth: number): void {
     case DOUBLE_TAG:
       out.rawText(doubleJson(member.wire.view.getFloat64(member.start, true)))
       break
-    case BYTES_TAG:
-      out.u8(QUOTE)
-      writeBase64(out, member)
-      out.u8(QUOTE)
-      break
     case ARRAY_TAG:
-      writeArray(out, member.wire, member.start, member.end, depth + 1)
+      if (depth < MAX_NESTING) writeArray(out, member.wire, member.start, member.end, depth + 1)
+      else writeBase64Json(out, member)
       break
     case KVLIST_TAG:
-      writeKeyValueList(out, member.wire, member.start, member.end, depth + 1)
+      if (depth < MAX_NESTING) writeKeyValueList(out, member.wire, member.start, member.end, depth + 1)
+      else writeBase64Json(out, member)
+      break
+    case BYTES_TAG:
+      writeBase64Json(out, member)
       break
     default:
       out.rawText('null')
@@ -169,7 +171,6 @@ function writeMember(out: GrowingBuffer, member: Member, depth: number): void {
 
 /** ArrayValue: `repeated AnyValue values = 1`. */
 function writeArray(out: GrowingBuffer, wire: WireCursor, start: number, end: number, depth: number): void {
-  if (depth > MAX_NESTING) throw NESTING_TOO_DEEP
   out.u8(0x5b)
   let separate = false
   for (let pos = start; pos < end; ) {
@@ -185,7 +186,6 @@ function writeArray(out: GrowingBuffer, wire: WireCursor, start: number, end: nu
 
 /** KeyValueList: `repeated KeyValue values = 1`. Repeated keys are all written. */
 function writeKeyValueList(out: GrowingBuffer, wire: WireCursor, start: number, end: number, depth: number): void {
-  if (depth > MAX_NESTING) throw NESTING_TOO_DEEP
   out.u8(0x7b)
   let separate = false
   for (let pos = start; pos < end; ) {
@@ -254,6 +254,12 @@ const BACKSLASH = 0x5c
 
 /** Longer texts are written in pieces, so that no copy of a whole text of tens of megabytes is made. A multiple of 3. */
 const PIECE_BYTES = 48 * 1024
+
+function writeBase64Json(out: GrowingBuffer, member: Member): void {
+  out.u8(QUOTE)
+  writeBase64(out, member)
+  out.u8(QUOTE)
+}
 
 function writeBase64(out: GrowingBuffer, { wire, start, end }: Member): void {
   out.reserve(Math.ceil((end - start) / 3) * 4)

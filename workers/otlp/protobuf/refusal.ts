@@ -11,7 +11,6 @@ const PAYLOAD_REFUSALS = {
   truncated: 'a length or value reaches past the end of its message',
   overlong_varint: 'a varint has more than ten bytes',
   invalid_tag: 'a field number of zero, a group, or an unknown wire type',
-  nesting_too_deep: 'attribute values are nested more than 64 deep',
   too_many_pieces: 'embedded messages in pieces of more than 64 MiB together',
   no_records: 'the payload has fields, but no record of its signal',
   rows_too_large: 'the rows of the payload exceed the memory limit of a payload',
@@ -63,5 +62,3 @@ export const INVALID_TAG = new Refusal('invalid_tag')
 export const TOO_MANY_PIECES = new Refusal('too_many_pieces')
 /** Refusal of a payload that has fields, but no record. */
 export const NO_RECORD = new Refusal('no_records')
-/** Refusal of a payload whose values are nested too deeply. */
-export const NESTING_TOO_DEEP = new Refusal('nesting_too_deep')
