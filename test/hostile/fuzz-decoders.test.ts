@@ -245,7 +245,8 @@ async function inspectAndParse(...chunk: Parameters<typeof inspectChunk>): Promi
   const inspected = await inspectChunk(...chunk)
   if (!inspected.ok || inspected.facts.decompressedBytes > PARSED_BYTES) return
   const [body, encoding] = chunk
-  const lines = (encoding === 'gzip' ? gunzipSync(body) : body).toString().split('\n')
+  const { mended } = inspected
+  const lines = (mended ? gunzipSync(mended) : encoding === 'gzip' ? gunzipSync(body) : body).toString().split('\n')
   const events = lines.filter(line => line.trim() !== '').map(line => JSON.parse(line))
   strictEqual(events.filter(event => Object(event) === event && !Array.isArray(event)).length, events.length)
   strictEqual(events.length, inspected.facts.eventCount)

@@ -7,7 +7,9 @@ import { CHUNK_LIMITS } from './json-lines.ts'
 
 /** Bytes of a packed line. Its text is a string in the heap of a thread, with up to two bytes a character. */
 const PACKED_LINE_BYTES = 8 * MIB
-/** Bytes that are passed on at a time. */
+/** A longer event is inflated again, into a buffer of its own. */
+const SHORT_EVENT_BYTES = 256 * KIB
+/** Short lines are passed on together, up to these bytes. */
 const PIECE_BYTES = 128 * KIB
 
 /**
@@ -29,8 +31,10 @@ export class LineMender {
   /** The last line with an event, and the blank lines after it. */
   #held: Buffer[] = []
   #heldBlankBytes = 0
-  #out: Buffer[] = []
-  #outBytes = 0
+  /** Pieces to pass on, and short lines that are not in a piece yet. */
+  #pieces: Buffer[] = []
+  #short: Buffer[] = []
+  #shortBytes = 0
 
   /** Returns the lines of a text, in pieces of any size. */
   async *mend(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -40,14 +44,15 @@ export class LineMender {
       if (bytes > CHUNK_DECOMPRESSED_BYTES) this.brokenLimit = 'too_large_decompressed'
       for (let at = 0; at < piece.length && this.brokenLimit === undefined; ) {
         at = this.#read(piece, at)
-        if (this.#outBytes >= PIECE_BYTES) yield this.#take()
+        if (this.#pieces.length > 0) yield* this.#pieces.splice(0)
       }
       if (this.brokenLimit !== undefined) return
     }
     this.#endLine()
     this.isTruncated = this.#held[0] !== undefined && isStartOfLine(this.#held[0])
     if (!this.isTruncated) this.#release()
-    if (this.#outBytes > 0) yield this.#take()
+    this.#joinShort()
+    yield* this.#pieces
   }
 
   /** Reads up to the end of a line or of the piece, and returns the position behind it. */
@@ -71,7 +76,7 @@ export class LineMender {
     if (start === undefined) this.#addBlank(line)
     else {
       this.#release()
-      this.#held = [start === QUOTE ? this.#unpack(line) : line]
+      this.#held = start === QUOTE ? this.#unpack(line) : [line]
     }
   }
 
@@ -83,43 +88,59 @@ export class LineMender {
   }
 
   /** Returns the event of a packed line, with the end of the line. A line without one is returned as it is. */
-  #unpack(line: Buffer): Buffer {
+  #unpack(line: Buffer): Buffer[] {
     if (line.length > PACKED_LINE_BYTES) this.brokenLimit = 'line_too_long'
-    if (this.brokenLimit !== undefined) return line
+    if (this.brokenLimit !== undefined) return [line]
     try {
       const text: string = JSON.parse(line.toString())
       // `unpack` of the packer also takes an event that is a text and not compressed.
       const event = text.startsWith('{') ? Buffer.from(text) : inflateText(text)
       // JSON has line feeds between its values only.
       for (let at = event.indexOf(LINE_FEED); at >= 0; at = event.indexOf(LINE_FEED, at)) event[at] = SPACE
-      return line.at(-1) === LINE_FEED ? Buffer.concat([event, Buffer.of(LINE_FEED)]) : event
+      return line.at(-1) === LINE_FEED ? [event, Buffer.of(LINE_FEED)] : [event]
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') this.brokenLimit = 'line_too_long'
-      return line
+      if (isTooLarge(error)) this.brokenLimit = 'line_too_long'
+      return [line]
     }
   }
 
-  /** Passes on what is held. */
+  /** Passes on what is held. A long line is not copied. */
   #release(): void {
     for (const line of this.#held) {
-      this.#out.push(line)
-      this.#outBytes += line.length
+      if (line.length >= PIECE_BYTES) {
+        this.#joinShort()
+        this.#pieces.push(line)
+        continue
+      }
+      this.#short.push(line)
+      this.#shortBytes += line.length
+      if (this.#shortBytes >= PIECE_BYTES) this.#joinShort()
     }
     this.#held = []
     this.#heldBlankBytes = 0
   }
 
-  #take(): Buffer {
-    const taken = Buffer.concat(this.#out, this.#outBytes)
-    this.#out = []
-    this.#outBytes = 0
-    return taken
+  #joinShort(): void {
+    if (this.#shortBytes > 0) this.#pieces.push(Buffer.concat(this.#short, this.#shortBytes))
+    this.#short = []
+    this.#shortBytes = 0
   }
 }
 
 /** Inflates the zlib stream whose bytes are the characters of this text. */
 function inflateText(text: string): Buffer {
-  return inflateSync(Buffer.from(text, 'latin1'), { maxOutputLength: CHUNK_LIMITS.lineBytes })
+  const bytes = Buffer.from(text, 'latin1')
+  try {
+    return inflateSync(bytes, { maxOutputLength: SHORT_EVENT_BYTES })
+  } catch (error) {
+    if (!isTooLarge(error)) throw error
+    // In one buffer: zlib would join many, and need twice the memory.
+    return inflateSync(bytes, { maxOutputLength: CHUNK_LIMITS.lineBytes, chunkSize: CHUNK_LIMITS.lineBytes + 1 })
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === 'ERR_BUFFER_TOO_LARGE'
 }
 
 /** Returns whether a line is the beginning of an event, packed or not, without its end. */
