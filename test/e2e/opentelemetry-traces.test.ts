@@ -317,3 +317,22 @@ function byStart(a: ReadableSpan, b: ReadableSpan): number {
 function ascending(a: bigint, b: bigint): number {
   return Number(a - b)
 }
+
+it('a number beyond 64 bits, which the JSON exporter writes as an integer, is stored as its text', async () => {
+  const exporter = new JsonTraceExporter({ ...exporterOptions(stack, 'traces', 'http', CompressionAlgorithm.NONE) })
+  const provider = new TracerProvider({ spanProcessors: [new BatchSpanProcessor({ exporter })] })
+  const tracer = provider.getTracer('numbers')
+  for (const size of [1, 1e20, -1e19]) {
+    const span = tracer.startSpan('sized')
+    span.setAttributes({ size, sizes: [size, null] })
+    span.end()
+  }
+  await provider.forceFlush()
+  await provider.shutdown()
+  const query = "SELECT attributes['size'] AS size FROM spans WHERE name = 'sized' ORDER BY size"
+  const sizes = await until('the spans are stored', async () => {
+    const rows = await (await clickhouse.query({ query, format: 'JSONEachRow' })).json<{ size: string }>()
+    return rows.length === 3 ? rows.map(({ size }) => size) : undefined
+  })
+  expect(sizes).toEqual(['-10000000000000000000', '1', '100000000000000000000'])
+})

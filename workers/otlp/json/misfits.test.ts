@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import type { DescMessage } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import type { Signal } from '../../../schemas/queues/names.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { rounds } from '../../../test/support/length.ts'
 import { readTables } from '../../../test/support/oracles/read-tables.ts'
@@ -10,19 +14,20 @@ import { otlpJson } from '../../../test/support/payloads/otlp-json.ts'
 import { randomMessage } from '../../../test/support/payloads/random-message.ts'
 import { seededRandom } from '../../../test/support/payloads/scramble-message.ts'
 import type { AppendResult, RowBatch } from '../../sink/row-batch.ts'
+import { createLogsBatch } from '../logs/logs.ts'
 import { createMetricsBatch } from '../metrics/metrics.ts'
 import { createSpansBatch } from '../traces/spans.ts'
 import { acceptJson, createJsonTranscoder } from './transcode-json.ts'
 
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 } as PayloadFrame
-const VALUES = rounds(3_000)
+const VALUES = rounds(2_000)
 const transcoder = createJsonTranscoder()
 
 const ids = '"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174"'
 
-function append(batch: RowBatch, text: string): AppendResult {
+function append(batch: RowBatch, text: string, signal: Signal = 'traces'): AppendResult {
   const frame = { ...ORIGIN, contentType: 'application/json' } as const
-  return acceptJson('traces', batch, transcoder).append(frame, Buffer.from(text))
+  return acceptJson(signal, batch, transcoder).append(frame, Buffer.from(text))
 }
 
 describe('a value that does not fit', () => {
@@ -101,45 +106,58 @@ describe('a value that does not fit', () => {
 
 type Json = Record<string, unknown>
 
-it(`costs its record at most, whatever it is (${VALUES} random values in random places of random requests)`, () => {
-  let kept = 0
-  fc.assert(
-    fc.property(fc.integer(), fc.jsonValue(), fc.nat(), (seed, value, choice) => {
-      const desc = ExportTraceServiceRequestSchema
-      const request = JSON.parse(otlpJson(desc, randomMessage(desc, seededRandom(seed))).toString()) as Json
-      const lists = valuesOf(request, 'resourceSpans').flatMap(item => valuesOf(item, 'scopeSpans'))
-      const spans = lists.flatMap(scope => valuesOf(scope, 'spans').map((span, at) => ({ scope, span, at })))
-      const places = spans.flatMap(place => placesIn(place.span).map(inner => ({ ...place, ...inner })))
-      const place = places[choice % places.length]
-      if (place === undefined) return
-      const rowsOf = () => {
-        const batch = createSpansBatch()
-        const result = append(batch, JSON.stringify(request))
-        return { result, rows: readTables(batch).get('spans') ?? [] }
-      }
-      place.holder[place.key] = value
-      const { result, rows } = rowsOf()
-      ;(place.scope as { spans: unknown[] }).spans.splice(place.at, 1)
-      const others = rowsOf().rows
-      if (!result.ok) throw new Error(`refused: ${result.reason}`)
-      const at = others.findIndex((other, i) => !isDeepStrictEqual(other, rows[i]))
-      const extra = rows.length - others.length
-      if (at >= 0) rows.splice(at, extra)
-      else rows.length -= extra
-      expect([0, 1]).toContain(extra)
-      expect(rows).toEqual(others)
-      kept += extra
-    }),
-    { numRuns: VALUES },
-  )
-  expect(kept).toBeGreaterThan(VALUES / 20)
-})
+it.each([
+  ['traces', ExportTraceServiceRequestSchema, createSpansBatch, 'spans'] as const,
+  ['logs', ExportLogsServiceRequestSchema, createLogsBatch, 'logs'] as const,
+  ['metrics', ExportMetricsServiceRequestSchema, createMetricsBatch, 'metric_points'] as const,
+])(
+  `a value costs its record at most, whatever it is (%s, ${VALUES} random values)`,
+  (signal, desc, createBatch, table) => {
+    const batch = createBatch()
+    const rowsOf = (request: Json) => {
+      batch.reset()
+      const result = append(batch, JSON.stringify(request), signal)
+      return { result, rows: readTables(batch).get(table) ?? [] }
+    }
+    let kept = 0
+    fc.assert(
+      fc.property(fc.integer(), fc.jsonValue(), fc.nat(), (seed, value, choice) => {
+        const random = seededRandom(seed)
+        const request = JSON.parse(otlpJson(desc as DescMessage, randomMessage(desc, random)).toString()) as Json
+        const places = recordsIn(request).flatMap(record =>
+          placesIn(record.list[record.at]).map(place => ({ ...record, ...place })),
+        )
+        const place = places[choice % places.length]
+        if (place === undefined) return
+        place.holder[place.key] = value
+        const { result, rows } = rowsOf(request)
+        place.list.splice(place.at, 1)
+        const others = rowsOf(request).rows
+        if (!result.ok) throw new Error(`refused: ${result.reason}`)
+        const extra = rows.length - others.length
+        expect([0, 1]).toContain(extra)
+        const at = others.findIndex((other, i) => !isDeepStrictEqual(other, rows[i]))
+        rows.splice(at < 0 ? others.length : at, extra)
+        expect(rows).toEqual(others)
+        kept += extra
+      }),
+      { numRuns: VALUES },
+    )
+    expect(kept).toBeGreaterThan(VALUES / 20)
+  },
+)
 
-function valuesOf(message: unknown, name: string): Json[] {
-  return ((message as Json)[name] as Json[] | undefined) ?? []
+/** The lists of records in a request, with each position. */
+function recordsIn(message: unknown): { list: unknown[]; at: number }[] {
+  if (typeof message !== 'object' || message === null) return []
+  return Object.entries(message).flatMap(([name, value]) =>
+    ['spans', 'logRecords', 'dataPoints'].includes(name)
+      ? (value as unknown[]).map((_, at) => ({ list: value as unknown[], at }))
+      : recordsIn(value),
+  )
 }
 
-/** Every member and element in a JSON value, each with the object or array that holds it. */
+/** Every member and element in a JSON value, each with the object or array that contains it. */
 function placesIn(value: unknown): { holder: Json; key: string }[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.keys(value).flatMap(key => [{ holder: value as Json, key }, ...placesIn((value as Json)[key])])
