@@ -8,7 +8,7 @@ import type { Directory } from '../shared/directory/directory.ts'
 import { operationRoute } from '../shared/http/operation-route.ts'
 import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../shared/http/route.ts'
 import { openReceiptId } from '../shared/ids/receipt.ts'
-import { labelOf, type RefusalLabel } from '../shared/runtime/reason.ts'
+import { detailOf, labelOf, type RefusalLabel, type RejectionLabel } from '../shared/runtime/reason.ts'
 import type { Guard } from './auth/caller.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from './auth/surface-key-access.ts'
 import { queryDirectory } from './http/directory.ts'
@@ -141,7 +141,7 @@ async function loadReceipt(
   return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcomes(rows) }
 }
 
-type Result = Pick<Receipt, 'status' | 'storedAt' | 'reason' | 'rejected' | 'objectKey' | 'history'>
+type Result = Pick<Receipt, 'status' | 'storedAt' | 'reason' | 'rejected' | 'leftOut' | 'objectKey' | 'history'>
 
 /**
  * Presents the outcome of a request that was possibly replayed. A request that is stored in part stays stored, whatever
@@ -168,17 +168,30 @@ function historyOf(
 }
 
 function presentOutcome(row: ReceiptRow): Result {
-  const { reason, storedAtMs, rejections } = row
+  const { reason, storedAtMs } = row
+  const isField = (rejection: { readonly reason: string }) => labelOf(rejection.reason) === LEFT_OUT
+  const rejections = row.rejections.filter(rejection => !isField(rejection))
+  const leftOut = row.rejections.filter(isField).map(rejection => presentLeftOut(detailOf(rejection.reason)))
   const objectKey = row.objectKey || rejections.find(({ object_key: key }) => key !== '')?.object_key
   const letter = {
     ...(rejections.length > 0 && {
       rejected: rejections.map(({ reason: name, records }) => ({ reason: name, count: Number(records) })),
     }),
+    ...(leftOut.length > 0 && { leftOut }),
     ...(objectKey && { objectKey }),
   }
   if (reason === '') return { status: 'stored', storedAt: rfc3339FromUnixMs(Number(storedAtMs)), ...letter }
   const label = labelOf(reason)
   return { status: statusOf(row), reason: INTERNAL_REASONS.has(label) ? label : reason, ...letter }
+}
+
+/** Label of a field that is left out, followed by its fault. */
+const LEFT_OUT: RejectionLabel = 'field_left_out'
+
+/** Returns the field that the text of a fault begins with, and the rest as the reason. */
+function presentLeftOut(fault: string): NonNullable<Receipt['leftOut']>[number] {
+  const end = fault.indexOf(' ')
+  return { field: fault.slice(0, end), reason: fault.slice(end + 1) }
 }
 
 function statusOf({ isDiscarded, objectKey }: ReceiptRow): ReceiptStatus {

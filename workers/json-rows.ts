@@ -27,16 +27,18 @@ export function createSessionsBatch(): RowBatch {
   const heartbeats = new SessionHeartbeatsTable()
   return createJsonRowsBatch([identities.buffer, heartbeats.buffer], (frame, value) => {
     const event = sessionEventSchema.parse(value)
-    const { sessionId, deviceId = '', visitorId = '', fpHash = '' } = event
+    const { sessionId, deviceId = '', visitorId = '', fpHash = '', leftOut } = event
+    const rejected = leftOut && { field_left_out: { count: leftOut.length, indexes: [], details: leftOut } }
     const { workspaceId, surfaceId, receivedAtMs } = frame
     const row = { workspaceId, surfaceId, sessionId, receivedAtMs, deviceId, visitorId, fpHash }
     if (event.kind === 'heartbeat') {
       heartbeats.append(row)
-      return
+      return rejected
     }
     const { identifier, source, avatar = '', email = '', name = '', country = '', traits = '{}' } = event
     const person = { identifier, avatar, email, name, country, traits }
     identities.append({ ...row, ...person, sourceType: source.type, sourceName: source.name })
+    return rejected
   })
 }
 

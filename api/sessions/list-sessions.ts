@@ -16,6 +16,7 @@ import {
   type SessionsFilter,
   selectSessionsPage,
 } from '../../clickhouse/queries/sessions/select-sessions-page.ts'
+import { endOfPart } from '../../clickhouse/queries/sessions/session-key.ts'
 import { listSessions } from '../../schemas/http/sessions/operations.ts'
 import {
   LISTED_SURFACES_MAX,
@@ -99,11 +100,26 @@ function timeOf(time: string): number {
 /** Loads what a list shows of these sessions, in their order. Leaves out those of which nothing is retained any more. */
 async function loadListedSessions(
   client: ClickHouseClient,
+  { workspaceId, sessionIds }: SessionsKey,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<ListedSession[]> {
+  const listed: ListedSession[] = []
+  for (let begin = 0; begin < sessionIds.length; ) {
+    const end = endOfPart(sessionIds, begin)
+    const key = { workspaceId, sessionIds: sessionIds.slice(begin, end) }
+    listed.push(...(await loadPart(client, key, nowMs, signal)))
+    begin = end
+  }
+  return listed
+}
+
+async function loadPart(
+  client: ClickHouseClient,
   key: SessionsKey,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ListedSession[]> {
-  if (key.sessionIds.length === 0) return []
   const [requests, users, spans, findings] = await Promise.all([
     selectSessionRequests(client, key, { surfaces: LISTED_SURFACES_MAX }, signal).then(byId),
     selectSessionUsers(client, key, { textCharacters: LISTED_TEXT_MAX }, signal).then(byId),

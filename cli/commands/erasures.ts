@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { SESSION_ID_MAX_CHARACTERS } from '../../schemas/http/fields.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { Erasure, ErasureSubject } from '../../schemas/records/erasure.ts'
 import { ACTIVE_ERASURES_MAX } from '../../shared/directory/erasures.ts'
@@ -78,7 +79,8 @@ export function addErasures(parent: Command, context: DirectoryCommandContext): 
 async function create(options: ErasuresOptions, context: DirectoryCommandContext): Promise<void> {
   const { print, exit, now } = context
   const subject = subjectOf(options)
-  if (subject === undefined) return exit(EXIT.usage, 'pass --identifier, or --session with 1 to 200 characters')
+  if (subject === undefined)
+    return exit(EXIT.usage, `pass --identifier, or --session with 1 to ${SESSION_ID_MAX_CHARACTERS} characters`)
   await withWorkspace(context, options.workspace, async ({ id: workspaceId, slug }, store) => {
     const erasure = await store.createErasure({
       workspaceId,

@@ -8,6 +8,7 @@ import {
   type SessionKey,
   type SessionTable,
 } from '../../clickhouse/queries/sessions/session-key.ts'
+import { SESSION_ID_MAX_CHARACTERS } from '../../schemas/http/fields.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import { replayPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
@@ -49,7 +50,7 @@ export function addSessionsDelete(parent: Command, context: StoresCommandContext
     .addHelpText('after', HELP)
     .action(async ({ workspace: slugOrId, session: sessionId, json }: SessionsDeleteOptions) => {
       if (!sessionIdSchema.safeParse(sessionId).success) {
-        return exit(EXIT.usage, '--session must have 1 to 200 characters')
+        return exit(EXIT.usage, `--session must have 1 to ${SESSION_ID_MAX_CHARACTERS} characters`)
       }
       await withStores(async ({ store, clickhouse, objects }) => {
         const workspace = await findWorkspace(store, slugOrId, context)

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { emailSchema } from '../../schemas/http/fields.ts'
 import type { User } from '../../schemas/records/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
@@ -20,7 +21,9 @@ ${exitCodesHelp()}
 Example:
   $ npm run cli -- user list`
 
-const emailSchema = z.email('It is not an email address.').max(320)
+const addressSchema = z
+  .string()
+  .refine(address => emailSchema.safeParse(address).success, 'It is not an email address.')
 const LISTING: Listing<User> = {
   columns: { ID: 32, CREATED: 24, EMAIL: 24, NAME: 0 },
   cells: ({ id, createdAt, email, name }) => [id, createdAt, email ?? '-', name ?? '-'],
@@ -46,7 +49,7 @@ function addCreate(command: Command, { print, withDirectory, exit, now }: Direct
     .command('create')
     .description('create a user')
     .requiredOption('--id <id>', 'the "sub" in the tokens of the identity provider', parsedBy(userIdOptionSchema))
-    .option('--email <address>', 'the email address of the user', parsedBy(emailSchema))
+    .option('--email <address>', 'the email address of the user', parsedBy(addressSchema))
     .option('--name <name>', 'the display name of the user', parsedBy(nameSchema))
     .option('--json', 'print the user as JSON')
     .addHelpText('after', CREATE_HELP)

@@ -7,14 +7,13 @@ import { heartbeatSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { SessionEvent } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import { parseOptionalFields } from '../../shared/http/parse-json-body.ts'
 import {
   type ANSWERED,
   type AnswerableRequest,
   type BodyHandler,
   type Decision,
   jsonReply,
-  type Reply,
   type RequestCounter,
   type Route,
 } from '../../shared/http/route.ts'
@@ -30,11 +29,8 @@ interface Deps extends SurfaceRouteDeps {
   readonly now: () => number
 }
 
-/** The event of a session, or the rule that a request breaks although its schema accepts it. */
-type MadeEvent = { readonly ok: true; readonly event: SessionEvent } | { readonly ok: false; readonly fault: string }
-
-/** Makes an event of the valid body of a request and of the body's JSON text. */
-type MakeEvent<T> = (body: T, json: string) => MadeEvent
+/** Makes an event of the valid body of a request and of the body's JSON text. Adds the faults of what it leaves out. */
+type MakeEvent<T> = (body: T, json: string, leftOut: string[]) => SessionEvent
 
 /** Many JSON parsers recurse. No real traits are nested as deep as this. */
 const TRAITS_MAX_DEPTH = 100
@@ -46,7 +42,11 @@ const SUCCESS = jsonReply({ ok: true })
 
 /** Records that a device of a session is alive (docs/api/sessions.md#heartbeat). */
 export function heartbeatRoute(deps: Deps): Route {
-  return sessionRoute(deps, heartbeat, heartbeatSchema, body => ({ ok: true, event: { kind: 'heartbeat', ...body } }))
+  return sessionRoute(deps, heartbeat, heartbeatSchema, ({ sessionId, ...device }) => ({
+    kind: 'heartbeat',
+    sessionId,
+    ...presentDevice(device),
+  }))
 }
 
 /** Records who the user of a session is (docs/api/sessions.md#identify). */
@@ -54,28 +54,26 @@ export function identifySessionRoute(deps: Deps & { readonly identityProviders: 
   return sessionRoute(deps, identifySession, identifySessionSchema(deps.identityProviders), identifyEvent)
 }
 
-function identifyEvent(request: IdentifySession, json: string): MadeEvent {
+function identifyEvent(request: IdentifySession, json: string, leftOut: string[]): SessionEvent {
   const { deviceId, visitorId, fpHash, traits: given, ...rest } = request
   const traits = given && memberText(json, 'traits')
-  if (traits && traits.depth > TRAITS_MAX_DEPTH) {
-    return { ok: false, fault: `traits must not be nested more than ${TRAITS_MAX_DEPTH} deep` }
-  }
+  const isDeep = traits !== undefined && traits.depth > TRAITS_MAX_DEPTH
+  if (isDeep) leftOut.push(`traits must not be nested more than ${TRAITS_MAX_DEPTH} deep`)
   return {
-    ok: true,
-    event: {
-      kind: 'identify',
-      ...rest,
-      // Absent and null mean the same: the member is left out.
-      ...(deviceId && { deviceId }),
-      ...(visitorId && { visitorId }),
-      ...(fpHash && { fpHash }),
-      ...(traits && { traits: traits.text }),
-    },
+    kind: 'identify',
+    ...rest,
+    ...presentDevice({ deviceId, visitorId, fpHash }),
+    ...(traits && !isDeep && { traits: traits.text }),
   }
 }
 
+/** Leaves out what is absent or null, which mean the same. */
+function presentDevice({ deviceId, visitorId, fpHash }: Pick<IdentifySession, 'deviceId' | 'visitorId' | 'fpHash'>) {
+  return { ...(deviceId && { deviceId }), ...(visitorId && { visitorId }), ...(fpHash && { fpHash }) }
+}
+
 /** Returns the route of an operation whose body is one JSON object about a session. */
-function sessionRoute<S extends z.ZodType>(
+function sessionRoute<S extends z.ZodObject>(
   deps: Deps,
   operation: RoutedOperation,
   schema: S,
@@ -86,10 +84,11 @@ function sessionRoute<S extends z.ZodType>(
     (body, request) => {
       const problem = bodyTypeFault(type, MEDIA_TYPES)
       if (problem) return runtimeProblem(problem)
-      const parsed = parseJsonBody(schema, body)
-      if (!parsed.ok) return invalid(parsed.fault)
-      const made = makeEvent(parsed.value, parsed.json)
-      return made.ok ? acceptEvent(deps, admitted, surface, made.event, request) : invalid(made.fault)
+      const parsed = parseOptionalFields(schema, body)
+      if (!parsed.ok) return runtimeProblem({ code: 'REQUEST_INVALID', message: parsed.fault })
+      const { leftOut = [] } = parsed
+      const event = makeEvent(parsed.value, parsed.json, leftOut)
+      return acceptEvent(deps, admitted, surface, leftOut.length > 0 ? { ...event, leftOut } : event, request)
     }
   const take = (surface: SurfaceCaller, type: BodyType): Decision => {
     const admitted = deps.sink.admit(surface, type.contentLength, SMALL_BODY_BYTES)
@@ -118,8 +117,4 @@ function acceptEvent(
     body: Buffer.from(JSON.stringify(event)),
   } as const
   return admitted.accept(frame, SUCCESS, request)
-}
-
-function invalid(message: string): Reply {
-  return runtimeProblem({ code: 'REQUEST_INVALID', message })
 }

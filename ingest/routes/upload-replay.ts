@@ -1,6 +1,7 @@
+import { SESSION_ID_MAX_CHARACTERS } from '../../schemas/http/fields.ts'
 import { CHUNK_BYTES } from '../../schemas/http/limits.ts'
 import { uploadReplay } from '../../schemas/http/replay.ts'
-import { SESSION_ID_MAX_CHARACTERS, sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
+import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import {

@@ -54,6 +54,34 @@ export function listOf<S extends z.ZodType>(entry: S, max: number, error: Parame
 /** A text. The message distinguishes a missing text from a value of another type. */
 export const text = z.string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
 
+/** Most characters of the id of a session. */
+export const SESSION_ID_MAX_CHARACTERS = 1_024
+
+/** A text that is not empty. */
+export const filledText = text.min(1, 'must not be empty')
+
+/** Characters of an address beyond ASCII (RFC 6531). Those that no one can see are more likely an accident. */
+const BEYOND_ASCII = String.raw`[^\0-\x7f\p{Z}\p{Cc}\p{Cs}]`
+const ATOM = String.raw`(?:[\w!#$%&'*+/=?^\x60{|}~-]|${BEYOND_ASCII})+`
+const QUOTED = String.raw`"(?:[ !#-\[\]-~]|\\[ -~]|${BEYOND_ASCII})*"`
+const LABEL = `(?:[a-z0-9]|${BEYOND_ASCII})(?:(?:[a-z0-9-]|${BEYOND_ASCII})*(?:[a-z0-9]|${BEYOND_ASCII}))?`
+const LOCAL_PART = new RegExp(`^(?:${ATOM}(?:\\.${ATOM})*|${QUOTED})$`, 'u')
+const DOMAIN = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`, 'iu')
+const ADDRESS_LITERAL = /^\[(?:IPv6:(?<v6>[^\]]+)|(?<v4>[^\]]+))\]$/i
+
+/** An email address: a mailbox of SMTP (RFC 5321 section 4.1.2) in any script (RFC 6531). Its domain needs no dot. */
+export const emailSchema = text.refine(isMailbox, 'must be an email address').meta({ format: 'email' })
+
+function isMailbox(address: string): boolean {
+  const at = address.lastIndexOf('@')
+  const [local, domain] = [address.slice(0, at), address.slice(at + 1)]
+  // RFC 5321 section 4.5.3.1, in characters.
+  if (at < 1 || address.length > 254 || local.length > 64 || !LOCAL_PART.test(local)) return false
+  const literal = ADDRESS_LITERAL.exec(domain)?.groups
+  if (literal) return z.ipv6().safeParse(literal.v6).success || z.ipv4().safeParse(literal.v4).success
+  return DOMAIN.test(domain) && domain.split('.').every(label => label.length <= 63)
+}
+
 /** Returns the schema of a text of bounded length. Counts code points, as JSON Schema does, not UTF-16 units. */
 export function textOf(minCharacters: number, maxCharacters: number) {
   const range = minCharacters === 0 ? `at most ${maxCharacters}` : `${minCharacters} to ${maxCharacters}`

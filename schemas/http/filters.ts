@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SESSION_ID_MAX_CHARACTERS, textOf } from './fields.ts'
 
 /** A time in RFC 3339, with any offset. Fractions of a millisecond are ignored. */
 export const instantQuerySchema = z.iso.datetime({
@@ -15,23 +16,19 @@ export function isOrdered({ from, to }: { from?: string | undefined; to?: string
 export const orderedRange = { path: ['from'], error: 'must be before "to"' }
 
 /** Filter by the id of a surface. */
-export const surfaceFilter = textOf(200).min(1, 'must not be empty').optional()
+export const surfaceFilter = textOf(0, 200).min(1, 'must not be empty').optional()
 /** Filter by the id of a session. */
-export const sessionFilter = textOf(200).min(1, 'must not be empty').optional()
+export const sessionFilter = textOf(0, SESSION_ID_MAX_CHARACTERS).min(1, 'must not be empty').optional()
 /** Filter by `service.name`. Empty for what has none. */
-export const serviceFilter = textOf(1024).optional()
+export const serviceFilter = textOf(0, 1024).optional()
 /** Filter that is on if given. */
 export const flagFilter = z.enum(['true'], 'must be true').optional()
 
 /** Filter by an attribute, as `key=value`. The first `=` ends the key. */
-export const attributeFilter = textOf(2048)
+export const attributeFilter = textOf(0, 2048)
   .regex(/^[^=]+=/, 'must be a key and a value with "=" between them')
   .transform(text => {
     const equals = text.indexOf('=')
     return { key: text.slice(0, equals), value: text.slice(equals + 1) }
   })
   .optional()
-
-function textOf(characters: number) {
-  return z.string().max(characters, `must have at most ${characters} characters`)
-}

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PERMISSIONS, permissionSchema, userIdSchema } from '../records/directory.ts'
 import { READER, USER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
-import { exactObject, listOf, textOf } from './fields.ts'
+import { emailSchema, exactObject, listOf, textOf } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
@@ -22,7 +22,7 @@ export const addMemberSchema = exactObject({
   }),
   permissions: permissionsSchema,
   name: textOf(1, 120).optional().meta({ description: 'Shown to members of this workspace only.' }),
-  email: z.email('must be an email address').max(320).optional().meta({
+  email: emailSchema.optional().meta({
     description: 'Shown to members of this workspace only.',
   }),
 }).meta({ id: 'AddMemberRequest' })

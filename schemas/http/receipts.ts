@@ -49,6 +49,15 @@ const receiptSchema = z
       )
       .optional()
       .meta({ description: 'The records of the request that are not stored, by reason.' }),
+    leftOut: z
+      .array(
+        z.strictObject({
+          field: z.string(),
+          reason: z.string().meta({ description: 'The rule that the field breaks.' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'The fields that the stored record lacks, because they break their rule.' }),
     objectKey: z.string().optional().meta({
       description:
         'The key of the object that contains the dead letter of the request. A request of which some records are not stored is a dead letter too.',

@@ -42,10 +42,13 @@ export const settlementSchema = z.object({
 /** The outcome of a request. */
 export type Settlement = z.infer<typeof settlementSchema>
 
-const device = {
+const event = {
+  sessionId: z.string(),
   deviceId: z.string().optional(),
   visitorId: z.string().optional(),
   fpHash: z.string().optional(),
+  /** Faults of the optional fields that are left out, for the receipt: each begins with the name of the field. */
+  leftOut: z.array(z.string()).optional(),
 }
 
 /**
@@ -55,10 +58,9 @@ const device = {
 export const sessionEventSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('identify'),
-    sessionId: z.string(),
+    ...event,
     identifier: z.string(),
     source: z.object({ type: z.string(), name: z.string() }),
-    ...device,
     avatar: z.string().optional(),
     email: z.string().optional(),
     name: z.string().optional(),
@@ -66,7 +68,7 @@ export const sessionEventSchema = z.discriminatedUnion('kind', [
     /** A JSON object as text. It is never parsed, because the client chooses its keys. */
     traits: z.string().optional(),
   }),
-  z.object({ kind: z.literal('heartbeat'), sessionId: z.string(), ...device }),
+  z.object({ kind: z.literal('heartbeat'), ...event }),
 ])
 /** An event of a session. */
 export type SessionEvent = z.infer<typeof sessionEventSchema>

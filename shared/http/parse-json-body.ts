@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { nestingDepth } from '../json/member-text.ts'
 
 /**
@@ -8,6 +8,8 @@ import { nestingDepth } from '../json/member-text.ts'
 type ParsedBody<T> =
   | { readonly ok: true; readonly value: T; readonly json: string }
   | { readonly ok: false; readonly fault: string; readonly parsed?: unknown }
+
+const jsonSchema = z.unknown()
 
 /**
  * Parses a JSON body by its schema. Throws nothing, because every fault is the client's. A recursive schema needs a
@@ -39,8 +41,33 @@ export function parseJsonBody<S extends z.ZodType>(
   return { ok: false, fault: firstFault(result.error), parsed }
 }
 
+/**
+ * Parses a JSON body as `parseJsonBody` does, but leaves out optional fields that break their rule: each costs itself only.
+ * `leftOut` has their faults.
+ */
+export function parseOptionalFields<S extends z.ZodObject>(
+  schema: S,
+  body: Uint8Array,
+): ParsedBody<z.infer<S>> & { readonly leftOut?: string[] } {
+  const parsed = parseJsonBody(jsonSchema, body)
+  if (!parsed.ok) return parsed
+  const { value, json } = parsed
+  const result = schema.safeParse(value)
+  if (result.success) return { ok: true, value: result.data, json }
+  const leftOut = new Map<PropertyKey | undefined, string>()
+  for (const issue of result.error.issues) {
+    const [field] = issue.path
+    const isOptional = typeof field === 'string' && schema.shape[field]?.safeParse(undefined).success
+    const fault = firstFault({ issues: [issue] })
+    if (!isOptional) return { ok: false, fault }
+    leftOut.set(field, fault)
+  }
+  const kept = Object.fromEntries(Object.entries(value as object).filter(([name]) => !leftOut.has(name)))
+  return { ok: true, value: schema.parse(kept), json, leftOut: [...leftOut.values()] }
+}
+
 /** Returns the first fault of a value, with its field. `path` leads to the value if it is part of a body. */
-export function firstFault(error: z.ZodError, path: readonly PropertyKey[] = []): string {
+export function firstFault(error: Pick<z.ZodError, 'issues'>, path: readonly PropertyKey[] = []): string {
   const [issue] = error.issues
   return `${[...path, ...(issue?.path ?? [])].join('.') || 'the body'} ${issue?.message}`
 }

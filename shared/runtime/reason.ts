@@ -56,6 +56,8 @@ export type RejectionLabel =
   | 'session_id_too_long'
   // The last line of a replay chunk ends within its event.
   | 'truncated_line'
+  // A field of an identity or heartbeat that breaks its rule. The receipt names it.
+  | 'field_left_out'
 
 /**
  * Labels of what is only counted. A dead letter would add nothing: the record is stored with all its attributes, or no sender or
@@ -64,6 +66,7 @@ export type RejectionLabel =
 export const ONLY_COUNTED: ReadonlySet<RejectionLabel> = new Set<RejectionLabel>([
   'session_id_too_long',
   'truncated_line',
+  'field_left_out',
 ])
 
 /** Records of one request that are left out for one reason. */
@@ -71,6 +74,8 @@ export interface Rejection {
   count: number
   /** Positions of the first of them in the request, counted over all its resources and scopes. */
   readonly indexes: number[]
+  /** Texts that the receipt has about them, one for each. */
+  readonly details?: readonly string[]
 }
 
 /** Records that are left out of a stored request, by label. */

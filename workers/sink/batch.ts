@@ -102,6 +102,8 @@ export class Batch {
   /** The rows by shard, as of `#formation`. Undefined with one server, because only dividing the rows is work. */
   #shardBlocks: readonly TableBlock[] | undefined
   #decodedBytes = 0
+  /** Bytes of what receipts report about fields that are left out. */
+  #leftOutBytes = 0
 
   constructor(source: BatchSource, rows: RowBatch, options: BatchOptions = {}) {
     this.#source = source
@@ -118,7 +120,7 @@ export class Batch {
 
   /** Bytes of the dead letters, and of what their receipts report. */
   get letterBytes(): number {
-    return this.letters.bytes
+    return this.letters.bytes + this.#leftOutBytes
   }
 
   /**
@@ -132,7 +134,7 @@ export class Batch {
     limits: JobLimits,
   ): Promise<PooledJob | NotAdded> {
     const notes: JobNotes = { entries: new Map(), refusals: [], replays: [] }
-    const digest = this.#digest
+    const [digest, leftOutBytes] = [this.#digest, this.#leftOutBytes]
     let notAdded: NotAdded | undefined = 'split'
     this.rows.markJob()
     try {
@@ -144,6 +146,7 @@ export class Batch {
       if (notAdded !== undefined) {
         this.rows.rewindJob()
         this.#digest = digest
+        this.#leftOutBytes = leftOutBytes
       }
     }
     if (notAdded !== undefined) return notAdded
@@ -253,6 +256,7 @@ export class Batch {
       entry.derivedRows += (this.rows.derivedRows ?? 0) - derivedBefore
       this.#digest = Math.imul(this.#digest ^ (result.rows + 1), FNV_PRIME)
       const rejected = countRejected(entry, frame, result.rejected)
+      for (const { details = [] } of Object.values(result.rejected)) this.#leftOutBytes += details.join().length
       return rejected && { reason: { label: 'records_rejected' }, rejected, storedRecords: result.rows }
     } catch (error) {
       if (isMemoryError(error)) throw new TransientError('not enough memory to decode a request', { cause: error })

@@ -60,7 +60,11 @@ export function countRejected(
     increment(entry.rejected, label, rejection.count)
     if (!ONLY_COUNTED.has(label)) lost[label] = rejection
     else if (receipt !== undefined) {
-      entry.rejections.push({ index: indexOf(receipt), reason: label, records: rejection.count, objectKey: '' })
+      const { count, details } = rejection
+      const noted = details?.map(detail => [`${label}: ${detail}`, 1] as const) ?? [[label, count] as const]
+      for (const [reason, records] of noted) {
+        entry.rejections.push({ index: indexOf(receipt), reason, records, objectKey: '' })
+      }
     }
   }
   return Object.keys(lost).length > 0 ? lost : undefined

@@ -5,9 +5,10 @@ import {
   selectSessionLetters,
   selectSessionSurfaces,
 } from '../../clickhouse/queries/sessions/select-erased.ts'
-import { ERASED_TABLES } from '../../clickhouse/queries/sessions/session-key.ts'
+import { ERASED_TABLES, endOfPart } from '../../clickhouse/queries/sessions/session-key.ts'
 import { type PurgeLettersDeps, purgeLetters } from '../../letters/purge-letters.ts'
 import type { Erasure } from '../../schemas/records/erasure.ts'
+import { MIB } from '../../schemas/units.ts'
 import type { ErasureStore } from '../../shared/directory/erasures.ts'
 import { replayPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
@@ -31,8 +32,8 @@ export interface ErasePersonDeps {
 
 /** An erasure with more sessions has an identifier that many people share, such as `anonymous`. */
 const ERASED_SESSIONS_MAX = 100_000
-/** Sessions in one statement. */
-const SESSIONS_AT_ONCE = 1_000
+/** Bytes of the ids of these sessions, which a worker holds in memory. */
+const ERASED_SESSION_BYTES = 64 * MIB
 const LETTERS_AT_ONCE = 500
 const STATEMENT_TIMEOUT_MS = 600_000
 
@@ -73,28 +74,32 @@ async function deleteOnce(deps: ErasePersonDeps, begun: Erasure): Promise<Erasur
   let erasure = begun
   if (erasure.position === null) {
     const found = await findSessions(deps, erasure)
-    await deps.erasures.addErasedSessions(erasure, found)
+    await deps.erasures.addErasedSessions(erasure, found ?? [])
     const sessions = (await deps.erasures.erasedSessions(erasure)).length
-    if (sessions > ERASED_SESSIONS_MAX) {
+    if (found === undefined || sessions > ERASED_SESSIONS_MAX) {
       const completedAt = new Date(deps.now()).toISOString()
       return save(deps, { ...erasure, state: 'failed', failure: 'too_many_sessions', completedAt })
     }
     erasure = await save(deps, { ...erasure, sessions, position: 0 })
   }
   const sessionIds = await deps.erasures.erasedSessions(erasure)
-  for (let at = erasure.position ?? 0; at < sessionIds.length; at += SESSIONS_AT_ONCE) {
-    erasure = await deleteSessions(deps, erasure, sessionIds.slice(at, at + SESSIONS_AT_ONCE))
-    erasure = await save(deps, { ...erasure, position: at + SESSIONS_AT_ONCE })
+  for (let begin = erasure.position ?? 0; begin < sessionIds.length; ) {
+    const end = endOfPart(sessionIds, begin)
+    erasure = await deleteSessions(deps, erasure, sessionIds.slice(begin, end))
+    erasure = await save(deps, { ...erasure, position: end })
+    begin = end
   }
   return erasure
 }
 
-async function findSessions({ clickhouse }: ErasePersonDeps, { workspaceId, subject }: Erasure): Promise<string[]> {
+/** Returns the sessions of the subject. Undefined if they are too many. */
+async function findSessions({ clickhouse }: ErasePersonDeps, { workspaceId, subject }: Erasure) {
   if (subject === undefined) return []
   if (subject.kind === 'session') return [subject.sessionId]
   const { identifier, sourceType } = subject
   const key = { workspaceId, identifier, sourceType }
-  return selectIdentifiedSessions(clickhouse, key, ERASED_SESSIONS_MAX + 1, deadline())
+  const max = { sessions: ERASED_SESSIONS_MAX, idBytes: ERASED_SESSION_BYTES }
+  return selectIdentifiedSessions(clickhouse, key, max, deadline())
 }
 
 /**

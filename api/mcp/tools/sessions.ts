@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SESSION_ID_MAX_CHARACTERS } from '../../../schemas/http/fields.ts'
 import { pageLimit } from '../../../schemas/http/page.ts'
 import { readTimelineQuerySchema } from '../../../schemas/http/sessions/timeline.ts'
 import { SESSIONS } from '../../http/resource.ts'
@@ -16,7 +17,8 @@ export const sessionTimelineTool = defineTool({
   resource: SESSIONS,
   madeOf: ['traces', 'logs', 'sessions', 'replay'],
   input: readTimelineQuerySchema.safeExtend({
-    sessionId: text(400, 'The id of a session.'),
+    // A character has at most two UTF-16 units.
+    sessionId: text(2 * SESSION_ID_MAX_CHARACTERS, 'The id of a session.'),
     limit: pageLimit(100, 40),
   }),
   output: { entries: z.array(z.looseObject({ kind: z.string(), at: z.string() })), nextCursor },

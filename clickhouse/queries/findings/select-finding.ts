@@ -140,7 +140,7 @@ export function selectLastOccurrences(
   return selectRows<OccurrenceRow>(client, {
     query: `
       SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
-             lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, leftUTF8(session_id, 200) AS sessionId,
+             lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, session_id AS sessionId,
              leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message
       FROM exceptions
       WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}

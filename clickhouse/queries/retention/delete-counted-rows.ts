@@ -99,7 +99,6 @@ async function runStatement(client: ClickHouseClient, { query, params, settings,
     await client.command({
       query,
       query_params: params,
-      use_multipart_params: true,
       // A client that only reads forbids it by this setting.
       clickhouse_settings: { ...settings, readonly: '0', wait_end_of_query: 1 },
       abort_signal: signal,

@@ -9,22 +9,24 @@ interface IdentifierKey {
   readonly sourceType?: string | undefined
 }
 
-/** Returns up to `limit` sessions that were ever identified with this identifier. */
+/** Returns the sessions that were ever identified with this identifier. Undefined if they are too many. */
 export async function selectIdentifiedSessions(
   client: ClickHouseClient,
   { workspaceId, identifier, sourceType }: IdentifierKey,
-  limit: number,
+  max: { readonly sessions: number; readonly idBytes: number },
   signal: AbortSignal,
-): Promise<string[]> {
-  const rows = await selectRows<{ sessionId: string }>(client, {
-    query: `
-      SELECT DISTINCT session_id AS sessionId FROM session_identities
-      WHERE workspace_id = {workspaceId: String} AND identifier = {identifier: String}
-        ${sourceType === undefined ? '' : 'AND source_type = {sourceType: String}'}
-      LIMIT {limit: UInt32}`,
-    params: { workspaceId, identifier, sourceType, limit },
-    signal,
-  })
+): Promise<string[] | undefined> {
+  const query = `
+    SELECT DISTINCT session_id AS sessionId FROM session_identities
+    WHERE workspace_id = {workspaceId: String} AND identifier = {identifier: String}
+      ${sourceType === undefined ? '' : 'AND source_type = {sourceType: String}'}
+    LIMIT {limit: UInt32}`
+  const params = { workspaceId, identifier, sourceType, limit: max.sessions + 1 }
+  // Measured first, because the ids may be long.
+  const measured = `SELECT count() AS sessions, sum(length(sessionId)) AS idBytes FROM (${query})`
+  const [size] = await selectRows<{ sessions: string; idBytes: string }>(client, { query: measured, params, signal })
+  if (Number(size?.sessions) > max.sessions || Number(size?.idBytes) > max.idBytes) return undefined
+  const rows = await selectRows<{ sessionId: string }>(client, { query, params, signal })
   return rows.map(({ sessionId }) => sessionId)
 }
 

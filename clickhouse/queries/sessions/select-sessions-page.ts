@@ -1,6 +1,7 @@
 import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { type Select, selectRows } from '../../select.ts'
+import { endOfPart } from './session-key.ts'
 
 /** Selects the sessions of a list. An undefined field selects all. */
 export interface SessionsFilter {
@@ -56,8 +57,6 @@ const USER_WINDOWS_MS = [Number.POSITIVE_INFINITY]
 
 /** How many sessions are looked at together for findings and replays. Their ids lead to few rows, however many there are. */
 const CANDIDATES = 1_000
-/** Bytes of ids in one query: a parameter stays below the default of `http_max_field_value_size`, which is 128 KiB. */
-const PARAMETER_BYTES = 100_000
 /** How often that happens for one page. */
 const ROUNDS_MAX = 10
 
@@ -110,9 +109,7 @@ async function selectIdsIn(
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>()
   for (let begin = 0; begin < ids.length; ) {
-    let bytes = 0
-    let end = begin
-    while (end < ids.length && bytes < PARAMETER_BYTES) bytes += 4 + 2 * Buffer.byteLength(ids[end++] ?? '')
+    const end = endOfPart(ids, begin)
     const query = `SELECT DISTINCT session_id AS id FROM ${table}
       WHERE workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}`
     const params = { workspaceId, sessionIds: ids.slice(begin, end) }

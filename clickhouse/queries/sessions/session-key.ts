@@ -11,6 +11,24 @@ export interface SessionKey {
 export const OF_SESSION = 'workspace_id = {workspaceId: String} AND session_id = {sessionId: String}'
 
 /**
+ * Bytes of ids in one query: a parameter stays below the default of `http_max_field_value_size`, which is 128 KiB. The official
+ * client sends those of commands in the URL, where the encoded form counts.
+ */
+const PARAMETER_BYTES = 100_000
+
+/** Returns where the part of a list of ids ends that begins here and fits into one parameter of a query. */
+export function endOfPart(ids: readonly string[], begin: number): number {
+  let bytes = 0
+  let end = begin
+  for (; end < ids.length; end++) {
+    // Twice, because a character may be escaped before.
+    bytes += 10 + 2 * new URLSearchParams([['', ids[end] ?? '']]).toString().length
+    if (bytes > PARAMETER_BYTES && end > begin) break
+  }
+  return end
+}
+
+/**
  * Tables with the id of a session. `isSource`: the rows are stored requests. Tables that views fill come after the tables that the
  * views read.
  */

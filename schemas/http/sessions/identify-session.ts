@@ -1,10 +1,6 @@
 import { z } from 'zod'
-import { text, textOf, uuidSchema } from '../fields.ts'
-import { sessionIdSchema } from './schemas.ts'
-
-/** Mailbox of RFC 5321 with a dotted domain, in letters of any script (RFC 6531). */
-const EMAIL =
-  /^(?=.{3,254}$)(?=[^@]{1,64}@)[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+)*@([\p{L}\p{N}]([\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{N}]([\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u
+import { emailSchema, filledText, text, textOf } from '../fields.ts'
+import { heartbeatSchema } from './schemas.ts'
 
 /**
  * Setting of the accepted identity providers: display names, separated by commas. The `type` of a source is the name in
@@ -21,21 +17,19 @@ export const identityProvidersSchema = z
   }, 'must name each provider once, and must not name custom')
 
 /**
- * Returns the schema of the body of POST /v3/session/identify (docs/api/sessions.md#identify). Unknown fields are ignored.
- * `traits` is checked but not parsed: the client chooses its keys, and it is stored as text.
+ * Returns the schema of the body of POST /v3/session/identify (docs/api/sessions.md#identify). Unknown fields are ignored,
+ * and optional ones that break their rule are left out (`parseOptionalFields`). `traits` is checked but not parsed: the
+ * client chooses its keys, and it is stored as text.
  */
 export function identifySessionSchema(providerNames: readonly string[]) {
   const request = z.object(
     {
-      sessionId: sessionIdSchema.meta({ description: 'The id of the session, as the SDK generated it.' }),
-      identifier: text.meta({ description: 'The id of the end user in the application.' }),
+      ...heartbeatSchema.shape,
+      identifier: filledText.meta({ description: 'The id of the end user in the application.' }),
       source: identifySourceSchema(providerNames),
-      deviceId: uuidSchema.nullish(),
-      visitorId: uuidSchema.nullish(),
-      fpHash: text.nullish().meta({ description: 'A fingerprint of the browser.' }),
-      avatar: text.optional().meta({ description: 'Address of a picture. It is stored, never fetched.' }),
-      email: text.regex(EMAIL, 'must be an email address').meta({ format: 'email' }).optional(),
-      name: text.optional(),
+      avatar: filledText.optional().meta({ description: 'Address of a picture. It is stored, never fetched.' }),
+      email: emailSchema.optional(),
+      name: filledText.optional(),
       traits: z
         .custom<object>(value => typeof value === 'object' && value !== null && !Array.isArray(value), {
           error: 'must be an object',
@@ -46,7 +40,7 @@ export function identifySessionSchema(providerNames: readonly string[]) {
           description: 'Further properties of the user: any keys, any values, nested at most 100 deep.',
         })
         .optional(),
-      country: textOf(0, 2)
+      country: textOf(1, 2)
         .meta({ description: 'Country, as ISO 3166-1 alpha-2 if the application has that.' })
         .optional(),
     },

@@ -124,6 +124,8 @@ const acknowledged = {
   contents: { 'application/json': { schema: sessionResponseSchema, example: { ok: true } } },
 } as const
 
+const LEFT_OUT = 'An optional field that breaks its rule is left out and named in the receipt.'
+
 /** Returns a JSON body that may also be sent as `text/plain`, because beacons can send nothing else. */
 function jsonContents(schema: z.ZodType, example: unknown) {
   return { 'application/json': { schema, example }, 'text/plain': { schema, example } }
@@ -153,7 +155,7 @@ export function identifySessionWith(identityProviders: readonly string[]): Opera
     operationId: 'identifySession',
     tag: 'sessions',
     summary: 'Attach an end user to a session',
-    description: `Accepted identity providers: ${identityProviders.join(', ')}, and custom with any name.`,
+    description: `Accepted identity providers: ${identityProviders.join(', ')}, and custom with any name. ${LEFT_OUT}`,
     body: { ...identifySession.body, contents: jsonContents(identifySessionSchema(identityProviders), example) },
     receiptStatuses: [200],
     success: acknowledged,
@@ -169,6 +171,7 @@ export const heartbeat: Operation = {
   service: 'frontier-runtime',
   tag: 'sessions',
   summary: 'Record that a device of a session is active',
+  description: LEFT_OUT,
   credentials: PUBLIC_KEY,
   cors: true,
   body: {

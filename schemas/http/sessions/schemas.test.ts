@@ -7,19 +7,17 @@ it.each<[object]>([
   [{ sessionId: 's' }],
   [{ sessionId: 's', deviceId: UUID, visitorId: UUID, fpHash: 'f', later: true }],
   [{ sessionId: '\u0000 any text' }],
+  [{ sessionId: 'x'.repeat(1_024), deviceId: null, visitorId: null, fpHash: null }],
 ])('accepts %j', body => {
   expect(heartbeatSchema.safeParse(body).success).toBe(true)
 })
 
 it.each<[unknown, string, RegExp]>([
   [{}, 'sessionId', /is required/],
-  [{ sessionId: '' }, 'sessionId', /1 to 200/],
-  [{ sessionId: 'x'.repeat(201) }, 'sessionId', /1 to 200/],
-  [{ sessionId: 's', deviceId: null }, 'deviceId', /must be a string/],
+  [{ sessionId: '' }, 'sessionId', /1 to 1024/],
+  [{ sessionId: 'x'.repeat(1_025) }, 'sessionId', /1 to 1024/],
   [{ sessionId: 's', deviceId: 'x' }, 'deviceId', /UUID/],
-  [{ sessionId: 's', visitorId: null }, 'visitorId', /must be a string/],
   [{ sessionId: 's', visitorId: '' }, 'visitorId', /UUID/],
-  [{ sessionId: 's', fpHash: null }, 'fpHash', /must be a string/],
   [{ sessionId: 's', fpHash: 5 }, 'fpHash', /must be a string/],
   [[], '', /must be a JSON object/],
   [null, '', /must be a JSON object/],

@@ -1,11 +1,8 @@
 import { z } from 'zod'
-import { text, textOf, uuidSchema } from '../fields.ts'
+import { filledText, SESSION_ID_MAX_CHARACTERS, textOf, uuidSchema } from '../fields.ts'
 import { flagFilter, instantQuerySchema, isOrdered, orderedRange, surfaceFilter } from '../filters.ts'
 import { findingIdSchema } from '../findings/schemas.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
-
-/** Most characters of the id of a session. */
-export const SESSION_ID_MAX_CHARACTERS = 200
 
 /** Id of a session, as the SDK generated it. */
 export const sessionIdSchema = textOf(1, SESSION_ID_MAX_CHARACTERS)
@@ -13,14 +10,14 @@ export const sessionIdSchema = textOf(1, SESSION_ID_MAX_CHARACTERS)
 /** Response to identify and heartbeat requests. */
 export const sessionResponseSchema = z.strictObject({ ok: z.boolean() }).meta({ id: 'SessionResponse' })
 
-/** Body of POST /v3/session (docs/api/sessions.md#heartbeat). Unknown fields are ignored. Null is not accepted. */
+/** Body of POST /v3/session (docs/api/sessions.md#heartbeat). Other fields are treated as in identify requests. */
 export const heartbeatSchema = z
   .object(
     {
       sessionId: sessionIdSchema.meta({ description: 'The id of the session, as the SDK generated it.' }),
-      deviceId: uuidSchema.optional(),
-      fpHash: text.optional().meta({ description: 'A fingerprint of the browser.' }),
-      visitorId: uuidSchema.optional(),
+      deviceId: uuidSchema.nullish(),
+      visitorId: uuidSchema.nullish(),
+      fpHash: filledText.nullish().meta({ description: 'A fingerprint of the browser.' }),
     },
     'must be a JSON object',
   )

@@ -229,7 +229,7 @@ describe('a session', () => {
       session: { identity: { identifier: 'mallory' }, identityCount: 1, traceCount: 1 },
     })
     const notFound = { status: 404, body: { code: 'NOT_FOUND', service: 'gateway' } }
-    for (const id of ['unknown', 'session', '%20', 'x'.repeat(201)]) expect(await ask(id)).toMatchObject(notFound)
+    for (const id of ['unknown', 'session', '%20', 'x'.repeat(1_025)]) expect(await ask(id)).toMatchObject(notFound)
     expect(await ask('many', await signToken({ sub: 'user_2', org: 'globex' }))).toMatchObject(notFound)
     expect(await ask(SESSION, await signToken({ sub: 'x' }))).toMatchObject(notFound)
     expect(await ask(SESSION, '')).toMatchObject({ status: 401, body: { code: 'AUTH_MISSING' } })

@@ -370,7 +370,7 @@ describe('a chunk is refused at once with', () => {
     const answer = await upload('s', lines(1), { ...metadata(), 'content-encoding': 'br' })
     expect(answer).toMatchObject({ status: 415, body: { code: 'REQUEST_INVALID', service: 'frontier-runtime' } })
   })
-  it.each(['x'.repeat(201), 'a\nb', '\u0000', '\u0085'])('the session id %j', async sessionId => {
+  it.each(['x'.repeat(1_025), 'a\nb', '\u0000', '\u0085'])('the session id %j', async sessionId => {
     expect(await upload(sessionId, lines(1), metadata())).toMatchObject(rejected(400, /^sessionId must have/))
   })
   it('a session id with invalid percent-encoding', async () => {

@@ -256,7 +256,7 @@ export function promotedText(attributes: KeyValue[], name: string): string {
 /** Returns the session id of a record or its resource, or an empty text if it is too long. */
 export function sessionIdOf(attributes: KeyValue[], resourceAttributes: KeyValue[]): string {
   const text = namedSession(attributes, resourceAttributes)
-  return [...text].length > 200 ? '' : text
+  return [...text].length > 1_024 ? '' : text
 }
 
 function namedSession(attributes: KeyValue[], resourceAttributes: KeyValue[]): string {

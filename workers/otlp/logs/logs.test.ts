@@ -274,8 +274,8 @@ describe('a batch of logs', () => {
     expect(new Set(rows('exceptions').map(row => row.finding_id)).size).toBe(3)
   })
 
-  it('stores a record without its session when the id has over 200 characters, and counts it', () => {
-    const attributes = [text('session.id', 'a'.repeat(201)), text('exception.type', 'E')]
+  it('stores a record without its session when the id has over 1,024 characters, and counts it', () => {
+    const attributes = [text('session.id', 'a'.repeat(1_025)), text('exception.type', 'E')]
     expect(batch.append(ORIGIN, payload([{ attributes }]))).toEqual({
       ok: true,
       rows: 1,

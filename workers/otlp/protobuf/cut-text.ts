@@ -1,3 +1,5 @@
+import { SESSION_ID_MAX_CHARACTERS } from '../../../schemas/http/fields.ts'
+
 /**
  * Lengths in bytes to which texts are cut where they enter keys, sort orders and aggregate states
  * (docs/api/otlp.md#text-lengths). Attributes keep the whole text.
@@ -12,10 +14,8 @@ export const TEXT_LIMITS = {
   httpRoute: 1_024,
 } as const
 
-/** Most characters of a session id, as everywhere in the API. A longer one is not promoted. */
-const SESSION_ID_CHARACTERS = 200
 /** A text that is cut to this length is too long for a session id if the whole text is: a character has at most four bytes. */
-export const SESSION_ID_BYTES = 4 * (SESSION_ID_CHARACTERS + 2)
+export const SESSION_ID_BYTES = 4 * (SESSION_ID_MAX_CHARACTERS + 2)
 
 /** Decodes UTF-8 text of at most `limitBytes`, cut between characters. */
 export function cutText(bytes: Buffer, start: number, end: number, limitBytes: number): string {
@@ -42,14 +42,14 @@ export function cutString(text: string, limitBytes: number): string {
 
 const encoder = new TextEncoder()
 
-/** Returns whether the UTF-8 text has more characters than a session id may have. */
+/** Returns whether the UTF-8 text has more characters than a session id may have. A longer one is not promoted. */
 export function isOverlongSessionId(bytes: Buffer, start: number, end: number): boolean {
-  if (end - start <= SESSION_ID_CHARACTERS) return false
+  if (end - start <= SESSION_ID_MAX_CHARACTERS) return false
   let characters = 0
-  for (let at = start; at < end && characters <= SESSION_ID_CHARACTERS; at++) {
+  for (let at = start; at < end && characters <= SESSION_ID_MAX_CHARACTERS; at++) {
     if (!isContinuation(bytes[at])) characters++
   }
-  return characters > SESSION_ID_CHARACTERS
+  return characters > SESSION_ID_MAX_CHARACTERS
 }
 
 function isContinuation(byte: number | undefined): boolean {

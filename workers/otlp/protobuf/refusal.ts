@@ -28,7 +28,7 @@ const ROW_REJECTIONS = {
   json_value_left_out: 'a JSON value outside of records that does not fit its field (the records are stored)',
   exceptions_over_limit: 'an occurrence (not its span) above the limit of occurrences per payload',
   findings_over_limit: 'an occurrence (not its span) of a finding above the limit of findings per payload',
-  session_id_too_long: 'a session id over 200 characters (not its record, which is stored without a session)',
+  session_id_too_long: 'a session id over 1,024 characters (not its record, which is stored without a session)',
 } as const
 /** A key of ROW_REJECTIONS. */
 export type RowRejection = keyof typeof ROW_REJECTIONS

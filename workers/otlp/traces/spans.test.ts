@@ -158,7 +158,7 @@ describe('a batch of spans', () => {
             {
               scope: { name: long, version: long },
               schemaUrl: long,
-              spans: [{ ...IDS, attributes: [text('http.route', `x${long}`), text('session.id', 'é'.repeat(200))] }],
+              spans: [{ ...IDS, attributes: [text('http.route', `x${long}`), text('session.id', 'é'.repeat(1_024))] }],
             },
           ],
         },
@@ -175,21 +175,21 @@ describe('a batch of spans', () => {
       resource_schema_url: bytes('é'.repeat(1_024)),
       scope_schema_url: bytes('é'.repeat(1_024)),
       http_route: bytes(`x${'é'.repeat(511)}`),
-      session_id: bytes('é'.repeat(200)),
+      session_id: bytes('é'.repeat(1_024)),
       resource: bytes(`{"service.name":"${long}","service.version":"x${long}"}`),
     })
     expect(row?.attributes).toContainEqual(['http.route', bytes(`x${long}`)])
   })
 
-  it('stores a span without its session when the id has over 200 characters, and counts it', () => {
-    const attributes = [text('session.id', 'a'.repeat(201))]
+  it('stores a span without its session when the id has over 1,024 characters, and counts it', () => {
+    const attributes = [text('session.id', 'a'.repeat(1_025))]
     const failed = { attributes, status: { code: 2 as const } }
     expect(batch.append(ORIGIN, payload([failed, {}]))).toEqual({
       ok: true,
       rows: 2,
       rejected: { session_id_too_long: { count: 1, indexes: [] } },
     })
-    expect(rows('spans')[0]).toMatchObject({ session_id: '', attributes: [['session.id', 'a'.repeat(201)]] })
+    expect(rows('spans')[0]).toMatchObject({ session_id: '', attributes: [['session.id', 'a'.repeat(1_025)]] })
     expect(rows('exceptions')[0]).toMatchObject({ session_id: '' })
     expect(batch.append(ORIGIN, payload([{}]))).toEqual({ ok: true, rows: 1, rejected: {} })
   })

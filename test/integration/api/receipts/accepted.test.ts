@@ -82,6 +82,30 @@ describe('an accepted request', () => {
     for (const { status, receiptId } of without) expect({ status, receiptId }).toEqual({ status: 200, receiptId: null })
   })
 
+  it('has a receipt that names the fields that are left out of an identity or heartbeat', async () => {
+    const person = { sessionId: 's', identifier: 'i', source: { type: 'custom', name: 'n' } }
+    const sent = [
+      { path: '/v3/session/identify', body: { ...person, email: '', name: null, fpHash: null } },
+      { path: '/v3/session/identify', body: { ...person, deviceId: null } },
+      { path: '/v3/session', body: { sessionId: 's', deviceId: 'd' } },
+    ]
+    const answers = sent.map(({ path, body }) => browse(`POST ${path}`, JSON.stringify(body)))
+    const receipts = await Promise.all(answers.map(async answer => settled(await answer)))
+    expect(
+      receipts.map(({ status, leftOut, rejected, objectKey }) => ({ status, leftOut, rejected, objectKey })),
+    ).toEqual([
+      {
+        status: 'stored',
+        leftOut: [
+          { field: 'email', reason: 'must be an email address' },
+          { field: 'name', reason: 'must be a string' },
+        ],
+      },
+      { status: 'stored' },
+      { status: 'stored', leftOut: [{ field: 'deviceId', reason: 'must be a UUID' }] },
+    ])
+  })
+
   it('shows its receipt to pages of any origin', async () => {
     const headers = { origin: 'https://shop.example' }
     const sent = await browse('POST /v3/session', '{"sessionId":"s"}', headers)

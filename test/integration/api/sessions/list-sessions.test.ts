@@ -64,6 +64,30 @@ async function pagesOf(reader: Reader, query: string): Promise<string[][]> {
   }
 }
 
+describe('sessions with the longest ids', () => {
+  it('are listed, filtered, read and followed', async () => {
+    const reader = await readerOf('long')
+    const ids = Array.from({ length: 100 }, (_, i) => `${i}-`.padEnd(1_024, '/').replaceAll('/', '😀').slice(0, 2_048))
+    expect([...(ids[0] ?? '')]).toHaveLength(1_024)
+    await heartbeats(
+      reader,
+      ids.map((id, i) => beat(id, i)),
+    )
+    await chunks(
+      reader,
+      ids.map((id, i) => beat(id, i)),
+    )
+    const { sessions, nextCursor } = await pageOf(reader, 'limit=100&hasReplay=true')
+    expect(idsOf(sessions)).toEqual(ids)
+    expect(nextCursor).toBeNull()
+    const path = `/v3/sessions/${encodeURIComponent(ids[7] ?? '')}`
+    expect(await reader.get(path)).toMatchObject({ status: 200, body: { session: { id: ids[7], deviceCount: 1 } } })
+    expect(await reader.get(`${path}/timeline`)).toMatchObject({ status: 200, body: { entries: [{}, {}] } })
+    expect(await reader.get(`${path}/replay`)).toMatchObject({ status: 200 })
+    expect(await reader.get(`/v3/sessions/${'x'.repeat(1_025)}`)).toMatchObject({ status: 404 })
+  })
+})
+
 describe('a listed session', () => {
   it('has its user, its surfaces, when it was seen, and counts of everything', async () => {
     const reader = await readerOf('whole')

@@ -298,7 +298,7 @@ describe('the timeline of a session', () => {
     const reader = await readerOf('access')
     await requests(reader, 'session_heartbeats', [{ offsetMs: 0, sessionId: 'mine' }])
     const stranger = await readerOf('stranger')
-    for (const id of ['mine', 'unknown', 'x'.repeat(201)]) {
+    for (const id of ['mine', 'unknown', 'x'.repeat(1_025)]) {
       expect(await stranger.get(`/v3/sessions/${id}/timeline`)).toMatchObject({
         status: 404,
         body: { code: 'NOT_FOUND' },

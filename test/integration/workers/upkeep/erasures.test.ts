@@ -326,6 +326,27 @@ it('erases the sessions that it found before the directory was lost and imported
   expect(done?.rows).toEqual({ session_heartbeats: 3, replay_chunks: 1, session_identities: 1 })
 })
 
+it('erases sessions whose ids together exceed a parameter of a query', async () => {
+  const directory = createDirectory(redis)
+  const ids = Array.from({ length: 150 }, (_, i) => `${i}-${'\\ü'.repeat(500)}`)
+  const columns = ids.map(sessionId => ({
+    ...ownerColumns({ workspaceId, surfaceId, sessionId }),
+    received_at: at(Date.now()),
+  }))
+  await insertRows(
+    client,
+    'session_identities',
+    columns.map(row => ({ ...row, identifier: 'long' })),
+  )
+  await insertRows(client, 'session_heartbeats', columns)
+  const subject = { kind: 'identifier', identifier: 'long' } as const
+  const begun = await directory.createErasure({ workspaceId, subject, createdBy: 'test', now: Date.now() })
+  const settledBefore = async () => Number.POSITIVE_INFINITY
+  const done = await erasePerson({ ...depsOf(directory), settledBeforeMs: settledBefore }, begun as Erasure)
+  const rows = { session_heartbeats: ids.length, session_identities: ids.length }
+  expect(done).toMatchObject({ state: 'done', sessions: ids.length, rows })
+})
+
 it('has the same result wherever it is interrupted', async () => {
   const directory = createDirectory(redis)
   let interruptedAt = 0
