@@ -119,6 +119,8 @@ const RATIOS: readonly (readonly [string, string, string, Goal])[] = [
         ] as const,
     ),
   ),
+  ['grpc', 'p99 of others over HTTP, gRPC flood in the edge', 'p99 of others over HTTP, alone', atMost(3)],
+  ['grpc', 'p99 of others over HTTP, gRPC flood in its own process', 'p99 of others over HTTP, alone', atMost(1.5)],
   ['scale', 'cost, 4 workers', 'cost, 1 of each', atMost(1.2)],
   ['trace-read', 'trace of 1,000, 100 million stored', 'trace of 1,000, 1 million stored', atMost(1.5)],
   ['trace-read', 'trace of 1,000, 100 million stored, p99', 'trace of 1,000, 100 million stored', atMost(3)],

@@ -31,7 +31,7 @@ the directory of another checkout to compare with.`
  * The first ones judge the goals of ingest and reads in half an hour on two cores; the others take as long again.
  */
 const USUAL = ['decode', 'ingest', 'pipeline', 'part-load', 'freshness', 'fairness', 'trace-read', 'replay', 'memory']
-const SCENARIOS = [...USUAL, 'stored-reads', 'scale']
+const SCENARIOS = [...USUAL, 'grpc', 'stored-reads', 'scale']
 
 const RESULTS = new URL('RESULTS.md', import.meta.url)
 

@@ -27,6 +27,7 @@ export const QUEUES_UNBOUNDED = {
 export interface BenchEdge {
   readonly pid: number
   readonly port: number
+  readonly grpcPort: number
   /** Address of `/metrics`. */
   readonly adminUrl: string
   readonly publicKey: string
@@ -38,12 +39,14 @@ export async function startEdge(
   context: ScenarioContext,
   redis: BenchRedis,
   settings: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
 ): Promise<BenchEdge> {
   const [port, adminPort, grpcPort] = [await freePort(), await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
   const { publicKey } = await issueSurface(redis)
   const child = await startProcess(context, {
     script: 'ingest/main.ts',
+    args,
     env: {
       REDIS_URL: redis.url(QUEUE_DATABASE),
       DIRECTORY_REDIS_URL: redis.url(DIRECTORY_DATABASE),
@@ -54,7 +57,7 @@ export async function startEdge(
     },
     readyUrl: `${adminUrl}/readyz`,
   })
-  return { pid: child.pid, port, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE }
+  return { pid: child.pid, port, grpcPort, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE }
 }
 
 /** A running workers process. */

@@ -8,6 +8,7 @@ const EXCEPTIONS = [
     'decode',
     'fairness',
     'freshness',
+    'grpc',
     'ingest',
     'memory',
     'part-load',

@@ -17,7 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
         '    this.#waiting.push(request)\n',
         `    const seal = this.#seals.at(-1) as ReceiptSeal
     const index = this.#waiting.push({ confirmed() {}, failed() {} }) - 1
-    setImmediate(() => request.confirmed(this.#receipts.idOf(index, seal)))\n`,
+    setImmediate(() => request.confirmed(this.#receipts.idOf(index, seal), { accepted: true, result: undefined }))\n`,
       ],
     ],
     shownBy: /\(acknowledged: 200\) is not stored/,
