@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import {
   joinLosses,
+  lossOf,
   selectTraceLosses,
   type TraceLoss,
 } from '../../../clickhouse/queries/traces/completeness/select-trace-losses.ts'
@@ -77,19 +78,19 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
 type Period = Parameters<typeof selectTraceLosses>[1]
 
 async function refusedOf(traceQueues: TraceQueues, period: Period): Promise<TraceLoss[]> {
-  const { workspaceId, surfaceIds, fromMs, toMs, nearFromMs, nearToMs } = period
+  const { workspaceId, surfaceIds, fromMs, toMs } = period
   const last = Math.floor(toMs / HOUR_MS)
   const first = Math.max(Math.floor(fromMs / HOUR_MS), last - HOURS_IN_REDIS)
   const hours = Array.from({ length: last - first + 1 }, (_, i) => first + i)
   const surfaces = surfaceIds.map(surfaceId => ({ workspaceId, surfaceId }))
   const refused = await traceQueues.refusedSpans(surfaces, hours)
-  const losses = refused.map(({ surfaceId, hour, final, repeated }): TraceLoss => {
-    const [startMs, endMs] = [hour * HOUR_MS, (hour + 1) * HOUR_MS]
-    const isNear = startMs <= nearToMs && endMs > nearFromMs
-    return { cause: 'refused', surfaceId, isNear, count: final, sentAgain: repeated, fromMs: startMs, toMs: endMs }
+  const losses = refused.map(({ surfaceId, hour, final, repeated }) => {
+    const counts = { count: final, sentAgain: repeated }
+    return lossOf(period, 'refused', { surfaceId, ...counts, fromMs: hour * HOUR_MS, toMs: (hour + 1) * HOUR_MS })
   })
   return joinLosses(losses, (a, b) => a + b)
 }
+
 /** Returns undefined if Redis fails: a trace is shown without it, and is not called complete then. */
 async function unlessUnavailable<T>(logger: Logger, read: () => Promise<T>): Promise<T | undefined> {
   try {

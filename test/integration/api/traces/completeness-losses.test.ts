@@ -38,6 +38,7 @@ async function withSpan() {
     ...workspace,
     receivedAt,
     stored,
+    insert,
     /** Adds requests of a job to the log of what was stored. */
     log: (row: object | readonly object[], atMs = receivedAt) => {
       const entry = { received_at: time(atMs), job_id: 'a', signal: 'traces', receipt_commit: COMMIT, payloads: 1 }
@@ -196,6 +197,17 @@ describe('losses of a trace', () => {
     const { losses } = await completeness()
     expect(losses).toHaveLength(20)
     expect(losses[0]).toMatchObject({ surfaceId, isNear: true, count: 1 })
+  })
+
+  it('are refusals that clients do not repeat, however many others they repeat', async () => {
+    const { insert, receivedAt, completeness } = await withSpan()
+    const hour = new Date(Math.floor(receivedAt / HOUR_MS) * HOUR_MS).toISOString()
+    const count = { received_hour: hour, signal: 'traces', outcome: 'refused-429', requests: 3 }
+    await insert('request_counts', ...Array.from({ length: 1_100 }, (_, i) => ({ ...count, surface_id: `srf_${i}` })))
+    expect(await completeness()).toMatchObject(isComplete)
+    await insert('request_counts', { ...count, surface_id: 'srf_zz', outcome: 'refused-400' })
+    const losses = [{ cause: 'refused', surfaceId: 'srf_zz', isNear: false, count: 3 }]
+    expect(await completeness()).toMatchObject({ ...hasNoGaps('refused'), losses })
   })
 
   it('are a dead letter of a request without a receipt', async () => {
