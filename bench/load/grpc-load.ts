@@ -5,6 +5,7 @@ import { tracePayload } from '../payloads/trace-payload.ts'
 /** A load of calls of one span in a closed loop, as a message to this process. */
 export interface GrpcPlan {
   readonly port: number
+  readonly path: string
   readonly publicKey: string
   readonly connections: number
   /** Calls in flight on each connection. */
@@ -12,24 +13,18 @@ export interface GrpcPlan {
   readonly durationMs: number
 }
 
-/** The outcome of a load, as a message from this process. */
-export interface GrpcLoad {
-  readonly ok: number
-  /** Calls that did not succeed, by their status. */
-  readonly others: Readonly<Record<string, number>>
-}
+/** The number of calls by their status, as a message from this process. */
+export type GrpcLoad = Readonly<Record<string, number>>
 
 const MESSAGE = framed(tracePayload({ spans: 1, spansPerTrace: 1, exceptionEvery: 0, service: 'shop' }))
 
-async function run({ port, publicKey, connections, streams, durationMs }: GrpcPlan): Promise<GrpcLoad> {
+async function run({ port, path, publicKey, connections, streams, durationMs }: GrpcPlan): Promise<GrpcLoad> {
   const until = performance.now() + durationMs
-  const others: Record<string, number> = {}
-  let ok = 0
+  const statuses: Record<string, number> = {}
   const keepCalling = async (session: ClientHttp2Session) => {
     while (performance.now() < until) {
-      const status = await call(session, publicKey)
-      if (status === '0') ok++
-      else others[status] = (others[status] ?? 0) + 1
+      const status = await call(session, path, publicKey)
+      statuses[status] = (statuses[status] ?? 0) + 1
     }
   }
   await Promise.all(
@@ -39,13 +34,13 @@ async function run({ port, publicKey, connections, streams, durationMs }: GrpcPl
       session.close()
     }),
   )
-  return { ok, others }
+  return statuses
 }
 
-function call(session: ClientHttp2Session, publicKey: string): Promise<string> {
+function call(session: ClientHttp2Session, path: string, publicKey: string): Promise<string> {
   const stream = session.request({
-    ...{ ':method': 'POST', ':path': '/opentelemetry.proto.collector.trace.v1.TraceService/Export' },
-    ...{ 'content-type': 'application/grpc', te: 'trailers', 'x-service-public-key': publicKey },
+    ...{ ':method': 'POST', ':path': path, 'content-type': 'application/grpc' },
+    ...{ te: 'trailers', 'x-service-public-key': publicKey },
   })
   return new Promise(resolve => {
     let status = 'no status'
