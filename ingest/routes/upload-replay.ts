@@ -3,6 +3,7 @@ import { CHUNK_BYTES } from '../../schemas/http/limits.ts'
 import { uploadReplay } from '../../schemas/http/replay.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { ReplayUpload } from '../../schemas/queues/jobs.ts'
+import { contentEncodingOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import {
   type ANSWERED,
@@ -36,7 +37,7 @@ const SESSION_ID_RULE = `sessionId must have 1 to ${SESSION_ID_MAX_CHARACTERS} c
 interface UploadHead {
   readonly sessionId: string
   readonly encodedMetadata: string | undefined
-  readonly contentEncoding: string | undefined
+  readonly contentEncoding: string
   readonly contentLength: number | undefined
 }
 
@@ -65,7 +66,7 @@ export function uploadReplayRoute(deps: Deps): Route {
         sessionId: head.param('sessionId'),
         // A beacon cannot set headers.
         encodedMetadata: head.header('x-replay-metadata') || head.query('metadata'),
-        contentEncoding: head.header('content-encoding'),
+        contentEncoding: contentEncodingOf(head),
         contentLength: head.contentLength,
       }
       return withSurface(deps, head, body, upload, taker)
@@ -113,10 +114,9 @@ function takeChunk(
  * the header and no JSON begins so.
  */
 function encodingOf(
-  header: string | undefined,
+  declared: string,
   body: Buffer,
 ): { ok: true; encoding: ContentEncoding } | { ok: false; refusal: Reply } {
-  const declared = header?.trim().toLowerCase() ?? 'identity'
   if (declared !== 'gzip' && declared !== 'identity') {
     const message = 'content-encoding must be absent or gzip'
     return { ok: false, refusal: runtimeProblem({ code: 'REQUEST_INVALID', status: 415, message }) }

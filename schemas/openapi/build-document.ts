@@ -17,7 +17,7 @@ const INTRODUCTION = [
   'All data belongs to a workspace, and a credential gives access to its own workspace only. Resources of another workspace are reported as not existing.',
   'A request that is acknowledged with 200 is on disk. It will be stored, or kept as a dead letter with a reason. A request that gets 429, 503 or no response may be sent again unchanged, after the seconds in `Retry-After` if that header is present.',
   'A refusal is a `Problem`, whose `message` names the field and the rule. Checks are made in this order: path and method, credential, permission, size, backpressure, shape. An unknown path returns 404 with the code `NOT_FOUND`.',
-  'A head (request line and headers) over 16 KiB is refused with 431 and a request that is not HTTP/1.1 with 400, both as text and before any operation.',
+  'A head (request line and headers) over 16 KiB is refused with 431, another version than HTTP/1.1 with 505 and a malformed head with 400, all as text and before any operation.',
   'Every path with GET supports HEAD. Every path supports OPTIONS, which returns 204 with `Allow`, and the headers of a preflight on paths whose responses have CORS headers.',
   'Lists are paged. `limit` is the maximum number of entries. Send `nextCursor` as `cursor` to get the next page; it is null on the last page.',
   'Times are in RFC 3339, in UTC. Unknown fields of a body are ignored, or refused where the schema has `additionalProperties: false`.',

@@ -15,9 +15,15 @@ export interface BodyType {
 export function bodyTypeOf(head: RequestHead): BodyType {
   return {
     mediaType: parseMediaType(head.header('content-type')),
-    contentEncoding: head.header('content-encoding')?.trim().toLowerCase() ?? 'identity',
+    contentEncoding: contentEncodingOf(head),
     contentLength: head.contentLength,
   }
+}
+
+/** Returns the encoding of a body in lower case. `x-gzip` means `gzip` (RFC 9110 section 8.4.1.3). */
+export function contentEncodingOf(head: Pick<RequestHead, 'header'>): string {
+  const encoding = head.header('content-encoding')?.trim().toLowerCase() ?? 'identity'
+  return encoding === 'x-gzip' ? 'gzip' : encoding
 }
 
 /**

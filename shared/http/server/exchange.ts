@@ -123,11 +123,11 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     const { head, arriving } = this.#context
     const { bodyLimitBytes } = this.#route
     head.open(request, this)
-    const { contentLength, bodyFollows } = head
+    const { contentLength, bodyFollows, fault } = head
     if (this.#route.cors) this.origin = readOrigin(head)
     let decision: Decision | Promise<Decision>
     try {
-      decision = this.#route.accept(head, this)
+      decision = fault === undefined ? this.#route.accept(head, this) : this.#rendered(fault)
       // Not for a body that is taken at once, as almost every one is: reading two more headers would cost each request.
       if (typeof decision !== 'function') this.#requestId ??= readRequestId(head)
     } catch (error) {
@@ -139,7 +139,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     this.#res.onAborted(() => this.#abort())
     if (bodyFollows) {
       this.#bodyArriving = true
-      this.#restIsSkipped = contentLength !== undefined && contentLength <= SKIPPED_REST_BYTES
+      this.#restIsSkipped = !fault && contentLength !== undefined && contentLength <= SKIPPED_REST_BYTES
       this.#body = new RequestBody(this.#context, Math.min(contentLength ?? Infinity, bodyLimitBytes), this.#owner)
       arriving.add(this)
       this.#res.onData((chunk, isLast) => this.#receive(chunk, isLast))

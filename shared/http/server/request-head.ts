@@ -1,3 +1,4 @@
+import type { Problem } from '../../../schemas/http/problems.ts'
 import type { RequestHead } from '../route.ts'
 import type { HttpRequest } from './uws.ts'
 
@@ -6,6 +7,13 @@ interface Closable {
   /** Fires when the connection closes before the response is complete. */
   readonly closed: AbortSignal
 }
+
+const differentLengths: Problem = {
+  code: 'REQUEST_INVALID',
+  message: 'content-length must not be sent twice with different values',
+}
+/** uWS takes trailer fields for the next request, and closes the connection before it is answered. */
+const announcedTrailers: Problem = { code: 'REQUEST_INVALID', message: 'trailer fields are not supported' }
 
 /**
  * View of the request of uWS, which exists only during the call that brings it. One view serves all requests of a
@@ -17,14 +25,28 @@ export class RequestHeadView implements RequestHead {
   contentLength: number | undefined
   /** Whether a body follows. A chunked body may still be empty. */
   bodyFollows = false
+  /** The rule of HTTP that the head breaks and uWS does not check. The connection must be closed after the refusal. */
+  fault: Problem | undefined
+  /** One function for all heads: to look at every header takes 1.1 µs of CPU, of 25 to 70 for a request. */
+  readonly #compareLength = (name: string, value: string): void => {
+    if (name === 'content-length' && Number(value) !== this.contentLength) this.fault = differentLengths
+  }
 
   open(request: HttpRequest, exchange: Closable): void {
     this.#request = request
     this.#exchange = exchange
-    // uWS itself has refused, with 400, a malformed length and a length beside a transfer encoding.
+    // uWS itself has refused, with 400, a malformed length and a length beside a transfer encoding. It reads the first length.
     const contentLength = request.getHeader('content-length')
-    this.contentLength = contentLength === '' ? undefined : Number(contentLength)
-    this.bodyFollows = contentLength === '' ? request.getHeader('transfer-encoding') !== '' : contentLength !== '0'
+    this.fault = undefined
+    if (contentLength === '') {
+      this.contentLength = undefined
+      this.bodyFollows = request.getHeader('transfer-encoding') !== ''
+      if (this.bodyFollows && request.getHeader('trailer') !== '') this.fault = announcedTrailers
+    } else {
+      this.contentLength = Number(contentLength)
+      request.forEach(this.#compareLength)
+      this.bodyFollows = contentLength !== '0' || this.fault !== undefined
+    }
   }
 
   /** Returns whether the head of this exchange is readable now. */

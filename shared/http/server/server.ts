@@ -61,7 +61,7 @@ export interface HttpServer {
  *
  * Pipelined requests are served in order while responses need no I/O. Where one does, uWS closes the connection when it
  * sees the second request, before any of our code runs (measured on 20.51, in one packet and in two). None of these
- * requests is acknowledged, and RFC 9112 section 9.3.2 requires the client to send them again. uWS closes idle connections
+ * requests is acknowledged, although the first may be stored (docs/api/requests.md#http). uWS closes idle connections
  * after 8 to 12 s, which no option changes (docs/api/requests.md#idle-connections).
  */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
