@@ -22,6 +22,20 @@ interface NativeBlock {
 /** Reads one block and throws unless it ends with the bytes. */
 export function readBlock(bytes: Buffer): NativeBlock {
   const input = new Input(bytes)
+  const block = nextBlock(input)
+  if (input.at !== bytes.length) throw new RangeError(`${bytes.length - input.at} bytes follow the block`)
+  return block
+}
+
+/** Reads the rows of all blocks. */
+export function readRows(bytes: Buffer): Record<string, NativeValue>[] {
+  const input = new Input(bytes)
+  const rows = []
+  while (input.at < bytes.length) rows.push(...rowsOf(nextBlock(input)))
+  return rows
+}
+
+function nextBlock(input: Input): NativeBlock {
   const columnCount = input.varint()
   const rows = input.varint()
   const columns = []
@@ -30,7 +44,6 @@ export function readBlock(bytes: Buffer): NativeBlock {
     const type = input.string()
     columns.push({ name, type, values: readValues(input, type, rows) })
   }
-  if (input.at !== bytes.length) throw new RangeError(`${bytes.length - input.at} bytes follow the block`)
   return { columns, rows }
 }
 

@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node'
+import type { ClientName, ClientProgram } from '../clients/client-programs.ts'
 import { type S3Access, type ServiceAddresses, startServices } from '../services/services.ts'
 import { watchS3 } from './watch-s3.ts'
 
@@ -8,6 +9,8 @@ declare module 'vitest' {
     services: readonly ServiceAddresses[]
     /** S3 server that the contract of the object store is tested on; only `npm run test:ceph` may provide null. */
     s3: S3Access | null
+    /** Clients of OpenTelemetry, of `npm run test:clients`. */
+    clients: Readonly<Record<ClientName, ClientProgram>>
   }
 }
 

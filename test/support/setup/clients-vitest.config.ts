@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config'
+import { MINUTE_MS } from '../../../schemas/units.ts'
+
+/** Configuration of `npm run test:clients`, in which official clients of OpenTelemetry send by their defaults. */
+export default defineConfig({
+  test: {
+    name: 'clients',
+    include: ['test/clients/**/*.test.ts'],
+    globalSetup: ['test/support/setup/clients-setup.ts'],
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    retry: process.env.CI ? 1 : 0,
+    testTimeout: 3 * MINUTE_MS,
+    hookTimeout: 3 * MINUTE_MS,
+    maxWorkers: 1,
+  },
+})
