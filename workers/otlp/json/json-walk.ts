@@ -62,7 +62,6 @@ export class JsonWalk {
   /** Writes the fields of the object at the scanner. `depth` is the number of open objects and arrays, including it. */
   private readMessage(type: MessageType, depth: number): void {
     const { scanner, values } = this
-    const { out } = this.writer
     scanner.pos++
     if (scanner.peek() === CLOSE_OBJECT) {
       scanner.pos++
@@ -86,18 +85,8 @@ export class JsonWalk {
       const first = scanner.peek()
       if (first === NULL) scanner.readNull()
       else if (field.repeated) this.readList(type, field, first, depth + 1)
-      else if (field.kind === FieldKind.message) {
-        if (type.text === undefined) this.readEmbedded(field, first, depth + 1)
-        else this.readContainer(type.text, field, first, depth + 1)
-      } else {
-        const start = scanner.pos
-        const { length } = out
-        if (!values.field(field, first)) {
-          scanner.pos = start
-          out.length = length
-          this.readMisfit(type, field, first)
-        }
-      }
+      else if (field.kind === FieldKind.message && type.text === undefined) this.readEmbedded(field, first, depth + 1)
+      else if (!values.field(field, first)) this.readMisfit(type, field, first, depth)
     } while (scanner.another(CLOSE_OBJECT))
   }
 
@@ -133,16 +122,16 @@ export class JsonWalk {
   }
 
   private readList(type: MessageType, field: Field, first: number, depth: number): void {
-    const { scanner, writer } = this
+    const { scanner, writer, values } = this
     if (first !== OPEN_ARRAY) {
-      this.readMisfit(type, field, first)
+      this.readMisfit(type, field, first, depth)
       return
     }
     scanner.pos++
     if (scanner.peek() === CLOSE_ARRAY) {
       scanner.pos++
     } else if (field.kind === FieldKind.message) {
-      do this.readElement(field, scanner.peek(), depth)
+      do this.readEmbedded(field, scanner.peek(), depth + 1)
       while (scanner.another(CLOSE_ARRAY))
     } else if (field.kind === FieldKind.string) {
       do this.readValue(field)
@@ -150,21 +139,9 @@ export class JsonWalk {
     } else {
       writer.tag(field)
       const start = writer.openLength(1)
-      do this.readNumber(field)
+      do if (!values.number(field)) this.misfit()
       while (scanner.another(CLOSE_ARRAY))
       writer.closeLength(start, 1)
-    }
-  }
-
-  /** Reads a message of a list. A `null` is a value without a member, or no record; other messages have nothing to keep. */
-  private readElement(field: Field, first: number, depth: number): void {
-    const { isRecord, text } = field.message as MessageType
-    if (first !== NULL || isRecord) this.readEmbedded(field, first, depth + 1)
-    else {
-      this.scanner.readNull()
-      if (text === undefined) return
-      this.writer.tag(field)
-      this.writer.out.u8(0)
     }
   }
 
@@ -175,72 +152,73 @@ export class JsonWalk {
     else if (!this.values.field(field, first)) this.misfit()
   }
 
-  /** Reads a number of a packed list. */
-  private readNumber(field: Field): void {
-    const { scanner } = this
-    const start = scanner.pos
-    if (this.values.number(field)) return
-    scanner.pos = start
-    this.misfit()
-  }
-
-  /** Reads the array or map of a value. One that is nested deeper than the decoder reads is text, as any other form. */
-  private readContainer(text: Field, field: Field, first: number, depth: number): void {
-    if (first !== OPEN_OBJECT || this.nesting === MAX_NESTING) {
-      this.values.text(text, first)
-      return
-    }
-    this.nesting++
-    this.readEmbedded(field, first, depth)
-    this.nesting--
-  }
-
-  /**
-   * Reads a message. `depth` is the number of open objects and arrays, including it. A value of an attribute that does not
-   * fit is written as its text, and a record as one that is rejected.
-   */
+  /** Reads a message. `depth` is the number of open objects and arrays, including it. */
   private readEmbedded(field: Field, first: number, depth: number): void {
     const { scanner, writer, misfits } = this
-    const { out } = writer
     const type = field.message as MessageType
+    if (first !== OPEN_OBJECT) {
+      this.readNoMessage(field, type, first)
+      return
+    }
     const { pos } = scanner
-    const before = out.length
     const lengthBytes = depth > DEEP ? DEEP_LENGTH_BYTES : type.lengthBytes
     writer.tag(field)
     const start = writer.openLength(lengthBytes)
-    if (first === OPEN_OBJECT) this.readMessage(type, depth)
-    else this.misfit()
-    if (this.misfits !== misfits) {
-      if (type.text !== undefined) {
-        this.misfits = misfits
-        out.length = start
-        scanner.pos = pos
-        this.values.text(type.text, first)
-      } else if (type.isRecord) {
-        this.misfits = misfits
-        out.length = start
-        out.u32(UNREADABLE_RECORD)
-      } else if (first !== OPEN_OBJECT) {
-        out.length = before
-        return
-      }
-    }
+    this.readMessage(type, depth)
+    if (this.misfits !== misfits) this.replaceMisfit(type, misfits, start, pos)
     writer.closeLength(start, lengthBytes)
   }
 
-  /** Writes a value that does not fit its field as another member of the same oneof, or counts it as a misfit. */
-  private readMisfit(type: MessageType, field: Field, first: number): void {
-    const { scanner, values, writer } = this
-    if (type.text !== undefined) {
-      values.text(type.text, first)
+  /**
+   * Replaces a message that has misfits, if its type can: the value of an attribute becomes its text, a record becomes one
+   * that is rejected. `start` is the start of its content, `pos` that of its object, `misfits` the number before it.
+   */
+  private replaceMisfit(type: MessageType, misfits: number, start: number, pos: number): void {
+    const { scanner, values } = this
+    const { out } = this.writer
+    if (type.text === undefined && !type.isRecord) return
+    this.misfits = misfits
+    out.length = start
+    if (type.text === undefined) out.u32(UNREADABLE_RECORD)
+    else {
+      scanner.pos = pos
+      values.text(type.text, OPEN_OBJECT)
+    }
+  }
+
+  /** Reads what is not an object where a message belongs. A `null` in a list has nothing to keep, if it is not a record. */
+  private readNoMessage(field: Field, type: MessageType, first: number): void {
+    const { scanner, writer, values } = this
+    if (type.text === undefined && !type.isRecord) {
+      if (first === NULL) scanner.readNull()
+      else this.misfit()
       return
     }
-    const start = scanner.pos
-    const { length } = writer.out
-    if (field.substitute !== undefined && values.field(field.substitute, first)) return
-    scanner.pos = start
-    writer.out.length = length
-    this.misfit()
+    writer.tag(field)
+    const start = writer.openLength(DEEP_LENGTH_BYTES)
+    if (type.text === undefined) {
+      scanner.skipValue()
+      writer.out.u32(UNREADABLE_RECORD)
+    } else if (first === NULL) scanner.readNull()
+    else values.text(type.text, first)
+    writer.closeLength(start, DEEP_LENGTH_BYTES)
+  }
+
+  /**
+   * Reads what is not a single value that fits: the array or map of a value, if the decoder reads it at this depth, or a
+   * misfit, which becomes another member of the same oneof or is counted.
+   */
+  private readMisfit({ text }: MessageType, field: Field, first: number, depth: number): void {
+    const { values } = this
+    if (text !== undefined) {
+      const isContainer = field.kind === FieldKind.message && first === OPEN_OBJECT
+      if (!isContainer || this.nesting === MAX_NESTING) values.text(text, first)
+      else {
+        this.nesting++
+        this.readEmbedded(field, first, depth + 1)
+        this.nesting--
+      }
+    } else if (field.substitute === undefined || !values.field(field.substitute, first)) this.misfit()
   }
 
   /** Skips a value that does not fit. Refuses one that is not JSON. */

@@ -21,7 +21,7 @@ const MAX_NAME_BYTES = '-infinity'.length
 /**
  * Reads numbers of protobuf's JSON mapping: JSON numbers or strings, with integers in any integral notation. Plain
  * digits are read directly; other notations go through `DecimalToken`. A reader returns false for everything else, also
- * for what is not JSON. It may then have moved the scanner.
+ * for what is not JSON, and leaves the scanner where it was.
  */
 export class NumberReader {
   /** The last integer in two's complement, as two unsigned halves. */
@@ -38,8 +38,12 @@ export class NumberReader {
 
   /** Reads an integer within the range of the kind into `low` and `high`. */
   readInteger(kind: FieldKind): boolean {
+    const { pos } = this.scanner
     const negative = this.readDigits() ?? this.readUncommonInteger(kind === FieldKind.time)
-    if (negative === undefined || !isInRange(kind, negative, this.low, this.high)) return false
+    if (negative === undefined || !isInRange(kind, negative, this.low, this.high)) {
+      this.scanner.pos = pos
+      return false
+    }
     if (negative) {
       this.high = (~this.high + (this.low === 0 ? 1 : 0)) >>> 0
       this.low = -this.low >>> 0
@@ -154,16 +158,16 @@ export class NumberReader {
 
   private readUncommonDouble(): boolean {
     const { scanner } = this
+    const { pos } = scanner
     const isText = scanner.peek() === QUOTE
+    let double: number | undefined
     if (this.readToken()) {
-      this.double = this.token.toDouble()
-      return Number.isFinite(this.double)
-    }
-    const { text, textStart, textEnd } = scanner
-    if (!isText || textEnd - textStart > MAX_NAME_BYTES) return false
-    const named = NAMED_DOUBLES.get(text.toString('latin1', textStart, textEnd).toLowerCase())
-    this.double = named ?? 0
-    return named !== undefined
+      double = this.token.toDouble()
+      if (!Number.isFinite(double)) double = undefined
+    } else if (isText) double = nameOfDouble(scanner.text, scanner.textStart, scanner.textEnd)
+    this.double = double ?? 0
+    if (double === undefined) scanner.pos = pos
+    return double !== undefined
   }
 }
 
@@ -197,6 +201,11 @@ function isInRange(kind: FieldKind, negative: boolean, low: number, high: number
     default:
       return !negative || (low === 0 && high === 0)
   }
+}
+
+function nameOfDouble(text: Buffer, start: number, end: number): number | undefined {
+  if (end - start > MAX_NAME_BYTES) return undefined
+  return NAMED_DOUBLES.get(text.toString('latin1', start, end).toLowerCase())
 }
 
 function isDigit(byte: number): boolean {

@@ -19,7 +19,7 @@ const SHORT_ID_DIGITS = 16
 
 /**
  * Rewrites single values other than messages from JSON to protobuf. A method returns false for a value that does not fit
- * its field, also one that is not JSON. It may then have written a part, and may have moved the scanner.
+ * its field, also one that is not JSON. It has then written nothing, and leaves the scanner where it was.
  */
 export class ValueTranscoder {
   private readonly scanner: JsonScanner
@@ -35,9 +35,12 @@ export class ValueTranscoder {
   /** Writes a value with its tag. `first` is its first byte, at the position of the scanner. */
   field(field: Field, first: number): boolean {
     switch (field.kind) {
+      case FieldKind.message:
+        return false
       case FieldKind.string:
-        if (first === OPEN_OBJECT || first === OPEN_ARRAY) return false
-        this.text(field, first)
+        if (first === QUOTE) this.string(field)
+        else if (first === OPEN_OBJECT || first === OPEN_ARRAY) return false
+        else this.text(field, first)
         return true
       case FieldKind.id:
         return first === QUOTE && this.id(field)
@@ -48,21 +51,29 @@ export class ValueTranscoder {
       case FieldKind.enum:
         if (first === QUOTE) return this.enumName(field)
     }
+    if (!this.readNumber(field)) return false
     this.writer.tag(field)
-    return this.number(field)
+    this.writeNumber(field)
+    return true
   }
 
   /** Writes a string, or the JSON of any other value, as a string with its tag. */
   text(field: Field, first: number): void {
+    if (first === QUOTE) {
+      this.string(field)
+      return
+    }
     const { scanner, writer } = this
     const { bytes, view, pos } = scanner
     writer.tag(field)
-    if (first === QUOTE) {
-      scanner.pos = copyString(bytes, view, pos + 1, writer.out)
-      return
-    }
     scanner.skipValue()
     writer.out.string(bytes, view, pos, scanner.pos)
+  }
+
+  private string(field: Field): void {
+    const { scanner, writer } = this
+    writer.tag(field)
+    scanner.pos = copyString(scanner.bytes, scanner.view, scanner.pos + 1, writer.out)
   }
 
   private bool(field: Field, first: number): boolean {
@@ -73,8 +84,14 @@ export class ValueTranscoder {
     } else if (first === 0x66) {
       this.scanner.readFalse()
       value = 0
-    } else value = BOOLS.get(this.readWord(first))
-    if (value === undefined) return false
+    } else {
+      const { pos } = this.scanner
+      value = BOOLS.get(this.readWord(first))
+      if (value === undefined) {
+        this.scanner.pos = pos
+        return false
+      }
+    }
     this.writer.tag(field)
     this.writer.out.u8(value)
     return true
@@ -117,15 +134,22 @@ export class ValueTranscoder {
 
   /** Writes a number without a tag, as in a packed field. */
   number(field: Field): boolean {
-    const { writer, numbers } = this
-    if (field.kind === FieldKind.double) {
-      if (!numbers.readDouble()) return false
-      writer.double(numbers.double)
-      return true
-    }
-    if (!numbers.readInteger(field.kind)) return false
-    const { low, high } = numbers
-    switch (field.kind) {
+    if (!this.readNumber(field)) return false
+    this.writeNumber(field)
+    return true
+  }
+
+  private readNumber({ kind }: Field): boolean {
+    return kind === FieldKind.double ? this.numbers.readDouble() : this.numbers.readInteger(kind)
+  }
+
+  private writeNumber({ kind }: Field): void {
+    const { writer } = this
+    const { low, high, double } = this.numbers
+    switch (kind) {
+      case FieldKind.double:
+        writer.double(double)
+        break
       case FieldKind.fixed64:
       case FieldKind.sfixed64:
       case FieldKind.time:
@@ -141,7 +165,6 @@ export class ValueTranscoder {
       default:
         writer.varint(low, high)
     }
-    return true
   }
 
   private id(field: Field): boolean {
@@ -196,13 +219,19 @@ export class ValueTranscoder {
 
   private base64(field: Field): boolean {
     const { scanner, writer } = this
+    const { pos } = scanner
     const out = writer.out
+    const before = out.length
     writer.tag(field)
     scanner.readText()
     const start = writer.openLength(1)
     out.reserve(scanner.textEnd - scanner.textStart)
     const end = decodeBase64(scanner.text, scanner.textStart, scanner.textEnd, out.bytes, start)
-    if (end < 0) return false
+    if (end < 0) {
+      scanner.pos = pos
+      out.length = before
+      return false
+    }
     out.length = end
     writer.closeLength(start, 1)
     return true
