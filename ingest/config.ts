@@ -21,8 +21,8 @@ export const ingestConfigSchema = z.object({
   ...objectStoreSettings,
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
-  /** The port of OTLP/gRPC. */
-  INGEST_GRPC_PORT: port(4317),
+  /** The port of OTLP/gRPC. Default: the one below INGEST_PORT, as OTLP has them. */
+  INGEST_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
   /**
    * The most cost per queue of requests that are accepted and not yet stored: estimated work in decoded bytes, and at least its
    * size and 8 KiB. A surface may have as much as is left. Above it, its requests get INGEST_BACKPRESSURE.
@@ -58,3 +58,11 @@ export const ingestConfigSchema = z.object({
 })
 /** The valid settings of the edge. */
 export type IngestConfig = Readonly<z.infer<typeof ingestConfigSchema>>
+
+/** Returns the port of OTLP/gRPC. */
+export function grpcPortOf({
+  INGEST_PORT,
+  INGEST_GRPC_PORT,
+}: Pick<IngestConfig, 'INGEST_PORT' | 'INGEST_GRPC_PORT'>): number {
+  return INGEST_GRPC_PORT ?? INGEST_PORT - 1
+}

@@ -5,7 +5,7 @@ import { prepareHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
-import { ingestConfigSchema } from './config.ts'
+import { grpcPortOf, ingestConfigSchema } from './config.ts'
 import { connectEdge } from './connect.ts'
 import { createGrpcMethods } from './routes/grpc-methods.ts'
 import { createIngestRoutes } from './routes.ts'
@@ -24,9 +24,7 @@ await serve({
   routes: createIngestRoutes(edge.deps),
   port: listen === 'grpc' ? undefined : config.INGEST_PORT,
   grpc:
-    listen === 'http'
-      ? undefined
-      : { methods: createGrpcMethods(edge.deps, edge.isReady), port: config.INGEST_GRPC_PORT },
+    listen === 'http' ? undefined : { methods: createGrpcMethods(edge.deps, edge.isReady), port: grpcPortOf(config) },
   adminPort: config.INGEST_ADMIN_PORT,
   settings: config,
   isReady: edge.isReady,

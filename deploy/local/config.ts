@@ -1,6 +1,7 @@
 import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { grpcPortOf } from '../../ingest/config.ts'
 import { GIB, MIB } from '../../schemas/units.ts'
 import {
   clickhouseAddress,
@@ -38,7 +39,8 @@ export const localSettings = z.object({
   CLICKHOUSE_URL: clickhouseAddress.optional(),
   INGEST_PORT: port(4318),
   INGEST_ADMIN_PORT: port(4319),
-  INGEST_GRPC_PORT: port(4317),
+  /** The port of OTLP/gRPC. Default: the one below INGEST_PORT. */
+  INGEST_GRPC_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
   API_PORT: port(4300),
   API_ADMIN_PORT: port(4301),
   WORKERS_ADMIN_PORT: port(4302),
@@ -76,10 +78,11 @@ export function hasDirectoryRedis(config: LocalConfig): boolean {
 
 /** Returns the ports that this start will listen on, by the name of the setting that changes each of them. */
 export function portsOf(config: LocalConfig): Map<string, { port: number; host: string }> {
-  const own = ['INGEST_PORT', 'INGEST_GRPC_PORT', 'API_PORT'] as const
+  const own = ['INGEST_PORT', 'API_PORT'] as const
   const admin = ['INGEST_ADMIN_PORT', 'API_ADMIN_PORT', 'WORKERS_ADMIN_PORT'] as const
   const ports = new Map<string, { port: number; host: string }>()
   for (const name of own) ports.set(name, { port: config[name], host: config.BIND_HOST })
+  ports.set('INGEST_GRPC_PORT', { port: grpcPortOf(config), host: config.BIND_HOST })
   for (const name of admin) ports.set(name, { port: config[name], host: config.ADMIN_BIND_HOST })
   if (!config.REDIS_URL) ports.set('REDIS_PORT', { port: config.REDIS_PORT, host: '127.0.0.1' })
   if (hasDirectoryRedis(config) && config.DIRECTORY_REDIS_PORT) {

@@ -2,7 +2,7 @@ import { apiConfigSchema } from '../../api/config.ts'
 import { connectApi } from '../../api/connect.ts'
 import { createConsoleRoutes } from '../../api/console/console-routes.ts'
 import { createApiRoutes } from '../../api/routes.ts'
-import { ingestConfigSchema } from '../../ingest/config.ts'
+import { grpcPortOf, ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/connect.ts'
 import { createGrpcMethods } from '../../ingest/routes/grpc-methods.ts'
 import { createIngestRoutes } from '../../ingest/routes.ts'
@@ -37,7 +37,7 @@ await serve({
     ...(await localIssuerRoutes()),
   ],
   port: config.INGEST_PORT,
-  grpc: { methods: createGrpcMethods(edge.deps, edge.isReady), port: config.INGEST_GRPC_PORT },
+  grpc: { methods: createGrpcMethods(edge.deps, edge.isReady), port: grpcPortOf(config) },
   adminPort: config.INGEST_ADMIN_PORT,
   settings: config,
   isReady: edge.isReady,

@@ -7,6 +7,7 @@ import { readSecretFiles } from '../../shared/runtime/secret-files.ts'
 import { parseLocalConfig } from './config.ts'
 import { claimDirectory } from './lock.ts'
 import { createConsoleLog } from './processes/console-log.ts'
+import { addressesOf } from './processes/processes.ts'
 import { createSupervisor } from './processes/supervisor.ts'
 import { StartError, type Started, startEverything } from './start.ts'
 import { exampleCommands, exampleExport } from './workspace/example.ts'
@@ -59,13 +60,14 @@ function announce({ credentials, workspaceId, consoleUrl }: Started): void {
   const rows = {
     ...(consoleUrl && { console: consoleUrl }),
     'base URL': `${credentials.baseUrl} (all operations)`,
+    'OTLP/gRPC': addressesOf(config).grpcUrl,
     API: credentials.apiUrl,
     admin: Object.values(credentials.adminUrls).join(' '),
     'public key': credentials.publicKey,
     'secret key': credentials.secretKey,
     workspace: credentials.workspaceSlug,
     credentials: join(config.LOCAL_DIR, 'credentials.json'),
-    exporter: `OTEL_EXPORTER_OTLP_ENDPOINT=${credentials.baseUrl}/drain OTEL_EXPORTER_OTLP_HEADERS=x-service-public-key=${credentials.publicKey}`,
+    exporter: `OTEL_EXPORTER_OTLP_ENDPOINT=${credentials.baseUrl} OTEL_EXPORTER_OTLP_HEADERS=x-service-public-key=${credentials.publicKey}`,
   }
   const table = Object.entries(rows).map(([name, value]) => `  ${name.padEnd(12)} ${value}`)
   const text = [

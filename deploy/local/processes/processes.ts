@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { grpcPortOf } from '../../../ingest/config.ts'
 import { type LocalConfig, ROOT, reachableHost } from '../config.ts'
 import { ISSUER_PATH } from '../issuer/issuer-routes.ts'
 import type { ServiceAccess } from '../stores/services.ts'
@@ -10,6 +11,7 @@ import type { Unit } from './supervisor.ts'
 /** Addresses of the service's processes. */
 interface Addresses {
   baseUrl: string
+  grpcUrl: string
   apiUrl: string
   adminUrls: { ingest: string; workers: string; api: string }
 }
@@ -20,6 +22,7 @@ export function addressesOf(config: LocalConfig): Addresses {
   const adminAt = (port: number) => at(port, config.ADMIN_BIND_HOST)
   return {
     baseUrl: at(config.INGEST_PORT),
+    grpcUrl: at(grpcPortOf(config)),
     apiUrl: at(config.API_PORT),
     adminUrls: {
       ingest: adminAt(config.INGEST_ADMIN_PORT),
@@ -99,7 +102,7 @@ export function processEnvironment(
     LOG_LEVEL: config.LOG_LEVEL,
     INGEST_PORT: String(config.INGEST_PORT),
     INGEST_ADMIN_PORT: String(config.INGEST_ADMIN_PORT),
-    INGEST_GRPC_PORT: String(config.INGEST_GRPC_PORT),
+    INGEST_GRPC_PORT: String(grpcPortOf(config)),
     API_PORT: String(config.API_PORT),
     API_ADMIN_PORT: String(config.API_ADMIN_PORT),
     WORKERS_ADMIN_PORT: String(config.WORKERS_ADMIN_PORT),

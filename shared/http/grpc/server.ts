@@ -31,8 +31,9 @@ const CONNECTION_WINDOW = MIB
 const HEADERS_BYTES = 16 * 1024
 /** A connection takes about 40 KiB of memory without a call. */
 const MAX_CONNECTIONS = 2_000
-/** A connection is closed when nothing was received for this long. */
+/** A connection is closed when nothing was received for this long, or when it had no call yet. */
 const IDLE_MS = 5 * MINUTE_MS
+const UNUSED_MS = 20_000
 const SWEEP_MS = 1_000
 
 /**
@@ -111,7 +112,10 @@ class Http2GrpcServer implements GrpcServer {
   #follow(session: ServerHttp2Session): void {
     this.#sessions.add(session)
     session.setLocalWindowSize(CONNECTION_WINDOW)
-    session.setTimeout(IDLE_MS, () => session.destroy())
+    // A client that only connects keeps its place for a short time.
+    session.setTimeout(UNUSED_MS)
+    session.once('stream', () => session.setTimeout(IDLE_MS))
+    session.on('timeout', () => session.close())
     session.on('close', () => {
       this.#sessions.delete(session)
       if (this.#sessions.size === 0) this.#onEmpty?.()
