@@ -70,6 +70,15 @@ describe('a batch of metrics', () => {
     expect([batch.rows, batch.tables()]).toEqual([0, []])
   })
 
+  it('is empty after a resource alone, as an SDK without instruments exports it, but not after fields of other versions', () => {
+    const resource = field(0x0a, field(0x0a, field(0x0a, Buffer.from('a'))))
+    expect(append(field(0x0a, resource))).toEqual({ ok: true, rows: 0, rejected: {} })
+    const olderScopes = Buffer.from([0xc2, 0x3e, 1, 7])
+    expect(append(field(0x0a, Buffer.concat([resource, olderScopes])))).toEqual({ ok: false, reason: 'no_records' })
+    expect(append(field(0x0a, Buffer.alloc(0)))).toEqual({ ok: false, reason: 'no_records' })
+    expect(append(Buffer.concat([field(0x0a, resource), olderScopes]))).toEqual({ ok: false, reason: 'no_records' })
+  })
+
   it.each<[string, HistogramInit]>([
     ['as many counts as bounds', { explicitBounds: [1, 2], bucketCounts: [1n, 2n] }],
     ['two counts more than bounds', { explicitBounds: [1, 2], bucketCounts: [1n, 2n, 3n, 4n] }],

@@ -4,7 +4,7 @@ import { cutText, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { OtlpBatch } from '../protobuf/otlp-batch.ts'
 import type { PayloadSource } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
-import type { WireCursor } from '../protobuf/wire.ts'
+import { WireCursor } from '../protobuf/wire.ts'
 import { MetricDecoder, type PointFilter } from './metric-decoder.ts'
 import { SeriesScope } from './series-scope.ts'
 
@@ -31,6 +31,17 @@ class MetricsBatch extends OtlpBatch {
     this.#table = table
     this.#decoder = decoder
     this.#seriesScope = new SeriesScope(table.scope)
+  }
+
+  /** An SDK that has no instrument, such as the one of Go, exports its resource alone at each interval. */
+  protected override isIdle(body: Buffer): boolean {
+    const wire = new WireCursor(body)
+    for (let pos = 0; pos < body.length; ) {
+      const tag = wire.readField(pos, body.length)
+      pos = wire.next
+      if (tag !== 0x0a || !isResourceAlone(wire, wire.start, pos)) return false
+    }
+    return true
   }
 
   protected beginPayload(source: PayloadSource): void {
@@ -82,4 +93,13 @@ class MetricsBatch extends OtlpBatch {
     this.#table.realignColumns()
     this.#decoder.clearCache()
   }
+}
+
+/** Reports whether a ResourceMetrics has a resource and at most the address of a schema beside it. */
+function isResourceAlone(wire: WireCursor, start: number, end: number): boolean {
+  for (let pos = start; pos < end; pos = wire.next) {
+    const tag = wire.readField(pos, end)
+    if (tag !== 0x0a && tag !== 0x1a) return false
+  }
+  return end > start
 }

@@ -83,7 +83,8 @@ export abstract class OtlpBatch implements RowBatch {
       this.scopes.beginPayload(source)
       this.beginPayload(source)
       this.#readRequest(body)
-      if (body.length > 0 && this.#table.rows === rowsBefore && this.#leftOutRows === 0) throw NO_RECORD
+      const isEmpty = this.#table.rows === rowsBefore && this.#leftOutRows === 0
+      if (isEmpty && body.length > 0 && !this.isIdle(body)) throw NO_RECORD
       this.endPayload()
       this.#keepRows()
     } catch (error) {
@@ -127,6 +128,11 @@ export abstract class OtlpBatch implements RowBatch {
 
   /** Does nothing: signals with exceptions override this. */
   finished(_leftOut: ReadonlySet<string>): void {}
+
+  /** Reports whether a payload without a record is a valid export of nothing. Metrics override this. */
+  protected isIdle(_body: Buffer): boolean {
+    return false
+  }
 
   /** Prepares for the rows of a payload. */
   protected abstract beginPayload(source: PayloadSource): void
