@@ -71,7 +71,7 @@ function java(): ClientProgram {
 
 /**
  * Returns a program that Go builds with this name, from files of the folder of clients. Packages are compiled once for all of
- * them, because all are compiled as the builder does it.
+ * them, because all are compiled as the builder does it. Other programs than the SDK are built at night only.
  */
 function goProgram(
   name: string,
@@ -81,7 +81,9 @@ function goProgram(
   const version = spawnSync('go', ['version'], { encoding: 'utf8' })
   if (version.status !== 0) return { missing: 'there is no Go toolchain' }
   const { folder, missing } = cached(name, sources, version.stdout + COLLECTOR_VERSION, target =>
-    build(target, { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-trimpath' }),
+    name !== 'go' && process.env.TEST_LENGTH !== 'nightly'
+      ? 'it takes minutes to build: npm run test:clients -- --mode nightly does'
+      : build(target, { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-trimpath' }),
   )
   return missing === undefined ? { command: [join(folder, name)] } : { missing }
 }
