@@ -42,7 +42,7 @@ describe('GET /v3/traces/{traceId}', () => {
       names: ['root', 'query', 'späte Ä\n"'],
       services: ['web', 'api'],
       repeated: { spans: [], counts: [] },
-      completeness: { state: 'incomplete', settledBefore: expect.any(String), reasons: ['unknown'] },
+      completeness: { state: 'incomplete', settledBefore: expect.any(String), reasons: ['unknown'], losses: [] },
       missingParents: [{ spanId: id(9), firstChild: 3, childCount: 1, cause: 'unknown' }],
       spans: {
         ids: [1, 2, 3, 4].map(id).join(''),
