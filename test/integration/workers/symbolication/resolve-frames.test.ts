@@ -51,9 +51,14 @@ describe('the frames of a finding', () => {
     })
     await mapsHaveArrived(slug, '2.0.0')
     expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
-    expect(await selectReleaseFrameShare(client, share, AbortSignal.timeout(5_000))).toEqual({
-      resolvedFrames: 4,
-      totalFrames: total,
+    // Its view may be written after the frames.
+    await until('the share of the release is known', async () => {
+      const { resolvedFrames: resolved, totalFrames } = await selectReleaseFrameShare(
+        client,
+        share,
+        AbortSignal.timeout(5_000),
+      )
+      return resolved === 4 && totalFrames === total
     })
   })
 
