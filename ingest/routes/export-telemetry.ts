@@ -10,6 +10,7 @@ import { type Taker, withSurface } from './surface-route.ts'
 import { type ExportDeps, exportTaker } from './take-export.ts'
 
 const PROTOBUF = 'application/x-protobuf'
+const JSON_TYPE = 'application/json'
 
 type Render = (problem: Problem) => Reply
 
@@ -41,28 +42,20 @@ function exportRoute(deps: ExportDeps, operation: Operation, render: Render, ren
   })
 }
 
-/** Renders a problem without `service`, and with `code` only for the two problems that a client retries. */
-function drainProblem(problem: Problem): Reply {
-  const withCode = problem.code === 'INGEST_INFRA_UNAVAILABLE' || problem.code === 'INGEST_BACKPRESSURE'
-  return {
+/** Returns how problems are rendered with this content type and body. */
+function rendering(contentType: string, bodyOf: (problem: Problem) => string | Uint8Array): Render {
+  return problem => ({
     status: problem.status ?? PROBLEMS[problem.code].status,
-    headers: problemHeaders(problem),
-    body: JSON.stringify(withCode ? { code: problem.code, message: problem.message } : { message: problem.message }),
-  }
+    headers: problemHeaders(problem, contentType),
+    body: bodyOf(problem),
+  })
 }
 
-function jsonProblem(problem: Problem): Reply {
-  return {
-    status: problem.status ?? PROBLEMS[problem.code].status,
-    headers: problemHeaders(problem),
-    body: JSON.stringify(statusOf(problem)),
-  }
-}
-
-function protobufProblem(problem: Problem): Reply {
-  return {
-    status: problem.status ?? PROBLEMS[problem.code].status,
-    headers: problemHeaders(problem, PROTOBUF),
-    body: statusBytes(statusOf(problem)),
-  }
-}
+/** Without `service`, and with `code` only for the two problems that a client retries. */
+const drainProblem = rendering(JSON_TYPE, ({ code, message }) =>
+  JSON.stringify(
+    code === 'INGEST_INFRA_UNAVAILABLE' || code === 'INGEST_BACKPRESSURE' ? { code, message } : { message },
+  ),
+)
+const jsonProblem = rendering(JSON_TYPE, problem => JSON.stringify(statusOf(problem)))
+const protobufProblem = rendering(PROTOBUF, problem => statusBytes(statusOf(problem)))

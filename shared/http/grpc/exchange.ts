@@ -206,9 +206,10 @@ export class GrpcExchange implements HeldBody, BodyType {
     const { limitBytes } = this.#method
     if (body.size + chunk.length > MESSAGE_HEAD_BYTES + limitBytes) return messageOverLimit(limitBytes)
     if (!body.append(chunk, false)) return tooMuchHeld
-    const length = announcedLength(body.bytes) ?? Number.POSITIVE_INFINITY
-    if (length < Number.POSITIVE_INFINITY && length > limitBytes) return messageOverLimit(limitBytes)
-    return body.size < MESSAGE_HEAD_BYTES + length && !body.takePlace() ? tooManyArriving : undefined
+    const length = announcedLength(body.bytes)
+    if (length !== undefined && length > limitBytes) return messageOverLimit(limitBytes)
+    const isWhole = length !== undefined && body.size >= MESSAGE_HEAD_BYTES + length
+    return isWhole || body.takePlace() ? undefined : tooManyArriving
   }
 
   #end(): void {
