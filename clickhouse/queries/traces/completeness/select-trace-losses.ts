@@ -24,18 +24,14 @@ const ROWS = 1_000
 /**
  * Returns the losses among what arrived in a workspace in a period. Refused requests and deleted spans are counted by hours.
  * Deleted spans of the hour before and of the hour after are included, because the times of a trace are those of the spans that
- * it still has. Three queries at once: one of three parts took ClickHouse twice as long, most of it before it read anything.
+ * it still has. Two queries at once: most of their time passes before they read anything (bench/scenarios/trace-read.ts).
  */
 export async function selectTraceLosses(
   client: ClickHouseClient,
   period: LossPeriod,
   signal: AbortSignal,
 ): Promise<TraceLoss[]> {
-  const losses = await Promise.all([
-    selectLost(client, period, signal),
-    selectRefused(client, period, signal),
-    selectDeleted(client, period, signal),
-  ])
+  const losses = await Promise.all([selectLost(client, period, signal), selectByHours(client, period, signal)])
   return losses.flat()
 }
 
@@ -64,8 +60,8 @@ async function selectLost(client: ClickHouseClient, period: LossPeriod, signal: 
     WHERE workspace_id = {workspaceId: String} AND signal = 'traces' AND replayed_at = 0
       AND (notEmpty(dead_lettered) OR notEmpty(ingest_log.discarded))
       AND received_at BETWEEN fromUnixTimestamp64Milli({fromMs: Int64}) AND fromUnixTimestamp64Milli({toMs: Int64})`
-  const at = 'toUnixTimestamp64Milli(received_at)'
-  const entries = await selectNearFirst<LossEntry>(client, query, { at, params: period }, signal)
+  const near = isNear('surface_id', 'toUnixTimestamp64Milli(received_at)')
+  const entries = await selectNearFirst<LossEntry>(client, query, { near, params: period }, signal)
   const groups = entries.map(lostRequests)
   const lossesOf = (lost: readonly LostRequests[], countOf: (group: LostRequests) => number) =>
     summed(lost.map(group => lossOf(period, 'dead_lettered', { ...group, count: countOf(group) })))
@@ -85,15 +81,18 @@ async function selectLost(client: ClickHouseClient, period: LossPeriod, signal: 
 async function selectNearFirst<T>(
   client: ClickHouseClient,
   query: string,
-  { at, first = '', params }: { at: string; first?: string; params: LossPeriod },
+  { near, first = '', params }: { near: string; first?: string; params: LossPeriod },
   signal: AbortSignal,
 ): Promise<T[]> {
   const select = { params: { ...params }, signal, settings: { max_threads: 1 } }
   const read = (order: string) => selectRows<T>(client, { ...select, query: `${query} ${order} LIMIT ${ROWS + 1}` })
   const rows = await read('')
   if (rows.length <= ROWS) return rows
-  const isNear = `has({surfaceIds: Array(String)}, surface_id) AND ${at} BETWEEN {nearFromMs: Int64} AND {nearToMs: Int64}`
-  return read(`ORDER BY ${first} (${isNear}) DESC`)
+  return read(`ORDER BY ${first} (${near}) DESC`)
+}
+
+function isNear(surfaceId: string, at: string): string {
+  return `has({surfaceIds: Array(String)}, ${surfaceId}) AND ${at} BETWEEN {nearFromMs: Int64} AND {nearToMs: Int64}`
 }
 
 /** Returns a loss, with whether it is near. `toMs` is exclusive unless it is `fromMs`. */
@@ -153,50 +152,57 @@ interface HourRow {
   readonly number: string
 }
 
-/** Returns refused requests, as far as their counts are copied from Redis. Those that clients do not send again count first. */
-function selectRefused(client: ClickHouseClient, period: LossPeriod, signal: AbortSignal): Promise<TraceLoss[]> {
-  const query = `
-    SELECT surface_id AS surfaceId, toUnixTimestamp(received_hour) AS hour, outcome AS reason, max(requests) AS number
-    FROM request_counts
-    WHERE workspace_id = {workspaceId: String} AND signal = 'traces' AND startsWith(outcome, '${REFUSED}')
-      AND received_hour BETWEEN toDateTime({fromHour: UInt32}) AND toDateTime({toHour: UInt32})
-    GROUP BY surface_id, received_hour, outcome`
-  const first = `outcome IN (${REPEATED.map(outcome => `'${outcome}'`).join(', ')}),`
-  const repeated: readonly string[] = REPEATED
-  return selectByHours(client, { query, first, period }, signal, ({ reason, number }) => {
-    const isRepeated = repeated.includes(reason)
-    return { cause: 'refused', count: isRepeated ? 0 : Number(number), sentAgain: isRepeated ? Number(number) : 0 }
-  })
-}
-
-function selectDeleted(client: ClickHouseClient, period: LossPeriod, signal: AbortSignal): Promise<TraceLoss[]> {
-  const query = `
-    SELECT surface_id AS surfaceId, toUnixTimestamp(received_hour) AS hour, reason, rows AS number FROM deleted_rows
-    WHERE workspace_id = {workspaceId: String} AND table_name = 'spans'
-      AND received_hour BETWEEN toDateTime({fromHour: UInt32}) - 3600 AND toDateTime({toHour: UInt32}) + 3600`
-  return selectByHours(client, { query, period }, signal, ({ reason, number }) => ({
-    cause: reason === 'expired' ? 'expired' : 'erased',
-    count: Number(number),
-  }))
-}
-
-async function selectByHours(
-  client: ClickHouseClient,
-  { query, first, period }: { query: string; first?: string; period: LossPeriod },
-  signal: AbortSignal,
-  read: (row: HourRow) => { cause: TraceLoss['cause']; count: number; sentAgain?: number },
-): Promise<TraceLoss[]> {
+/**
+ * Returns deleted spans, and refused requests as far as their counts are copied from Redis. If there are too many, those that
+ * clients send again count last.
+ */
+async function selectByHours(client: ClickHouseClient, period: LossPeriod, signal: AbortSignal): Promise<TraceLoss[]> {
   const [fromHour, toHour, nearFromHour] = [period.fromMs, period.toMs, period.nearFromMs].map(startOfHour)
+  const query = `
+    SELECT * FROM (
+      SELECT surface_id AS surfaceId, toUnixTimestamp(received_hour) AS hour, outcome AS reason, requests AS number
+      FROM request_counts
+      WHERE workspace_id = {workspaceId: String} AND signal = 'traces' AND startsWith(outcome, '${REFUSED}')
+        AND received_hour BETWEEN toDateTime({fromHour: UInt32}) AND toDateTime({toHour: UInt32})
+      UNION ALL
+      SELECT surface_id, toUnixTimestamp(received_hour), reason, rows FROM deleted_rows
+      WHERE workspace_id = {workspaceId: String} AND table_name = 'spans'
+        AND received_hour BETWEEN toDateTime({fromHour: UInt32}) - 3600 AND toDateTime({toHour: UInt32}) + 3600)`
   const params = { ...period, fromHour, toHour, nearFromMs: (nearFromHour ?? 0) * 1_000 }
-  const at = 'toInt64(toUnixTimestamp(received_hour)) * 1000'
-  const rows = await selectNearFirst<HourRow>(client, query, { at, params, ...(first && { first }) }, signal)
-  return summed(
-    rows.map(row => {
-      const { cause, ...counts } = read(row)
-      const fromMs = row.hour * 1_000
-      return lossOf(period, cause, { surfaceId: row.surfaceId, ...counts, fromMs, toMs: fromMs + HOUR_MS })
-    }),
-  )
+  const order = {
+    first: `reason IN (${REPEATED.map(outcome => `'${outcome}'`).join(', ')}),`,
+    near: isNear('surfaceId', 'toInt64(hour) * 1000'),
+  }
+  const rows = await selectNearFirst<HourRow>(client, query, { ...order, params }, signal)
+  return summed(largestCopies(rows).map(row => hourLoss(period, row)))
+}
+
+/** A count of refused requests is copied again while it grows. */
+function largestCopies(rows: readonly HourRow[]): HourRow[] {
+  const refused = new Map<string, HourRow>()
+  const deleted: HourRow[] = []
+  for (const row of rows) {
+    if (!row.reason.startsWith(REFUSED)) {
+      deleted.push(row)
+      continue
+    }
+    const key = `${row.surfaceId} ${row.hour} ${row.reason}`
+    const known = refused.get(key)
+    if (known === undefined || Number(known.number) < Number(row.number)) refused.set(key, row)
+  }
+  return [...refused.values(), ...deleted]
+}
+
+function hourLoss(period: LossPeriod, { surfaceId, hour, reason, number }: HourRow): TraceLoss {
+  const fromMs = hour * 1_000
+  const isRepeated = (REPEATED as readonly string[]).includes(reason)
+  const counts = { count: isRepeated ? 0 : Number(number), sentAgain: isRepeated ? Number(number) : 0 }
+  return lossOf(period, causeOf(reason), { surfaceId, ...counts, fromMs, toMs: fromMs + HOUR_MS })
+}
+
+function causeOf(reason: string): TraceLoss['cause'] {
+  if (reason.startsWith(REFUSED)) return 'refused'
+  return reason === 'expired' ? 'expired' : 'erased'
 }
 
 /** Returns the Unix time of the start of an hour in seconds. */
