@@ -1,0 +1,4 @@
+import { PRODUCTS } from './products.ts'
+import { openShop } from './shop.ts'
+
+openShop(PRODUCTS)
