@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { get } from 'node:http'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -54,8 +54,15 @@ describe('the routes of the console', () => {
       const unescaped = content.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&')
       expect(JSON.parse(unescaped)).toEqual({ issuer: settings.CONSOLE_ISSUER, clientId: 'console', scope: 'openid' })
     }
-    const { status, headers } = await ask('/console')
-    expect([status, headers.location]).toEqual([308, '/console/'])
+    for (const [path, expected] of [
+      ['/console', 308],
+      ['/', 302],
+    ] as const) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers } = await ask(path, {}, method)
+        expect([status, headers.location]).toEqual([expected, '/console/'])
+      }
+    }
   })
 
   it('let the document run scripts of its origin only, and send requests to its origin and the issuer only', async () => {
@@ -151,17 +158,19 @@ describe('the routes of the console', () => {
   })
 
   /** Sends a path as it is: `fetch` would resolve its dots. */
-  function ask(path: string, headers: Record<string, string> = {}) {
+  function ask(path: string, headers: Record<string, string> = {}, method = 'GET') {
     return new Promise<{ status: number; headers: Record<string, unknown>; text: string; bytes: Buffer }>(
       (resolve, reject) => {
-        get({ host: '127.0.0.1', port, path, headers }, response => {
+        request({ host: '127.0.0.1', port, path, headers, method }, response => {
           const chunks: Buffer[] = []
           response.on('data', chunk => chunks.push(chunk))
           response.on('end', () => {
             const bytes = Buffer.concat(chunks)
             resolve({ status: response.statusCode ?? 0, headers: response.headers, text: bytes.toString(), bytes })
           })
-        }).on('error', reject)
+        })
+          .on('error', reject)
+          .end()
       },
     )
   }

@@ -23,9 +23,9 @@ interface ConsoleSettings {
 }
 
 /**
- * Returns the routes of the console (docs/operate/processes.md#console): its document under every path of `/console/`, the
- * document in which recordings are played, and their assets, whose names change with their content. Every file is read here
- * once, so that no path of a request reaches the file system.
+ * Returns the routes of the console (docs/operate/processes.md#console): its document under every path of `/console/`, to which
+ * the address without a path leads, the document in which recordings are played, and their assets, whose names change with their
+ * content. Every file is read here once, so that no path of a request reaches the file system.
  */
 export function createConsoleRoutes(
   settings: ConsoleSettings,
@@ -40,6 +40,7 @@ export function createConsoleRoutes(
     return []
   }
   return [
+    get('/', () => ({ status: 302, headers: [['location', '/console/']] })),
     get('/console', () => ({ status: 308, headers: [['location', '/console/']] })),
     get('/console/*', documentReply(built, settings, issuer)),
     get('/console/player', playerReply(built)),

@@ -93,6 +93,23 @@ describe('the local issuer', () => {
     expect((await visit(`/open?code=${code}`)).headers.get('set-cookie')).toBeNull()
   })
 
+  it('leads to the console with a used link where the browser is signed in, else states how to get another', async () => {
+    const cookie = await openSession()
+    const code = await createLink(directory)
+    await visit(`/open?code=${code}`)
+    const again = await visit(`/open?code=${code}`, cookie)
+    expect([again.status, again.headers.get('location'), again.headers.get('set-cookie')]).toEqual([
+      302,
+      REDIRECT,
+      null,
+    ])
+    for (const sent of [undefined, `${cookie}x`]) {
+      const refused = await visit(`/open?code=${code}`, sent)
+      expect([refused.status, refused.headers.get('location')]).toEqual([410, null])
+      expect(await refused.text()).toContain('npm run console:link')
+    }
+  })
+
   it('keeps no code of a link, and opens nothing with an old or a made-up one', async () => {
     const code = await createLink(directory)
     expect((await readdir(join(directory, 'sign-in-links'))).join()).not.toContain(code)

@@ -47,7 +47,10 @@ export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly 
   async function authorize(request: AuthorizationRequest, cookie: string | undefined): Promise<Reply> {
     const { clientId, redirectUri, responseType, challenge, challengeMethod, state, prompt, nonce } = request
     if (clientId !== CLIENT_ID || !redirectUris.includes(redirectUri)) {
-      return issuePage(400, 'This sign-in is not that of the console of this installation.')
+      return issuePage(
+        400,
+        `The console is at ${baseUrl}/console/. Sign in there. If you have no session, print a link:`,
+      )
     }
     const back = (parameters: Record<string, string>) =>
       redirect(withParameters(redirectUri, { ...parameters, iss: url, state }))
@@ -68,18 +71,22 @@ export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly 
     return tokenReply(tokens, grant.nonce)
   }
 
-  async function open(code: string): Promise<Reply> {
-    if (!(await openLink(directory, code, now))) {
-      return issuePage(410, 'This link was used before, or is too old. Print another one:')
-    }
-    return redirect(`${baseUrl}/console/`, [['set-cookie', await tokens.sessionCookie()]])
+  async function open(code: string, cookie: string | undefined): Promise<Reply> {
+    const isOpened = await openLink(directory, code, now)
+    if (isOpened) return redirect(`${baseUrl}/console/`, [['set-cookie', await tokens.sessionCookie()]])
+    // Such as a bookmark of the link.
+    if (await tokens.isSession(cookie)) return redirect(`${baseUrl}/console/`)
+    return issuePage(
+      410,
+      'This link was used before, or is older than a day, and this browser is not signed in. To get a new link, run:',
+    )
   }
 
   return [
     get('/.well-known/openid-configuration', () => jsonReply(discoveryOf(url))),
     get('/jwks.json', () => jsonReply({ keys: [jwk] })),
     get('/authorize', head => authorize(authorizationRequest(head), head.header('cookie'))),
-    get('/open', head => open(head.query('code') ?? '')),
+    get('/open', head => open(head.query('code') ?? '', head.header('cookie'))),
     get('/end', () =>
       issuePage(200, 'You are signed out. To sign in again, print another link:', [['set-cookie', tokens.endedCookie]]),
     ),

@@ -19,6 +19,16 @@ describe('paths and methods', () => {
     })
   })
 
+  it('names what helps where the path is missing, in the same refusal, unless there is a route', async () => {
+    const port = await serve([getRoute('/known', () => text('yes'))])
+    for (const method of ['GET', 'POST']) {
+      const { status, body } = await request(port, rawRequest(method, '/?a=b'))
+      const problem = { code: 'NOT_FOUND', message: expect.stringContaining('/openapi.json'), service: 'gateway' }
+      expect([status, JSON.parse(body)]).toEqual([404, problem])
+    }
+    expect((await request(await serve([getRoute('/', () => text('yes'))]), rawRequest('GET', '/'))).status).toBe(200)
+  })
+
   it('lists the methods of all routes of a path, whatever the names of their parameters', async () => {
     const port = await serve([
       getRoute('/things/:id', () => text('one')),

@@ -115,8 +115,12 @@ class UwsServer implements HttpServer {
     this.#logger = options.logger
     this.#followConnections(options)
     for (const routes of groupByPath(options.routes)) this.#mount(routes)
-    const unknownPath = unknownPathRoute(options.routes)
+    const unknownPath = unknownPathRoute(options.routes, 'no route matches this path')
     this.#app.any('/*', (res, request) => new HttpExchange(context, unknownPath, res, isHead(request)).start(request))
+    if (!options.routes.some(route => route.path === '/')) {
+      const noPath = unknownPathRoute(options.routes, NO_PATH)
+      this.#app.any('/', (res, request) => new HttpExchange(context, noPath, res, isHead(request)).start(request))
+    }
     this.#sweeper = setInterval(() => {
       for (const exchange of context.arriving) exchange.sweep()
     }, sweepIntervalMs).unref()
@@ -206,8 +210,9 @@ const isHead = (request: HttpRequest) => request.getCaseSensitiveMethod() === 'H
  * Returns the route of every other path. Where a path has CORS, a page reads the refusal of a wrong path too, so its
  * preflight is answered as if the path were known.
  */
-function unknownPathRoute(routes: readonly Route[]): Route {
+function unknownPathRoute(routes: readonly Route[], message: string): Route {
   const cors = routes.some(route => route.cors)
+  const notFound = problemReply({ code: 'NOT_FOUND', message })
   const isPreflight = (head: RequestHead) =>
     cors && head.method === 'OPTIONS' && head.header('access-control-request-method') !== undefined
   const accept = (head: RequestHead) =>
@@ -217,7 +222,9 @@ function unknownPathRoute(routes: readonly Route[]): Route {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE']
 
-const notFound = problemReply({ code: 'NOT_FOUND', message: 'no route matches this path' })
+/** For the first address that a person types. */
+const NO_PATH =
+  'the address needs a path: GET /openapi.json lists them, and the console, if there is one, is at /console/ of the API'
 
 /**
  * Groups routes by path. Patterns that differ only in the names of their parameters are one path, because uWS would
