@@ -35,6 +35,14 @@ export interface MigrateOptions {
   readonly viewsNeedQuiet?: boolean
 }
 
+/** Changes that a migration has made. */
+interface MigrationSummary {
+  /** Number of migrations that were applied. */
+  readonly migrations: number
+  /** Number of tables whose retention or settings were changed. */
+  readonly tables: number
+}
+
 const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url))
 /** Timeout of the client. Statements must end earlier, see MAX_STATEMENT_SECONDS. */
 export const MIGRATION_TIMEOUT_MS = HOUR_MS
@@ -43,20 +51,20 @@ const CREATES_VIEW = /^CREATE MATERIALIZED VIEW\b/i
 const ALREADY_EXISTS = new Set(['57', '82'])
 
 /**
- * Migrates the database to the schema of this checkout. Any number of processes may call it at the same time. The
- * client must be created without `database` and with MIGRATION_TIMEOUT_MS. Throws a PermanentError if an applied
- * migration was edited, else a TransientError: the next call continues where this one stopped. Migrations of a newer
- * checkout remain.
+ * Migrates the database to the schema of this checkout, and logs one line for all migrations and one for all settings. Any number
+ * of processes may call it at the same time. The client must be created without `database` and with MIGRATION_TIMEOUT_MS. Throws
+ * a PermanentError if an applied migration was edited, else a TransientError: the next call continues where this one stopped.
+ * Migrations of a newer checkout remain.
  */
-export async function migrate(client: ClickHouseClient, options: MigrateOptions): Promise<void> {
+export async function migrate(client: ClickHouseClient, options: MigrateOptions): Promise<MigrationSummary> {
   const values = placeholderValues(options)
   const migrations = await readMigrations(options.directory ?? MIGRATIONS)
   try {
     if ((await pending(client, options, migrations)).length === 0 && (await isCurrent(client, options))) {
       options.logger.debug('the schema is up to date')
-    } else {
-      await migrateLocked(client, options, migrations, values)
+      return { migrations: 0, tables: 0 }
     }
+    return await migrateLocked(client, options, migrations, values)
   } catch (error) {
     throw classifyClickHouseError(error)
   }
@@ -67,7 +75,7 @@ async function migrateLocked(
   options: MigrateOptions,
   migrations: readonly Migration[],
   values: ReadonlyMap<string, string>,
-): Promise<void> {
+): Promise<MigrationSummary> {
   await createJournal(client, options.database)
   const lock = await acquireMigrationLock(client, {
     database: options.database,
@@ -75,18 +83,37 @@ async function migrateLocked(
     waitMs: options.lockWaitMs ?? 300_000,
   })
   try {
-    for (const migration of await pending(client, options, migrations)) {
+    const applied = await applyPending(client, options, await pending(client, options, migrations), values, lock)
+    const retained = await applyRetention(client, options, lock)
+    const set = await applySettings(client, options, lock)
+    return { migrations: applied, tables: new Set([...retained, ...set]).size }
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Applies the migrations. Logs those that were applied also if one fails. */
+async function applyPending(
+  client: ClickHouseClient,
+  options: MigrateOptions,
+  migrations: readonly Migration[],
+  values: ReadonlyMap<string, string>,
+  lock: MigrationLock,
+): Promise<number> {
+  const applied: string[] = []
+  try {
+    for (const migration of migrations) {
       const needsQuiet =
         migration.needsQuiet ||
         (options.viewsNeedQuiet && migration.statements.some(statement => CREATES_VIEW.test(statement)))
       if (needsQuiet) await assertQuiet(migration, options)
       await apply(client, options, migration, values, lock)
+      applied.push(migration.fileName)
     }
-    await applyRetention(client, options, lock)
-    await applySettings(client, options, lock)
   } finally {
-    await lock.release()
+    if (applied.length > 0) options.logger.info({ migrations: applied }, 'migrations applied')
   }
+  return applied.length
 }
 
 function placeholderValues({ database, retentionDays }: MigrateOptions): Map<string, string> {
@@ -172,7 +199,7 @@ async function apply(
     format: 'JSONEachRow',
     clickhouse_settings: { async_insert: 0 },
   })
-  logger.info({ migration: migration.fileName }, 'migration applied')
+  logger.debug({ migration: migration.fileName }, 'migration applied')
 }
 
 interface StaleTtl {
@@ -197,8 +224,14 @@ async function staleTtls(client: ClickHouseClient, { database, retentionDays }: 
     .filter(({ ttl, expression }) => ttl !== expression)
 }
 
-async function applyRetention(client: ClickHouseClient, options: MigrateOptions, lock: MigrationLock): Promise<void> {
-  for (const { table, expression } of await staleTtls(client, options)) {
+/** Returns the tables that were changed. */
+async function applyRetention(
+  client: ClickHouseClient,
+  options: MigrateOptions,
+  lock: MigrationLock,
+): Promise<readonly string[]> {
+  const stale = await staleTtls(client, options)
+  for (const { table, expression } of stale) {
     await lock.assertHeld()
     const name = `${quoteIdentifier(options.database)}.${quoteIdentifier(table)}`
     // Existing parts get the new date too, by a mutation that rewrites their TTL marks but no columns.
@@ -207,17 +240,28 @@ async function applyRetention(client: ClickHouseClient, options: MigrateOptions,
       query: `ALTER TABLE ${name} MODIFY TTL ${expression}`,
       clickhouse_settings: { materialize_ttl_after_modify: 1, wait_end_of_query: 1 },
     })
-    options.logger.info({ table, retentionDays: options.retentionDays }, 'retention changed')
   }
+  const tables = stale.map(({ table }) => table)
+  if (tables.length > 0) options.logger.info({ tables, retentionDays: options.retentionDays }, 'retention changed')
+  return tables
 }
 
-async function applySettings(client: ClickHouseClient, options: MigrateOptions, lock: MigrationLock): Promise<void> {
+/** Returns the tables that were changed. */
+async function applySettings(
+  client: ClickHouseClient,
+  options: MigrateOptions,
+  lock: MigrationLock,
+): Promise<readonly string[]> {
   const { database, tableSettings = TABLE_SETTINGS, logger } = options
-  for (const stale of await staleSettings(client, database, tableSettings)) {
+  const stale = await staleSettings(client, database, tableSettings)
+  for (const each of stale) {
     await lock.assertHeld()
-    await changeSettings(client, database, stale)
-    logger.info({ table: stale.table, changes: stale.changes }, 'settings of a table changed')
+    await changeSettings(client, database, each)
+    logger.debug(each, 'settings of a table changed')
   }
+  const tables = stale.map(({ table }) => table)
+  if (tables.length > 0) logger.info({ tables }, 'settings of tables changed')
+  return tables
 }
 
 /** Returns whether retention and settings of all tables are as wanted. */

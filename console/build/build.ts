@@ -13,6 +13,8 @@ rmSync(DIGEST_FILE, { force: true })
 // The first versions with light-dark() and the other features that the styles rely on.
 const TARGET = ['chrome123', 'firefox120', 'safari17.5']
 const COMMON = { root: CONSOLE, base: '/console/', configFile: false, logLevel: 'warn' } as const
+// How long the parts of a build take says nothing about its result.
+const CHECKS = { bundlerTimings: false } as const
 // The stage is one script that its document, which has an opaque origin, can load without being allowed to read other files.
 await build({
   ...COMMON,
@@ -23,6 +25,7 @@ await build({
     reportCompressedSize: false,
     modulePreload: false,
     rolldownOptions: {
+      checks: CHECKS,
       input: join(CONSOLE, 'stage/stage.ts'),
       output: { format: 'iife', entryFileNames: 'assets/stage-[hash].js' },
     },
@@ -39,7 +42,10 @@ await build({
     modulePreload: { polyfill: false },
     target: TARGET,
     reportCompressedSize: false,
-    rolldownOptions: { input: { index: join(CONSOLE, 'index.html'), player: join(CONSOLE, 'player.html') } },
+    rolldownOptions: {
+      checks: CHECKS,
+      input: { index: join(CONSOLE, 'index.html'), player: join(CONSOLE, 'player.html') },
+    },
   },
 })
 const assets = join(BUILT, 'assets')

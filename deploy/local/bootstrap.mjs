@@ -15,7 +15,13 @@ const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench [
 /** Node runs TypeScript files from 22.18 and 23.6 on, and uWebSockets.js has binaries up to Node 23. */
 const isUsableNode = version => /^v?(22\.(1[89]|[2-9]\d)|23\.([6-9]|[1-9]\d))\./.test(version)
 
+const isTerminal = process.stdout.isTTY === true && env.TERM !== 'dumb'
+const SHOWN_EVERY_MS = isTerminal ? 1_000 : 15_000
+const ERASE = '\r\x1b[2K'
+
 const [task, ...rest] = process.argv.slice(2)
+/** A start has six steps, and this is the first of them (processes/start-log.ts). */
+const STEP = task === 'start' ? '[1/6] Packages' : 'penstock'
 const commands = {
   start: ['deploy/local/main.ts', ...rest],
   test: ['node_modules/vitest/vitest.mjs', 'run', ...rest],
@@ -24,8 +30,10 @@ const commands = {
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 
-const node = prepareNode()
-requireRedis()
+if (task === 'start') show('')
+const node = await prepareNode()
+await requireRedis()
+if (isTerminal) process.stdout.write(ERASE)
 handOver(node.path, commands[task])
 
 /**
@@ -33,18 +41,17 @@ handOver(node.path, commands[task])
  * (uWebSockets.js has one for each), so `npm ci` has to run on Node 22 too. It cannot run on the Node in node_modules,
  * because it removes that directory.
  */
-function prepareNode() {
+async function prepareNode() {
   const found = [process.execPath, IN_TREE, aside()].map(inspect).find(Boolean)
   if (found && isInstalled(found)) return found
-  const installer = nodeOutsideTheTree()
-  say(`installing dependencies (npm ci on Node ${installer.version})`)
-  npm(installer, ['ci'])
+  const installer = await nodeOutsideTheTree()
+  await npm(`installing dependencies (npm ci on Node ${installer.version})`, installer, ['ci'], countPackages())
   const installed = inspect(IN_TREE)
   if (installed) rmSync(asideDirectory(), { recursive: true, force: true })
   return installed ?? installer
 }
 
-function nodeOutsideTheTree() {
+async function nodeOutsideTheTree() {
   const isInTree = process.execPath.startsWith(join(ROOT, 'node_modules'))
   const found = (isInTree ? undefined : inspect(process.execPath)) ?? inspect(aside())
   if (found) return found
@@ -52,9 +59,8 @@ function nodeOutsideTheTree() {
   const platform = Object.entries(optionalDependencies).find(([name]) =>
     name.endsWith(`${process.platform}-${process.arch}`),
   )
-  say('downloading Node 22')
   const wanted = platform ? platform.join('@') : 'node@22'
-  npm(undefined, ['install', '--prefix', asideDirectory(), '--no-save', wanted])
+  await npm('downloading Node 22', undefined, ['install', '--prefix', asideDirectory(), '--no-save', wanted])
   return inspect(aside()) ?? fail('Node 22 is required and could not be downloaded: install it from https://nodejs.org')
 }
 
@@ -81,30 +87,51 @@ function isInstalled({ version: nodeVersion }) {
   })
 }
 
+/** Returns a function that states how many of the packages of this platform `npm ci` has unpacked. */
+function countPackages() {
+  const fits = (wanted, own) => wanted === undefined || wanted.includes(own)
+  const paths = Object.entries(readJson('package-lock.json').packages)
+    .filter(([path, { os, cpu }]) => path !== '' && fits(os, process.platform) && fits(cpu, process.arch))
+    .map(([path]) => join(ROOT, path, 'package.json'))
+  return () => `, ${paths.filter(path => existsSync(path)).length} of ${paths.length}`
+}
+
 /** Runs npm on the given Node. Without one, runs npm on the first Node on PATH. */
-function npm(on, args) {
+async function npm(title, on, args, progress) {
   const path = on ? [dirname(on.path), env.PATH].join(delimiter) : env.PATH
-  const options = { cwd: ROOT, env: { ...env, PATH: path }, stdio: 'inherit' }
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+  const quiet = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error']
   const cli = env.npm_execpath?.endsWith('npm-cli.js') ? env.npm_execpath : undefined
-  const { status } = cli
-    ? spawnSync(on?.path ?? process.execPath, [cli, ...args, ...quiet], options)
-    : spawnSync('npm', [...args, ...quiet], options)
-  if (status !== 0) fail(`npm ${args[0]} failed`)
+  const command = cli ? [on?.path ?? process.execPath, cli] : ['npm']
+  const code = await run(title, [...command, ...args, ...quiet], { PATH: path }, progress)
+  if (code !== 0) fail(`npm ${args[0]} failed`)
+}
+
+/** Runs a command, shows its title with the time that it takes and its progress, and resolves with its exit code. */
+async function run(title, [command, ...args], settings = {}, progress = () => '') {
+  const startedAt = Date.now()
+  const tell = () => show(`${title}${progress()} (${Math.floor((Date.now() - startedAt) / 1_000)} s)`)
+  show(title)
+  const timer = setInterval(tell, SHOWN_EVERY_MS)
+  const child = spawn(command, args, { cwd: ROOT, env: { ...env, ...settings }, stdio: ['ignore', 'ignore', 'pipe'] })
+  child.stderr.on('data', text => process.stderr.write(isTerminal ? ERASE + text : text))
+  const code = await new Promise(resolve => {
+    child.once('error', () => resolve(undefined))
+    child.once('close', resolve)
+  })
+  clearInterval(timer)
+  return code
 }
 
 /** Makes sure that redis-server is installed. It is not needed to start with an external Redis. */
-function requireRedis() {
+async function requireRedis() {
   if (task === 'start' && env.REDIS_URL) return
   if (hasCommand('redis-server')) return
   const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n']
   if (hasCommand('apt-get') && (asRoot.length === 0 || succeeds('sudo', ['-n', 'true']))) {
-    say('installing redis-server (apt-get)')
-    aptGet(asRoot, 'update')
-    aptGet(asRoot, 'install', '-y', '--no-install-recommends', 'redis-server')
+    await aptGet(asRoot, 'update')
+    await aptGet(asRoot, 'install', '-y', '--no-install-recommends', 'redis-server')
   } else if (process.platform === 'darwin' && hasCommand('brew')) {
-    say('installing redis (brew)')
-    spawnSync('brew', ['install', '--quiet', 'redis'], { stdio: 'inherit' })
+    await run('installing redis (brew)', ['brew', 'install', '--quiet', 'redis'])
   }
   if (!hasCommand('redis-server')) {
     fail('redis-server is required and could not be installed: install Redis 7 or later and try again')
@@ -148,15 +175,23 @@ function succeeds(command, args) {
 }
 
 function aptGet(asRoot, ...args) {
-  const [command, ...before] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq']
-  spawnSync(command, [...before, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
+  return run('installing redis-server (apt-get)', [
+    ...asRoot,
+    'env',
+    'DEBIAN_FRONTEND=noninteractive',
+    'apt-get',
+    '-qq',
+    ...args,
+  ])
 }
 
-function say(text) {
-  process.stdout.write(`penstock: ${text}\n`)
+/** Shows how far the preparation is: in a terminal on one line that changes, elsewhere on a line of its own. */
+function show(text) {
+  const line = text ? `${STEP}: ${text}` : STEP
+  process.stdout.write(isTerminal ? ERASE + line.slice(0, (process.stdout.columns || 80) - 1) : `${line}\n`)
 }
 
 function fail(text) {
-  process.stderr.write(`penstock: ${text}\n`)
+  process.stderr.write(`${isTerminal ? ERASE : ''}penstock: ${text}\n`)
   process.exit(1)
 }

@@ -8,9 +8,9 @@ import { parseLocalConfig } from './config.ts'
 import { claimDirectory } from './lock.ts'
 import { createConsoleLog } from './processes/console-log.ts'
 import { addressesOf } from './processes/processes.ts'
+import { StartLog } from './processes/start-log.ts'
 import { createSupervisor } from './processes/supervisor.ts'
 import { StartError, type Started, startEverything } from './start.ts'
-import { exampleCommands, exampleExport } from './workspace/example.ts'
 
 /**
  * Runs `npm start` on Node 22, and `npm run dev` with `--watch`: starts all servers and processes as children of this
@@ -25,8 +25,15 @@ const startedAt = Date.now()
 const isWatched = process.argv.includes('--watch')
 const { env, faults } = readSecretFiles(process.env)
 if (faults.length > 0) giveUp(`the environment is invalid: ${faults.join('; ')}`)
-const isColored = process.stdout.isTTY === true && !env.NO_COLOR
-const log = createConsoleLog({ write: text => process.stdout.write(text), isColored })
+const isTerminal = process.stdout.isTTY === true && env.TERM !== 'dumb'
+const write = (text: string) => void process.stdout.write(text)
+const isVerbose = env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace'
+const log = new StartLog({
+  log: createConsoleLog({ write, isColored: isTerminal && !env.NO_COLOR }),
+  write,
+  columns: isTerminal && !isVerbose ? () => process.stdout.columns || 80 : undefined,
+  isVerbose,
+})
 const say = (text: string) => log.note('penstock', text)
 const config = readConfig()
 
@@ -34,64 +41,58 @@ mkdirSync(config.LOCAL_DIR, { recursive: true, mode: 0o700 })
 const claim = claimDirectory(config.LOCAL_DIR)
 if ('heldBy' in claim) {
   giveUp(
-    `already running with its data in ${config.LOCAL_DIR} (pid ${claim.heldBy}): stop that process, or set LOCAL_DIR and other ports`,
+    `already running with its data in ${config.LOCAL_DIR} (pid ${claim.heldBy})
+  to open its console: npm run console:link
+  to stop it: Ctrl-C in its terminal
+  to run another one beside it: set LOCAL_DIR and other ports (deploy/local/README.md)`,
   )
 }
 
-const supervisor = createSupervisor({ log: log.note })
+const supervisor = createSupervisor({
+  log: (unit, text) => log.note(unit, text),
+  logReady: (unit, text) => log.progress(unit, text),
+})
 let stoppingSince: number | undefined
 handleSignals()
 
 try {
-  say('starting')
   const logger = pino({ level: config.LOG_LEVEL }, { write: (line: string) => log.line('penstock', line) })
   const started = await startEverything({ config, env, supervisor, log, logger, isWatched })
   if (stoppingSince === undefined) announce(started)
 } catch (error) {
   if (stoppingSince === undefined) {
-    say(error instanceof StartError ? error.message : `could not start: ${describeError(error)}`)
+    log.stop()
+    if (error instanceof StartError) {
+      claim.release()
+      giveUp(error.message)
+    }
+    say(`could not start: ${describeError(error)}`)
     await stopAndExit(1)
   }
 }
 
-function announce({ credentials, workspaceId, consoleUrl }: Started): void {
-  const example = exampleExport({ workspaceId, surfaceId: credentials.surfaceId }, Date.now())
-  const { send, list, trace } = exampleCommands(example, credentials)
+function announce({ credentials, consoleUrl }: Started): void {
+  log.ready()
   const rows = {
     ...(consoleUrl && { console: consoleUrl }),
-    'base URL': `${credentials.baseUrl} (all operations)`,
-    'OTLP/gRPC': addressesOf(config).grpcUrl,
-    API: credentials.apiUrl,
-    admin: Object.values(credentials.adminUrls).join(' '),
-    'public key': credentials.publicKey,
-    'secret key': credentials.secretKey,
-    workspace: credentials.workspaceSlug,
-    credentials: join(config.LOCAL_DIR, 'credentials.json'),
-    exporter: `OTEL_EXPORTER_OTLP_ENDPOINT=${credentials.baseUrl} OTEL_EXPORTER_OTLP_HEADERS=x-service-public-key=${credentials.publicKey}`,
+    endpoint: `${credentials.baseUrl} (OTLP/gRPC: ${addressesOf(config).grpcUrl})`,
+    key: `${credentials.publicKey} (header x-service-public-key)`,
+    demo: 'npm run demo, in a second terminal: stores the telemetry of a small shop',
   }
-  const table = Object.entries(rows).map(([name, value]) => `  ${name.padEnd(12)} ${value}`)
   const text = [
     '',
     `Penstock is ready (${((Date.now() - startedAt) / 1_000).toFixed(1)} s). Ctrl-C stops it.`,
     '',
-    ...table,
+    ...Object.entries(rows).map(([name, value]) => `  ${name.padEnd(9)} ${value}`),
     '',
     ...(consoleUrl?.includes('?code=')
-      ? ['The link of the console signs one browser in, once. Another one: npm run console:link', '']
+      ? ['The link signs one browser in, once. Another link: npm run console:link']
       : []),
-    'Store a failed span:',
-    '',
-    send,
-    '',
-    'List its finding, then read its trace:',
-    '',
-    list,
-    '',
-    trace,
+    `All addresses and keys: ${join(config.LOCAL_DIR, 'credentials.json')}`,
     '',
     '',
   ]
-  process.stdout.write(text.join('\n'))
+  write(text.join('\n'))
 }
 
 function handleSignals(): void {
@@ -114,6 +115,7 @@ function handleSignals(): void {
 async function stopAndExit(code: number): Promise<void> {
   if (stoppingSince !== undefined) return
   stoppingSince = Date.now()
+  log.stop()
   say('stopping')
   setTimeout(() => void killAndExit(code), STOP_DEADLINE_MS)
   await supervisor.stop()
@@ -141,6 +143,7 @@ function readConfig() {
   }
 }
 
+/** Ends a start that has run nothing yet. */
 function giveUp(text: string): never {
   process.stderr.write(`penstock: ${text}\n`)
   process.exit(1)

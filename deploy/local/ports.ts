@@ -36,8 +36,8 @@ function claims(port: number): Promise<boolean> {
 }
 
 /**
- * Returns a sentence about the first port that is not available, or undefined if all are. Waits `patienceMs` for a port
- * to become free, because the children of a killed supervisor need a moment to end.
+ * Returns a sentence about the ports that are not available, or undefined if all are. Waits `patienceMs` for them to
+ * become free, because the children of a killed supervisor need a moment to end.
  */
 export async function portFault(
   ports: ReadonlyMap<string, { port: number; host: string }>,
@@ -50,11 +50,24 @@ export async function portFault(
     names.set(port, name)
   }
   const until = Date.now() + patienceMs
-  for (const [name, { port, host }] of ports) {
-    if (!(await becomesFree(port, host, until)))
-      return `port ${port} is in use: stop the process that uses it, or set ${name} to another port`
+  const used: [name: string, port: number][] = []
+  for (const [name, { port, host }] of ports) if (!(await becomesFree(port, host, until))) used.push([name, port])
+  const [first, ...others] = used
+  if (first === undefined) return undefined
+  if (others.length === 0) {
+    return `port ${first[1]} is in use: stop the process that uses it, or set ${first[0]} to another port`
   }
-  return undefined
+  const settings = used.map(([name]) => name)
+  const more = others.map(([, port]) => String(port))
+  return (
+    `port ${first[1]} is in use, as ${more.length === 1 ? 'is' : 'are'} ${listed(more)}: ` +
+    `stop the process that uses them, or set ${listed(settings)} to other ports`
+  )
+}
+
+/** Returns `a`, `a and b`, or `a, b and c`. */
+function listed(texts: readonly string[]): string {
+  return texts.length < 2 ? texts.join('') : `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}`
 }
 
 /**

@@ -12,8 +12,8 @@ import { portsOf, ROOT } from './config.ts'
 import { createLink, removeLinks } from './issuer/links.ts'
 import { nextFreePort, portFault } from './ports.ts'
 import { startChild } from './processes/child-process.ts'
-import type { ConsoleLog } from './processes/console-log.ts'
 import { addressesOf, localIssuerOf, processEnvironment, serviceProcesses } from './processes/processes.ts'
+import type { StartLog } from './processes/start-log.ts'
 import type { Supervisor } from './processes/supervisor.ts'
 import { localServices, type ServiceAccess } from './stores/services.ts'
 import { writePrivateJson } from './workspace/private-file.ts'
@@ -41,7 +41,6 @@ export interface LocalCredentials {
 /** Result of a complete start. */
 export interface Started {
   credentials: LocalCredentials
-  workspaceId: string
   /** Address of the console, which signs one browser in. Undefined if there is no console, or no issuer for it. */
   consoleUrl: string | undefined
 }
@@ -51,12 +50,15 @@ export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
+/** Lines of a failed build that are shown: its end. */
+const BUILD_LINES = 40
+
 /** Collaborators of `startEverything`. */
 interface StartDeps {
   config: LocalConfig
   env: Record<string, string | undefined>
   supervisor: Supervisor
-  log: ConsoleLog
+  log: StartLog
   logger: Logger
   /** Whether a process starts again when one of its files changes. */
   isWatched: boolean
@@ -66,6 +68,7 @@ interface StartDeps {
 export async function startEverything(deps: StartDeps): Promise<Started> {
   const { config, env, supervisor, log, logger, isWatched } = deps
   const credentialsPath = join(config.LOCAL_DIR, 'credentials.json')
+  log.step('Keys and ports')
   await rm(credentialsPath, { force: true })
   const ports = portsOf(config)
   const fault = await portFault(ports)
@@ -74,41 +77,61 @@ export async function startEverything(deps: StartDeps): Promise<Started> {
   const secrets = await loadSecrets(config.LOCAL_DIR)
   const named = new Set([...ports.values()].map(({ port }) => port))
   const directoryPort = config.DIRECTORY_REDIS_PORT ?? (await nextFreePort(config.REDIS_PORT, named))
-  const services = localServices(config, secrets, directoryPort, log.line)
+  const showLine = (name: string, line: string) => log.line(name, line)
+  const services = localServices(config, secrets, directoryPort, showLine)
   const { access } = services
   const run = (unit: (typeof services)['redis']) => (unit ? supervisor.run(unit) : Promise.resolve())
-  await Promise.all([
-    buildConsole(log),
-    Promise.all([run(services.redis), run(services.directory)]).then(() => provisionDirectory(access, secrets, logger)),
-    run(services.clickhouse).then(() => applyMigrations(config, access, log, logger)),
-    run(services.s3),
-  ])
+  const redis = Promise.all([run(services.redis), run(services.directory)])
+  const clickhouse = run(services.clickhouse)
+  await showInOrder(log, {
+    'Stores: Redis, ClickHouse, S3': Promise.all([redis, clickhouse, run(services.s3)]),
+    'Workspace and schema': Promise.all([
+      redis.then(() => provisionDirectory(access, secrets, logger)),
+      clickhouse.then(() => applyMigrations(config, access, log, logger)),
+    ]),
+    Console: buildConsole(log),
+  })
 
+  log.step('Edge, API and workers')
   const childEnv = processEnvironment(env, config, secrets, access)
-  await Promise.all(serviceProcesses(config, childEnv, isWatched, log.line).map(unit => supervisor.run(unit)))
+  await Promise.all(serviceProcesses(config, childEnv, isWatched, showLine).map(unit => supervisor.run(unit)))
 
   const credentials = credentialsOf(config, secrets, access)
   await writePrivateJson(credentialsPath, credentials)
-  return { credentials, workspaceId: secrets.workspaceId, consoleUrl: await consoleUrlOf(config, env) }
+  return { credentials, consoleUrl: await consoleUrlOf(config, env) }
 }
 
-/** Builds the console if its sources have changed since it was built. A start without it is better than none. */
-async function buildConsole(log: ConsoleLog): Promise<void> {
+/** Shows steps whose work has begun, each until it is done. Rejects as soon as any of them fails. */
+async function showInOrder(log: StartLog, steps: Readonly<Record<string, Promise<unknown>>>): Promise<void> {
+  const all = Promise.all(Object.values(steps))
+  for (const [title, work] of Object.entries(steps)) {
+    log.step(title)
+    await Promise.race([work, all])
+  }
+}
+
+/**
+ * Builds the console if its sources have changed since it was built, and shows the output of a build that fails. A start without
+ * the console is better than none.
+ */
+async function buildConsole(log: StartLog): Promise<void> {
   if (isConsoleBuilt()) return
+  const output: string[] = []
   const startedAt = Date.now()
   const child = await startChild({
     command: process.execPath,
     args: [BUILD_SCRIPT],
     cwd: ROOT,
     env: process.env,
-    log: line => log.line('console', line),
+    log: line => {
+      output.push(line)
+      if (output.length > BUILD_LINES) output.shift()
+    },
   })
   const { code } = await child.exited
-  const seconds = ((Date.now() - startedAt) / 1_000).toFixed(1)
-  log.note(
-    'console',
-    code === 0 ? `built in ${seconds} s` : 'could not be built, so that the service starts without it',
-  )
+  if (code === 0) return log.progress('console', `built in ${secondsSince(startedAt)} s`)
+  for (const line of output) log.line('console', line)
+  log.note('console', 'could not be built, so that the service starts without it')
 }
 
 /** Returns the address of the console, with a new link of the local issuer. */
@@ -132,7 +155,7 @@ async function provisionDirectory(access: ServiceAccess, secrets: LocalSecrets, 
 async function applyMigrations(
   config: LocalConfig,
   access: ServiceAccess,
-  log: ConsoleLog,
+  log: StartLog,
   logger: Logger,
 ): Promise<void> {
   const startedAt = Date.now()
@@ -140,11 +163,17 @@ async function applyMigrations(
   const client = createClickHouse({ ...connection, requestTimeoutMs: MIGRATION_TIMEOUT_MS })
   try {
     const tableSettings = tableSettingsOf(config)
-    await migrate(client, { database, retentionDays: config.RETENTION_DAYS, tableSettings, logger })
+    const changed = await migrate(client, { database, retentionDays: config.RETENTION_DAYS, tableSettings, logger })
+    if (changed.migrations > 0) log.progress('clickhouse', `${changed.migrations} migrations applied`)
+    if (changed.tables > 0) log.progress('clickhouse', `settings of ${changed.tables} tables changed`)
   } finally {
     await client.close()
   }
-  log.note('clickhouse', `schema is up to date after ${((Date.now() - startedAt) / 1_000).toFixed(1)} s`)
+  log.progress('clickhouse', `schema is up to date after ${secondsSince(startedAt)} s`)
+}
+
+function secondsSince(startedAtMs: number): string {
+  return ((Date.now() - startedAtMs) / 1_000).toFixed(1)
 }
 
 function credentialsOf(config: LocalConfig, secrets: LocalSecrets, access: ServiceAccess): LocalCredentials {

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { ROOT } from '../../deploy/local/config.ts'
 import type { LocalCredentials } from '../../deploy/local/start.ts'
+import { loadSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { freePorts, type LocalStart, runLocalStart } from '../support/services/local-start.ts'
-import { until } from '../support/until.ts'
+import { exampleExport } from '../support/workspaces/example-export.ts'
 
 const NAMES = ['redis', 'directory', 'clickhouse', 's3', 'edge', 'api', 'workers']
 const START_MS = 60_000
@@ -17,7 +19,7 @@ describe('npm start', () => {
   let ports: Record<string, string>
   let current: LocalStart
   let credentials: LocalCredentials
-  let traceCommand: string
+  let example: ReturnType<typeof exampleExport>
   let sent = 0
   let firstStartMs: number
 
@@ -28,6 +30,7 @@ describe('npm start', () => {
     current = runLocalStart(localDir, ports)
     credentials = await current.untilReady(START_MS)
     firstStartMs = Date.now() - startedAt
+    example = exampleExport(await loadSecrets(localDir), Date.now())
   })
   afterAll(async () => {
     current?.signal('SIGTERM')
@@ -62,19 +65,30 @@ describe('npm start', () => {
     }
   })
 
-  it('prints commands that store a span and read it back as pasted', async () => {
-    const [send, list, trace] = printedCommands(current)
-    expect(await sh(send)).toMatch(/200\s*$/)
-    sent++
-    const read = JSON.parse(await sh(trace)) as Trace
-    expect(read.spans.map(span => span.name)).toEqual(['GET /checkout'])
-    // A batch stores its spans before their exceptions, so that a trace is there a moment before its finding is listed.
-    const listed = await until('the finding is listed', async () => {
-      const text = await sh(list)
-      return text.includes('"id"') ? text : undefined
-    })
-    expect(listed).toContain('EmptyCartError')
-    traceCommand = trace
+  it('shows six steps, then one block with what to do next', async () => {
+    const ready = current.lines.findIndex(line => line.startsWith('Penstock is ready'))
+    const before = current.lines.slice(0, ready)
+    expect(before.filter(line => /^\[\d/.test(line)).map(line => line.slice(0, 5))).toEqual(
+      [1, 2, 3, 4, 5, 6].map(step => `[${step}/6]`),
+    )
+    // Besides the steps: each process, migrations, settings, the schema, and the console if it was built.
+    expect(before.length, before.join('\n')).toBeLessThan(6 + NAMES.length + 6)
+    const block = current.lines.slice(ready, ready + 9).join('\n')
+    for (const shown of [credentials.baseUrl, credentials.publicKey, 'npm run demo', 'npm run console:link']) {
+      expect(block).toContain(shown)
+    }
+    expect(block).not.toContain(credentials.secretKey)
+    for (const url of [credentials.baseUrl, credentials.apiUrl]) {
+      const { status, headers } = await fetch(url, { redirect: 'manual' })
+      expect([status, headers.get('location')]).toEqual([302, '/console/'])
+    }
+  })
+
+  it('does what the README shows, when its commands are pasted one after the other', async () => {
+    const [, span, recording, read] = (await runReadme(localDir, credentials.baseUrl)).slice(1)
+    expect(span).toMatch(/"status":"stored".*"findings":\[\{.*the cart is empty/s)
+    expect(recording).toMatch(/"status":"stored".*"eventCount":3/s)
+    expect(read).toMatch(/the cart is empty.*GET \/cart/s)
   })
 
   it('serves the API at its own address and at the base address', async () => {
@@ -105,14 +119,12 @@ describe('npm start', () => {
       interval: 50,
     })
     await untilAllReady(credentials)
-    const [send] = printedCommands(current)
-    expect(await sh(send)).toMatch(/200\s*$/)
-    sent++
+    await sendExample()
     // All exports have the same span id, so each counts as an occurrence of one span.
-    await vi.waitFor(
-      async () => expect((JSON.parse(await sh(traceCommand)) as Trace).spans[0]?.occurrenceCount).toBe(sent),
-      { timeout: 20_000, interval: 50 },
-    )
+    await vi.waitFor(async () => expect((await readExample()).spans[0]?.occurrenceCount).toBe(sent), {
+      timeout: 20_000,
+      interval: 50,
+    })
   })
 
   it('stops on Ctrl-C within 5 s and leaves nothing running', async () => {
@@ -137,7 +149,7 @@ describe('npm start', () => {
     process.stdout.write(`the second npm start was ready in ${tookMs} ms\n`)
     expect(again).toEqual(credentials)
     expect(tookMs).toBeLessThan(Math.max(10_000, 2 * firstStartMs))
-    expect(await sh(traceCommand)).toContain('GET /checkout')
+    expect((await readExample()).spans.map(span => span.name)).toEqual(['GET /checkout'])
   })
 
   it('ends every process when the supervisor itself is killed', async () => {
@@ -146,20 +158,47 @@ describe('npm start', () => {
     await current.exited
     await vi.waitFor(() => expect(pids.filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 50 })
   })
+
+  async function sendExample(): Promise<void> {
+    const response = await fetch(`${credentials.baseUrl}/v1/traces`, {
+      method: 'POST',
+      headers: { 'x-service-public-key': credentials.publicKey, 'content-type': 'application/x-protobuf' },
+      body: Buffer.from(example.body),
+    })
+    expect(response.status).toBe(200)
+    sent++
+  }
+
+  async function readExample(): Promise<Trace> {
+    const path = `/v3/findings/${example.findingId}/traces/${example.traceId}`
+    const headers = { authorization: `Bearer ${credentials.sessionToken}` }
+    const response = await fetch(credentials.baseUrl + path, { headers })
+    expect(response.status).toBe(200)
+    return (await response.json()) as Trace
+  }
 })
 
 interface Trace {
   spans: { name: string; occurrenceCount: number }[]
 }
 
-function printedCommands(start: LocalStart): [send: string, list: string, trace: string] {
-  const find = (beginning: string) => start.lines.find(line => line.startsWith(beginning)) ?? ''
-  return [find('echo '), find('curl '), find('for ')]
-}
-
-async function sh(command: string): Promise<string> {
-  const { stdout } = await promisify(execFile)('sh', ['-c', command], { timeout: 30_000 })
-  return stdout
+/** Runs the commands of "Send your data" in a folder that looks like the checkout, and returns the output of each block. */
+async function runReadme(localDir: string, baseUrl: string): Promise<string[]> {
+  const text = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const section = text.slice(text.indexOf('\n## Send your data')).split('\n## ')[1] ?? ''
+  const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  const folder = await mkdtemp(join(tmpdir(), 'penstock-readme-'))
+  try {
+    const names = (await readdir(ROOT)).filter(name => name !== '.local')
+    for (const name of names) await symlink(join(ROOT, name), join(folder, name))
+    await symlink(localDir, join(folder, '.local'))
+    const end = '-- end of a block --'
+    const script = blocks.join(`\necho '${end}'\n`).replaceAll('http://127.0.0.1:4318', baseUrl)
+    const { stdout } = await promisify(execFile)('sh', ['-c', script], { cwd: folder, timeout: 60_000 })
+    return stdout.split(end)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 }
 
 async function untilAllReady(credentials: LocalCredentials): Promise<void> {

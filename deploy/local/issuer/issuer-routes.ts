@@ -19,6 +19,8 @@ export const ISSUER_PATH = '/local-issuer'
 const CLIENT_ID = 'penstock-console'
 const FORM_LIMIT_BYTES = 8 * 1024
 const TEXT_MAX = 512
+const USED_LINK =
+  'This link was used before, or is older than a day, and this browser is not signed in. To get a new link, run:'
 
 /** An issuer for one user, who has the machine. */
 interface LocalIssuer {
@@ -74,12 +76,7 @@ export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly 
   async function open(code: string, cookie: string | undefined): Promise<Reply> {
     const isOpened = await openLink(directory, code, now)
     if (isOpened) return redirect(`${baseUrl}/console/`, [['set-cookie', await tokens.sessionCookie()]])
-    // Such as a bookmark of the link.
-    if (await tokens.isSession(cookie)) return redirect(`${baseUrl}/console/`)
-    return issuePage(
-      410,
-      'This link was used before, or is older than a day, and this browser is not signed in. To get a new link, run:',
-    )
+    return (await tokens.isSession(cookie)) ? redirect(`${baseUrl}/console/`) : issuePage(410, USED_LINK)
   }
 
   return [

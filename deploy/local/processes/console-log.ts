@@ -51,6 +51,12 @@ export function createConsoleLog({ write, isColored, now = () => new Date() }: C
   }
 }
 
+/** Returns the level of a record of pino, or undefined for any other line. */
+export function levelOf(line: string): number | undefined {
+  const level = parseRecord(line)?.level
+  return typeof level === 'number' ? level : undefined
+}
+
 function parseRecord(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith('{')) return undefined
   try {

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { grpcPortOf } from '../../../ingest/config.ts'
+import { errorMessage } from '../../../shared/runtime/errors.ts'
 import { type LocalConfig, ROOT, reachableHost } from '../config.ts'
 import { ISSUER_PATH } from '../issuer/issuer-routes.ts'
 import type { ServiceAccess } from '../stores/services.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets } from '../workspace/secrets.ts'
-import { answers, type ChildProcess, type LineLog, startChild, untilReady } from './child-process.ts'
+import { type ChildProcess, type LineLog, startChild, untilReady } from './child-process.ts'
 import type { Unit } from './supervisor.ts'
 
 /** Addresses of the service's processes. */
@@ -148,8 +149,17 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Chi
     env: options.env,
     log: options.log,
   })
-  await untilReady(options.script, child, () => answers(`${options.adminUrl}/readyz`, [200]), {
-    signal: options.signal,
+  let reason = ''
+  const isReady = async () => {
+    const response = await fetch(`${options.adminUrl}/readyz`, {
+      headers: { connection: 'close' },
+      signal: AbortSignal.timeout(1_000),
+    })
+    reason = await response.text()
+    return response.status === 200
+  }
+  await untilReady(options.script, child, isReady, { signal: options.signal }).catch(error => {
+    throw reason === '' ? error : new Error(`${errorMessage(error)} (${reason.trim()})`)
   })
   return child
 }

@@ -25,6 +25,8 @@ export interface Supervisor {
 /** Collaborators of a supervisor. */
 interface SupervisorDeps {
   readonly log: (unit: string, text: string) => void
+  /** Receives that a unit is ready. Default: `log`. */
+  readonly logReady?: (unit: string, text: string) => void
   readonly now?: () => number
 }
 
@@ -38,19 +40,21 @@ export function restartDelayMs(failures: number): number {
 }
 
 /** Creates a supervisor without units. */
-export function createSupervisor({ log, now = Date.now }: SupervisorDeps): Supervisor {
-  return new UnitSupervisor({ log, now })
+export function createSupervisor({ log, logReady = log, now = Date.now }: SupervisorDeps): Supervisor {
+  return new UnitSupervisor({ log, logReady, now })
 }
 
 class UnitSupervisor implements Supervisor {
   readonly #log: SupervisorDeps['log']
+  readonly #logReady: SupervisorDeps['log']
   readonly #now: () => number
   readonly #stopping = new AbortController()
   readonly #running = new Map<Unit, ChildProcess>()
   readonly #keepers = new Map<Unit, Promise<void>>()
 
-  constructor({ log, now }: Required<SupervisorDeps>) {
+  constructor({ log, logReady, now }: Required<SupervisorDeps>) {
     this.#log = log
+    this.#logReady = logReady
     this.#now = now
   }
 
@@ -87,7 +91,7 @@ class UnitSupervisor implements Supervisor {
     const startedAt = this.#now()
     const child = await unit.start(this.#stopping.signal)
     this.#running.set(unit, child)
-    this.#log(unit.name, `ready in ${((this.#now() - startedAt) / 1_000).toFixed(1)} s (pid ${child.pid})`)
+    this.#logReady(unit.name, `ready in ${((this.#now() - startedAt) / 1_000).toFixed(1)} s (pid ${child.pid})`)
     return child
   }
 

@@ -200,7 +200,7 @@ describe('migrate', () => {
     await Promise.all(Object.entries(files).map(([name, text]) => writeFile(join(directory, name), text)))
   }
 
-  function run(options: Partial<MigrateOptions> = {}): Promise<void> {
+  function run(options: Partial<MigrateOptions> = {}): Promise<unknown> {
     return migrate(client, { database, retentionDays: 30, logger, directory, ...options })
   }
 

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { exampleExport } from '../../../deploy/local/workspace/example.ts'
 import { letterId } from '../../../letters/letter-id.ts'
 import { erasureAnswerSchema } from '../../../schemas/http/erasures.ts'
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts.ts'
@@ -15,6 +14,7 @@ import { releaseSlugOf } from '../../../shared/ids/release-slug.ts'
 import { encodeReplayMetadata } from '../clients/encode-replay-metadata.ts'
 import { createReleaseClient, digestOf, entryOf, mapOf, type NamedMap } from '../clients/release-client.ts'
 import { type Answer, call, putWorkspace, signToken } from '../services/api.ts'
+import { exampleExport } from './example-export.ts'
 import { type CredentialKind, MAP_PATHS, RELEASE_VERSION, type Things } from './isolation-matrix.ts'
 
 /** Workspace with ids and credentials of its data. */

@@ -6,7 +6,6 @@ import {
   Span_SpanKind,
   Status_StatusCode,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
-
 import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
 
 /** An export request, and the ids under which its span can be read. */
@@ -74,28 +73,4 @@ export function exampleExport(owner: { workspaceId: string; surfaceId: string },
 
 function text(key: string, value: string): MessageInitShape<typeof KeyValueSchema> {
   return { key, value: { value: { case: 'stringValue', value } } }
-}
-
-/** Address and credentials for the example commands. */
-interface ExampleAccess {
-  baseUrl: string
-  publicKey: string
-  sessionToken: string
-}
-
-/** Returns shell commands (curl, base64) that store the example, list findings and read the trace. */
-export function exampleCommands({ traceId, findingId, body }: Example, access: ExampleAccess) {
-  const base64 = Buffer.from(body).toString('base64')
-  const authorization = `-H 'authorization: Bearer ${access.sessionToken}'`
-  const findings = `${access.baseUrl}/v3/findings`
-  const trace = `curl -fsS '${findings}/${findingId}/traces/${traceId}' ${authorization}`
-  return {
-    send:
-      `echo ${base64} | base64 -d | curl -sS -w '%{http_code}\\n' '${access.baseUrl}/drain/v1/traces' ` +
-      `-H 'x-service-public-key: ${access.publicKey}' -H 'content-type: application/x-protobuf' --data-binary @-`,
-    list: `curl -sS '${findings}' ${authorization}`,
-    // The span is stored a fraction of a second after the 200, so a command that is pasted at once may be too early. The first
-    // span after the first start takes some seconds on a slow machine.
-    trace: `for i in $(seq 40); do ${trace} 2>/dev/null && break; sleep 0.5; done`,
-  }
 }
