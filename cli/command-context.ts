@@ -83,3 +83,12 @@ export interface UploadCommandContext extends CommandOutput {
   /** Registers a function that runs once, when the process is asked to stop. */
   readonly onStop: (stop: () => void) => void
 }
+
+/** Dependencies of `demo`. It needs no store. */
+export interface DemoCommandContext extends CommandOutput {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The working directory. */
+  readonly directory: string
+  readonly stderr: NodeJS.WriteStream
+  readonly now: () => number
+}

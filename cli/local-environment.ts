@@ -65,6 +65,17 @@ export async function findLocalApi(
   return text === undefined ? undefined : apiSchema.parse(JSON.parse(text))
 }
 
+const demoSchema = z.object({ ...serviceSchema.shape, ...apiSchema.shape, publicKey: z.string() })
+
+/** Returns what the demo needs of the local installation, or undefined if `npm start` has never run here. */
+export async function findLocalDemo(
+  env: Environment,
+  directory: string,
+): Promise<z.infer<typeof demoSchema> | undefined> {
+  const text = await readIfPresent(credentialsPath(env, directory))
+  return text === undefined ? undefined : demoSchema.parse(JSON.parse(text))
+}
+
 /** Returns the private key that signs session tokens of the local installation, or undefined if there is none. */
 export async function readSigningKey(env: Environment, directory: string): Promise<string | undefined> {
   const path = resolve(localDirectory(env, directory), 'secrets.json')

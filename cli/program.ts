@@ -4,6 +4,7 @@ import { describeError } from '../shared/runtime/errors.ts'
 import type {
   BackupCommandContext,
   CommandOutput,
+  DemoCommandContext,
   DirectoryCommandContext,
   ReadCommandContext,
   StoresCommandContext,
@@ -11,6 +12,7 @@ import type {
 } from './command-context.ts'
 import { addAudit } from './commands/audit.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
+import { addDemo } from './commands/demo.ts'
 import {
   addDirectoryBackup,
   addDirectoryBackups,
@@ -39,7 +41,8 @@ export interface ProgramContext
     DirectoryCommandContext,
     BackupCommandContext,
     ReadCommandContext,
-    UploadCommandContext {}
+    UploadCommandContext,
+    DemoCommandContext {}
 
 /** Adds every command to the program. */
 export function addCommands(program: Command, context: ProgramContext): void {
@@ -48,6 +51,7 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addDeadLetters(program, context)
   addReads(program, context)
+  addDemo(program, context)
   addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
 }
 

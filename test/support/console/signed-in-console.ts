@@ -10,6 +10,8 @@ import { freePorts, type LocalStart, runLocalStart } from '../services/local-sta
 export interface ConsoleStack {
   readonly start: LocalStart
   readonly credentials: LocalCredentials
+  /** Its LOCAL_DIR. */
+  readonly localDir: string
   readonly browser: TestBrowser
   /** Requests and errors of all pages so far. */
   readonly requests: readonly string[]
@@ -40,6 +42,7 @@ export async function startConsoleStack(browserPath: string, flags: readonly str
   return {
     start,
     credentials,
+    localDir: dir,
     browser,
     requests,
     complaints,
