@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
+import { failInRelease } from '../../support/console/failing-release.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
-import { failedOrder, newTraceId, send, traceExport } from '../../support/console/staged-telemetry.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
 import { until } from '../../support/until.ts'
 
@@ -12,19 +12,14 @@ if ('missing' in browserFound) console.warn(`no test of outages in the console: 
 const UNREADABLE = 'Stored data cannot be read at the moment'
 
 describe.skipIf('missing' in browserFound)('the console during an outage', () => {
-  const traceId = newTraceId()
+  let traceId: string
   let stack: ConsoleStack
   let page: Page
 
   beforeAll(async () => {
     if ('missing' in browserFound) return
     stack = await startConsoleStack(browserFound.path)
-    const { baseUrl, sessionToken } = stack.credentials
-    await send(stack.credentials, 'traces', traceExport(traceId, Date.now() - 5_000, failedOrder('session-1')))
-    await until('the trace is stored', async () => {
-      const headers = { authorization: `Bearer ${sessionToken}` }
-      return (await fetch(`${baseUrl}/v3/traces/${traceId}`, { headers })).ok
-    })
+    traceId = await failInRelease(stack.credentials, '2.4.0')
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
   }, 240_000)
@@ -42,7 +37,7 @@ describe.skipIf('missing' in browserFound)('the console during an outage', () =>
     expect(await violations(page)).toEqual([])
     await takePictures(page, 'unavailable')
     await page.unroute('**/v3/traces?*')
-    await page.getByRole('link', { name: /POST \/checkout/ }).waitFor()
+    await page.getByRole('link', { name: /submit #checkout/ }).waitFor()
   })
 
   it('states that a page cannot be shown when the console fails, and keeps the navigation', async () => {
@@ -54,7 +49,7 @@ describe.skipIf('missing' in browserFound)('the console during an outage', () =>
     await takePictures(tab, 'console-error')
     await tab.unroute('**/v3/traces?*')
     await tab.getByRole('button', { name: 'Try again' }).click()
-    await tab.getByRole('link', { name: /POST \/checkout/ }).waitFor()
+    await tab.getByRole('link', { name: /submit #checkout/ }).waitFor()
     await tab.close()
   })
 
@@ -63,7 +58,7 @@ describe.skipIf('missing' in browserFound)('the console during an outage', () =>
     await pipeline.goto(stack.urlOf('releases'))
     await pipeline.getByRole('heading', { level: 1, name: 'Releases' }).waitFor()
     await page.goto(stack.urlOf('findings'))
-    await page.getByText('UnknownPriceError').waitFor()
+    await page.getByText('TypeError').waitFor()
 
     const killed = new Set<number>()
     // It is started again by itself, and killed again until the outage was seen.

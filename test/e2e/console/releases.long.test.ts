@@ -1,7 +1,8 @@
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createReleaseClient } from '../../support/clients/release-client.ts'
 import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
-import { type FailingReleases, prepareReleases } from '../../support/console/failing-release.ts'
+import { failInRelease } from '../../support/console/failing-release.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
 import { until } from '../../support/until.ts'
@@ -14,21 +15,17 @@ const DEVICE = '0b6f6f0e-3c1d-4b52-9a2e-6d4f8d0c5a11'
 describe.skipIf('missing' in browserFound)('the console and releases', () => {
   let stack: ConsoleStack
   let page: Page
-  let releases: FailingReleases
 
   beforeAll(async () => {
     if ('missing' in browserFound) return
     stack = await startConsoleStack(browserFound.path)
-    releases = await prepareReleases(stack.credentials)
-    await releases.failIn('1.4.2')
-    await releases.register('1.5.0-rc.1')
+    const { baseUrl, secretKey } = stack.credentials
+    await failInRelease(stack.credentials, '1.4.2')
+    await createReleaseClient(baseUrl, secretKey).register('1.5.0-rc.1')
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
   }, 240_000)
-  afterAll(async () => {
-    await releases?.end()
-    await stack?.stop()
-  })
+  afterAll(() => stack?.stop())
 
   const looksRight = async (name: string) => {
     expect(await violations(page)).toEqual([])
@@ -50,10 +47,10 @@ describe.skipIf('missing' in browserFound)('the console and releases', () => {
       },
       { deadlineMs: 60_000 },
     )
-  const finding = () => page.getByRole('link', { name: /no price of pen/ })
+  const finding = () => page.getByRole('link', { name: /TypeError.*reading 'cents'/ })
 
   it('shows a release with its source maps, and one that is not complete', async () => {
-    await untilShown('releases', page.getByRole('row', { name: /^1\.4\.2 .* 1 3 complete/ }))
+    await untilShown('releases', page.getByRole('row', { name: /^1\.4\.2 .* 1 6 complete/ }))
     await page.getByRole('row', { name: /^1\.5\.0-rc\.1 .*not complete/ }).waitFor()
     await looksRight('releases')
   })
@@ -79,19 +76,19 @@ describe.skipIf('missing' in browserFound)('the console and releases', () => {
 
   it('shows a new finding with the lines of its source', async () => {
     await untilShown('findings', finding())
-    await page.getByRole('row', { name: /no price of pen .*open new/ }).waitFor()
+    await page.getByRole('row', { name: /TypeError .*open new/ }).waitFor()
     await looksRight('findings-new')
     await finding().click()
-    await page.getByText('throw new UnknownPriceError').waitFor()
+    await page.getByText('cents += line.quantity * line.price.cents').waitFor()
     await page.getByText('source map', { exact: true }).first().waitFor()
-    expect(await page.locator('.frames .file').first().textContent()).toMatch(/^src\/pricing\.ts:\d+/)
+    expect(await page.locator('.frames .file').first().textContent()).toMatch(/^src\/money\.ts:\d+/)
     await looksRight('finding-resolved-frames')
   })
 
   it('shows that a finding which was resolved has regressed, and in which release', async () => {
     await page.getByRole('button', { name: 'Resolve' }).click()
     await page.getByRole('button', { name: 'Open again' }).waitFor()
-    await releases.failIn('1.4.3')
+    await failInRelease(stack.credentials, '1.4.3')
     await untilShown('findings?status=regressed', finding())
     await looksRight('findings-regressed')
     await finding().click()

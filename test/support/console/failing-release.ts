@@ -1,51 +1,27 @@
-import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { createReleaseClient, entryOf } from '../clients/release-client.ts'
-import { buildApp } from '../pages/built-app.ts'
-import { writeReporters } from '../pages/failing-page.ts'
-
-const run = promisify(execFile)
+import { Installation } from '../../../cli/demo/installation.ts'
+import { exportsOf } from '../../../cli/demo/otlp.ts'
+import { failCheckout } from '../../../cli/demo/page-failures.ts'
+import { createRandom } from '../../../cli/demo/random.ts'
+import { loadRecorded } from '../../../cli/demo/recorded.ts'
+import { Telemetry } from '../../../cli/demo/telemetry.ts'
 
 interface Access {
-  readonly ingestUrl: string
+  readonly baseUrl: string
   readonly publicKey: string
   readonly secretKey: string
+  readonly sessionToken: string
 }
 
-/** An app that is built, released with its source map, and fails. */
-export interface FailingReleases {
-  /** Builds a version, releases it, and has it fail once. */
-  failIn(version: string): Promise<void>
-  /** Registers a version without maps. */
-  register(version: string): Promise<void>
-  end(): Promise<void>
-}
-
-/** Prepares releases of the app in a directory of their own. */
-export async function prepareReleases({ ingestUrl, publicKey, secretKey }: Access): Promise<FailingReleases> {
-  const root = await mkdtemp(join(tmpdir(), 'penstock-releases-'))
-  const client = createReleaseClient(ingestUrl, secretKey)
-  await writeReporters(root)
-  return {
-    async failIn(version) {
-      const directory = join(root, version)
-      await mkdir(directory)
-      const app = await buildApp('esbuild', directory, version)
-      const slug = await client.register(version)
-      const map = { path: `${app.script}.map`, bytes: app.map }
-      await client.upload(slug, [map])
-      const { status, body } = await client.complete(slug, [entryOf(map, { chunkUrl: `~/${app.script}` })], 3)
-      if (status >= 300) throw new Error(`the release was not completed: ${status} ${JSON.stringify(body)}`)
-      const settings = { url: `${ingestUrl}/drain/v1/traces`, publicKey, service: 'shop', version }
-      const script = join(app.directory, app.script)
-      await run(process.execPath, [join(root, 'runner.mjs'), script, JSON.stringify(settings)], { timeout: 30_000 })
-    },
-    async register(version) {
-      await client.register(version)
-    },
-    end: () => rm(root, { recursive: true, force: true }),
-  }
+/** Releases the page of the shop under this version, and has a checkout of it fail once. Returns the id of its trace. */
+export async function failInRelease(access: Access, version: string): Promise<string> {
+  const installation = new Installation({ ...access, url: access.baseUrl, token: access.sessionToken })
+  const { releases, checkout } = loadRecorded()
+  const build = releases.at(-1)
+  if (build === undefined) throw new Error('no release was recorded')
+  await installation.release({ ...build, version })
+  const telemetry = new Telemetry(createRandom('1', version))
+  const { id } = failCheckout(telemetry, { sessionId: 'session-1', version }, Date.now(), checkout)
+  for (const body of exportsOf('traces', telemetry.traces, 100)) await installation.send('/v1/traces', body)
+  await installation.untilStored()
+  return id
 }
