@@ -1,6 +1,12 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import type { FindingRow } from '../../clickhouse/queries/findings/finding-row.ts'
 import type { FindingsFilter } from '../../clickhouse/queries/findings/findings-filter.ts'
-import { type Buckets, selectFindingsCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
+import {
+  type Buckets,
+  OCCURRED_COUNT_MAX,
+  selectFindingsCounts,
+  selectOccurredCounts,
+} from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
 import { selectFindingsPage } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
@@ -49,7 +55,7 @@ export async function readFindingsPage(
   { workspaceId, query, deadline }: CallerRead<ListFindingsQuery>,
 ): Promise<Outcome<FindingsPage>> {
   const { clickhouse } = deps
-  const { limit, cursor, surface, service, from, to, q, status, occurrences: wantsCounts } = query
+  const { limit, cursor, surface, service, from, to, q, status, occurrences: wantsCounts, times } = query
   const filter = {
     surfaceId: surface,
     serviceName: service,
@@ -76,16 +82,19 @@ export async function readFindingsPage(
   const { shown, nextCursor } = cutPage(arrivals, limit, last => encodeArrivalCursor(list, { last, snapshot }))
   const findingIds = shown.map(({ id }) => id)
   const buckets = wantsCounts === 'true' ? bucketsOf(filter, deps.now()) : undefined
+  const loaded = selectFindings(clickhouse, { workspaceId, findingIds }, deadline)
   const [rows, standings, counts] = await Promise.all([
-    selectFindings(clickhouse, { workspaceId, findingIds }, deadline),
+    loaded,
     loadStandings(deps, workspaceId, findingIds, deadline),
-    buckets && selectFindingsCounts(clickhouse, { workspaceId, findingIds }, buckets, deadline),
+    buckets && countOccurrences(clickhouse, { workspaceId, findingIds, times, loaded }, buckets, deadline),
   ])
   const rowsById = new Map(rows.map(row => [row.id, row]))
   // A finding can expire between the two queries.
   const known = findingIds.flatMap((id, i) => {
     const row = rowsById.get(id)
-    return row === undefined ? [] : [{ finding: presentFinding(row, standings.get(id)), counts: counts?.[i] ?? [] }]
+    return row === undefined
+      ? []
+      : [{ finding: presentFinding(row, standings.get(id)), counts: counts?.counts[i] ?? [] }]
   })
   const findings = known.map(({ finding }) => finding)
   if (buckets === undefined) return { ok: true, value: { findings, nextCursor } }
@@ -94,8 +103,29 @@ export async function readFindingsPage(
     to: rfc3339FromUnixMs(buckets.to * 1_000),
     bucketSeconds: buckets.bucketSeconds,
     counts: known.map(entry => entry.counts),
+    ...(times && counts && { times: counts.times }),
   }
   return { ok: true, value: { findings, nextCursor, occurrences } }
+}
+
+interface CountedFindings {
+  readonly workspaceId: string
+  readonly findingIds: readonly string[]
+  readonly times: ListFindingsQuery['times']
+  readonly loaded: Promise<readonly FindingRow[]>
+}
+
+/** Counts the occurrences of findings by the requested times, or by their arrivals if they are too many. */
+async function countOccurrences(
+  clickhouse: ClickHouseClient,
+  { workspaceId, findingIds, times = 'received', loaded }: CountedFindings,
+  buckets: Buckets,
+  signal: AbortSignal,
+) {
+  const sum = async () => (await loaded).reduce((total, row) => total + Number(row.occurrenceCount), 0)
+  const counted = times === 'occurred' && (await sum()) <= OCCURRED_COUNT_MAX ? 'occurred' : 'received'
+  const select = counted === 'occurred' ? selectOccurredCounts : selectFindingsCounts
+  return { times: counted, counts: await select(clickhouse, { workspaceId, findingIds }, buckets, signal) } as const
 }
 
 /** Returns the buckets of the requested time, or of the last 24 hours. */

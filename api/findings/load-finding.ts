@@ -10,7 +10,12 @@ import {
   selectFindingFrames,
   selectLastOccurrences,
 } from '../../clickhouse/queries/findings/select-finding.ts'
-import { type Buckets, selectFindingCounts } from '../../clickhouse/queries/findings/select-finding-counts.ts'
+import {
+  type Buckets,
+  OCCURRED_COUNT_MAX,
+  selectFindingCounts,
+  selectOccurredCounts,
+} from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import {
   type Finding,
   type FindingActivityQuery,
@@ -34,27 +39,33 @@ type FindingAnswer = z.infer<typeof findingAnswerSchema>
 export async function loadFinding(
   client: ClickHouseClient,
   key: FindingKey,
-  { from, to }: FindingActivityQuery,
+  { from, to, times }: FindingActivityQuery,
   nowMs: number,
   abortSignal: AbortSignal,
 ): Promise<FindingAnswer['finding'] | undefined> {
   const finding = selectFinding(client, key, abortSignal)
-  const bucketsOf = ({ firstDay }: CountedFindingRow) =>
+  const bucketsOf = ({ firstDay, firstSeenUnixNano }: CountedFindingRow, isOccurred: boolean) =>
     chooseBuckets({
       fromMs: from === undefined ? undefined : Date.parse(from),
       toMs: to === undefined ? undefined : Date.parse(to),
-      firstMs: Date.parse(firstDay),
+      firstMs: isOccurred ? Number(BigInt(firstSeenUnixNano) / 1_000_000n) : Date.parse(firstDay),
       nowMs,
     })
   const activity = finding.then(async row => {
     if (row === undefined) return undefined
-    const buckets = bucketsOf(row)
+    const isOccurred = times === 'occurred' && Number(row.occurrenceCount) <= OCCURRED_COUNT_MAX
+    const buckets = bucketsOf(row, isOccurred)
+    const { workspaceId, findingId } = key
     const last = { since: dayOfLast(row), limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }
     const [counts, lastRows] = await Promise.all([
-      selectFindingCounts(client, key, buckets, abortSignal),
+      isOccurred
+        ? selectOccurredCounts(client, { workspaceId, findingIds: [findingId] }, buckets, abortSignal).then(
+            ([ofFinding = []]) => ofFinding,
+          )
+        : selectFindingCounts(client, key, buckets, abortSignal),
       selectLastOccurrences(client, key, last, abortSignal),
     ])
-    return { buckets, counts, lastRows }
+    return { buckets, counts, lastRows, isOccurred }
   })
   const [row, active, details, frames] = await Promise.all([
     finding,
@@ -63,7 +74,7 @@ export async function loadFinding(
     selectFindingFrames(client, key, abortSignal),
   ])
   if (row === undefined || active === undefined) return undefined
-  const { buckets, counts, lastRows } = active
+  const { buckets, counts, lastRows, isOccurred } = active
   return {
     ...presentFinding({ ...row, ...details }),
     frames: frames === undefined ? [] : (JSON.parse(frames) as FindingFrame[]),
@@ -72,6 +83,7 @@ export async function loadFinding(
       to: rfc3339FromUnixMs(buckets.to * 1_000),
       bucketSeconds: buckets.bucketSeconds,
       counts,
+      ...(times && { times: isOccurred ? 'occurred' : 'received' }),
     },
     lastOccurrences: lastRows.map(presentOccurrence),
     seenIn: {

@@ -40,7 +40,7 @@ export function fittingAggregations(kind: StoredKind): FittingAggregations {
     case 'histogram':
       return { aggregations: [...OF_DISTRIBUTIONS, 'quantile'], named: 'a histogram' }
     case 'exponential_histogram':
-      return { aggregations: OF_DISTRIBUTIONS, named: 'an exponential histogram' }
+      return { aggregations: [...OF_DISTRIBUTIONS, 'quantile'], named: 'an exponential histogram' }
     case 'summary':
       return { aggregations: OF_DISTRIBUTIONS, named: 'a summary' }
   }

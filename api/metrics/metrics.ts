@@ -167,7 +167,9 @@ async function loadSeries(
     stepSeconds: steps.stepSeconds,
     seriesCount,
     truncated: rows.length < seriesCount,
-    series: rows.map(row => presentSeries(row, groupBy, steps.count, quantile !== undefined)),
+    series: rows.map(row =>
+      presentSeries(row, groupBy, steps.count, quantile !== undefined && chosen.type === 'histogram'),
+    ),
   }
   return { ok: true, value }
 }

@@ -6,7 +6,6 @@ import {
   selectBuildReports,
   selectReleaseFrameShare,
 } from '../../clickhouse/queries/releases/select-release.ts'
-import { pageQuerySchema } from '../../schemas/http/page.ts'
 import {
   deleteRelease as deleteReleaseOperation,
   listReleases,
@@ -15,6 +14,7 @@ import {
 import {
   BUILD_REPORTS_MAX,
   type ListedRelease,
+  listReleasesQuerySchema,
   manifestQuerySchema,
   type ReleaseAnswer,
   type ReleasesPage,
@@ -29,6 +29,7 @@ import type { Directory } from '../../shared/directory/directory.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import { decodeCursor, encodeCursor, INVALID_CURSOR } from '../http/cursor.ts'
@@ -62,10 +63,13 @@ const cursorSchema = z
 function listReleasesRoute(deps: Deps): Route {
   return guardedRoute(deps, listReleases, {
     resource: RELEASES,
-    query: pageQuerySchema,
-    async run({ workspaceId, query: { limit, cursor } }): Promise<Outcome<ReleasesPage>> {
+    query: listReleasesQuerySchema,
+    async run({ workspaceId, query: { limit, cursor, surface, version } }): Promise<Outcome<ReleasesPage>> {
       const after = decodeCursor(cursorSchema, cursor)
       if (!after.ok) return after
+      if (surface !== undefined && version !== undefined) {
+        return namedRelease(deps, workspaceId, releaseSlugOf({ workspaceId, surfaceId: surface, name: version }))
+      }
       const page = { limit, after: after.value }
       const { releases, end } = await queryDirectory(deps.releases.releases(workspaceId, page))
       const listed = releases.map(({ release, manifest }) => presentRelease(release, manifest))
@@ -73,6 +77,18 @@ function listReleasesRoute(deps: Deps): Route {
       return { ok: true, value: { releases: listed, nextCursor } }
     },
   })
+}
+
+/** Returns a list of the release with a slug, which surface and version determine, or of none. */
+async function namedRelease(
+  { releases }: Pick<Deps, 'releases'>,
+  workspaceId: string,
+  slug: string,
+): Promise<Outcome<ReleasesPage>> {
+  const [release, manifest] = await queryDirectory(
+    Promise.all([releases.release(workspaceId, slug), releases.manifest(workspaceId, slug)]),
+  )
+  return { ok: true, value: { releases: release ? [presentRelease(release, manifest)] : [], nextCursor: null } }
 }
 
 /**

@@ -38,10 +38,10 @@ import {
   type ListIdentity,
   OTHER_LIST,
 } from '../http/cursor.ts'
-import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { SESSIONS } from '../http/resource.ts'
+import { sessionTimes } from './session-times.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
@@ -129,10 +129,10 @@ async function loadPart(
   return key.sessionIds.flatMap(id => {
     const ofRequests = requests.get(id)
     const ofSpans = spans.get(id)
-    const seen = timesSeen([ofRequests, ofSpans], nowMs)
-    if (seen === undefined) return []
+    const times = sessionTimes(ofRequests, ofSpans, nowMs)
+    if (times === undefined) return []
     return [
-      { id, ...seen, ...presentCounts(ofRequests, ofSpans, findings.get(id)), identity: presentUser(users.get(id)) },
+      { id, ...times, ...presentCounts(ofRequests, ofSpans, findings.get(id)), identity: presentUser(users.get(id)) },
     ]
   })
 }
@@ -141,25 +141,11 @@ function byId<R extends { readonly id: string }>(rows: readonly R[]): ReadonlyMa
   return new Map(rows.map(row => [row.id, row]))
 }
 
-/** Returns when a session was first and last seen. The end of a span may be in the future, by the clock of its sender. */
-function timesSeen(
-  rows: readonly (Pick<SessionRequestsRow | SessionSpansRow, 'firstMs' | 'lastMs'> | undefined)[],
-  nowMs: number,
-): Pick<ListedSession, 'firstSeenAt' | 'lastSeenAt'> | undefined {
-  const known = rows.filter(row => row !== undefined)
-  if (known.length === 0) return undefined
-  const shown = (ms: number) => rfc3339FromUnixMs(Math.min(ms, nowMs))
-  return {
-    firstSeenAt: shown(Math.min(...known.map(({ firstMs }) => Number(firstMs)))),
-    lastSeenAt: shown(Math.max(...known.map(({ lastMs }) => Number(lastMs)))),
-  }
-}
-
 function presentCounts(
   requests: SessionRequestsRow | undefined,
   spans: SessionSpansRow | undefined,
   findings: SessionFindingsRow | undefined,
-): Omit<ListedSession, 'id' | 'firstSeenAt' | 'lastSeenAt' | 'identity'> {
+): Omit<ListedSession, 'id' | 'firstSeenAt' | 'lastSeenAt' | 'timesOfArrival' | 'identity'> {
   return {
     surfaceIds: [...(requests?.surfaceIds ?? [])],
     traceCount: Number(spans?.traceCount ?? 0),

@@ -30,9 +30,11 @@ import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { type Outcome, okJson } from '../http/outcome.ts'
 import { notFound, SESSIONS } from '../http/resource.ts'
+import { loadSessionTimes } from './session-times.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
+  readonly now: () => number
 }
 
 /**
@@ -46,7 +48,7 @@ export function readSessionRoute(deps: Deps): Route {
     async run({ workspaceId, param, deadline }): Promise<Outcome<{ session: PresentedSession }>> {
       const sessionId = param('sessionId')
       if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
-      const session = await loadSession(deps.clickhouse, { workspaceId, sessionId }, deadline)
+      const session = await loadSession(deps.clickhouse, { workspaceId, sessionId }, deps.now(), deadline)
       return session === undefined ? notFound(SESSIONS) : { ok: true, value: { session } }
     },
   })
@@ -65,17 +67,18 @@ type PresentedSession = Omit<SessionAnswer['session'], 'identity' | 'identities'
 async function loadSession(
   client: ClickHouseClient,
   key: SessionKey,
+  nowMs: number,
   abortSignal: AbortSignal,
 ): Promise<PresentedSession | undefined> {
-  const [identities, devices, traces, findings, replay] = await Promise.all([
+  const [times, identities, devices, traces, findings, replay] = await Promise.all([
+    loadSessionTimes(client, key, nowMs, abortSignal),
     selectSessionIdentities(client, key, { limit: SESSION_LIST_MAX, limitBytes: IDENTITY_TEXT_BYTES }, abortSignal),
     selectSessionDevices(client, key, SESSION_LIST_MAX, abortSignal),
     selectSessionTraces(client, key, SESSION_LIST_MAX, abortSignal),
     selectSessionFindings(client, key, SESSION_LIST_MAX, abortSignal),
     selectSessionReplay(client, key, abortSignal),
   ])
-  const seen = timesSeen(identities, devices, traces, replay)
-  if (seen === undefined) return undefined
+  if (times === undefined) return undefined
   const shownIdentities = withinBytes(identities, IDENTITY_TEXT_BYTES).map(presentIdentity)
   const counts = {
     identityCount: totalOf(identities),
@@ -89,7 +92,7 @@ async function loadSession(
     identity: shownIdentities[0] ?? null,
     identities: shownIdentities,
     devices: devices.map(presentDevice),
-    ...seen,
+    ...times,
     traces: traces.map(presentSessionTrace),
     findings: findings.map(presentSessionFinding),
     replay: replay ? presentSessionReplay(replay) : null,
@@ -111,34 +114,6 @@ function withinBytes(rows: readonly IdentityRow[], limitBytes: number): readonly
     return left < 0 && i > 0
   })
   return end < 0 ? rows : rows.slice(0, end)
-}
-
-/**
- * Returns when the session was first and last seen. The times are those at which the service received its requests, or those
- * of its spans if it sent spans only.
- */
-function timesSeen(
-  identities: readonly IdentityRow[],
-  devices: readonly DeviceRow[],
-  traces: readonly SessionTraceRow[],
-  replay: SessionReplayRow | undefined,
-): { firstSeenAt: string; lastSeenAt: string } | undefined {
-  const [identity] = identities
-  const [device] = devices
-  const times = [
-    ...(identity ? [identity.firstMs, identity.receivedAtMs] : []),
-    ...(device ? [device.sessionFirstMs, device.lastMs] : []),
-    ...(replay ? [replay.firstReceivedMs, replay.lastReceivedMs] : []),
-  ].map(Number)
-  if (times.length > 0) {
-    return { firstSeenAt: rfc3339FromUnixMs(Math.min(...times)), lastSeenAt: rfc3339FromUnixMs(Math.max(...times)) }
-  }
-  const [trace] = traces
-  if (trace === undefined) return undefined
-  return {
-    firstSeenAt: rfc3339FromUnixNano(BigInt(trace.firstUnixNano)),
-    lastSeenAt: rfc3339FromUnixNano(BigInt(trace.lastUnixNano)),
-  }
 }
 
 /** An identity whose traits are the text that was sent. */

@@ -83,7 +83,7 @@ SETTINGS ttl_only_drop_parts = 1,
   min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
   enable_max_bytes_limit_for_min_age_to_force_merge = 1;
 
--- The traces of a session, a row per day of arrival.
+-- The traces of a session, a row per day of arrival. The arrival tells times of the sender that are plausible from others.
 CREATE TABLE IF NOT EXISTS session_traces
 (
   day Date,
@@ -92,6 +92,7 @@ CREATE TABLE IF NOT EXISTS session_traces
   trace_id FixedString(16),
   first_start_unix_nano SimpleAggregateFunction(min, UInt64),
   last_end_unix_nano SimpleAggregateFunction(max, UInt64),
+  last_received_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
   span_count SimpleAggregateFunction(sum, UInt64),
   error_count SimpleAggregateFunction(sum, UInt64)
 )
@@ -111,6 +112,7 @@ SELECT
   trace_id,
   min(start_time_unix_nano) AS first_start_unix_nano,
   max(end_time_unix_nano) AS last_end_unix_nano,
+  max(received_at) AS last_received_at,
   count() AS span_count,
   countIf(status_code = 2) AS error_count
 FROM spans

@@ -214,7 +214,7 @@ export const metricSeriesSchema = z
             .meta({ description: 'The labels of `groupBy` that the points have.' }),
           bounds: z.array(z.number()).optional().meta({
             description:
-              'With `aggregation=quantile`: bounds of the buckets. Points with other bounds are another series.',
+              'With `aggregation=quantile` of a histogram with bounds: those of its buckets. Points with other bounds are another series.',
           }),
           values: z.array(z.number().nullable()).max(STEPS_MAX).meta({
             description: 'A value for each step, the first at `from`. null if nothing is known about the step.',

@@ -11,7 +11,7 @@ export interface Buckets {
   readonly bucketSeconds: number
 }
 
-/** Counts the occurrences of a finding in each bucket. */
+/** Counts the occurrences of a finding that were received in each bucket. */
 export async function selectFindingCounts(
   client: ClickHouseClient,
   key: FindingKey,
@@ -39,8 +39,8 @@ export async function selectFindingCounts(
 }
 
 /**
- * Counts the occurrences of each of these findings of a workspace in each bucket, in the order of the ids. A finding has at most
- * 288 rows a day, so the page size and the period bound what is read.
+ * Counts the occurrences of each of these findings of a workspace that were received in each bucket, in the order of the ids. A
+ * finding has at most 288 rows a day, so the page size and the period bound what is read.
  */
 export async function selectFindingsCounts(
   client: ClickHouseClient,
@@ -60,6 +60,47 @@ export async function selectFindingsCounts(
       WHERE workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}
         AND received_bucket >= ${time('from')} AND received_bucket < ${time('to')}
         AND day >= toDate(${time('from')}) AND day <= toDate(${time('to')})
+      GROUP BY id, bucket`,
+    params: { workspaceId, findingIds, from, to, bucketSeconds },
+    signal,
+    settings: FINDINGS_SETTINGS,
+  })
+  for (const { id, bucket, total } of rows) {
+    const ofFinding = counts.get(id)
+    if (ofFinding !== undefined) ofFinding[bucket] = Number(total)
+  }
+  return [...counts.values()]
+}
+
+/** Most occurrences of findings that are counted by when they occurred, of which each is read: about 0.1 s. */
+export const OCCURRED_COUNT_MAX = 5_000_000
+
+/**
+ * Counts the occurrences of each of these findings that occurred in each bucket, in the order of the ids. A time in the future
+ * counts as five minutes after the arrival, as in `findings`, so that only arrivals since five minutes before the first bucket are
+ * read.
+ */
+export async function selectOccurredCounts(
+  client: ClickHouseClient,
+  { workspaceId, findingIds }: { workspaceId: string; findingIds: readonly string[] },
+  { from, to, bucketSeconds }: Buckets,
+  signal: AbortSignal,
+): Promise<number[][]> {
+  const length = (to - from) / bucketSeconds
+  const counts = new Map(findingIds.map(id => [id, new Array<number>(length).fill(0)]))
+  if (length === 0 || findingIds.length === 0) return [...counts.values()]
+  const rows = await selectRows<{ id: string; bucket: number; total: string }>(client, {
+    query: `
+      SELECT finding_id AS id, toUInt32(intDiv(occurredAt - {from: UInt32}, {bucketSeconds: UInt32})) AS bucket,
+             count() AS total
+      FROM (
+        SELECT finding_id,
+               intDiv(least(intDiv(occurred_at_unix_nano, 1000000), toUInt64(toUnixTimestamp64Milli(received_at) + 300000)), 1000)
+                 AS occurredAt
+        FROM exceptions
+        WHERE workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}
+          AND received_at >= toDateTime64(toInt64({from: UInt32}) - 300, 3, 'UTC'))
+      WHERE occurredAt >= {from: UInt32} AND occurredAt < {to: UInt32}
       GROUP BY id, bucket`,
     params: { workspaceId, findingIds, from, to, bucketSeconds },
     signal,

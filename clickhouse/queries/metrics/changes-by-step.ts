@@ -1,5 +1,6 @@
 import type { Aggregation, MetricKind } from '../../../schemas/http/metrics.ts'
-import { BUCKETS } from './metric-points.ts'
+import { EXPONENTIAL_BUCKETS, exponentialQuantile } from './exponential-quantile.ts'
+import { BUCKETS, type BucketColumns } from './metric-points.ts'
 import { HAS_NUMBER, NUMBER, type PointSource } from './samples-by-step.ts'
 
 const NANOS_PER_SECOND = 1_000_000_000n
@@ -17,29 +18,37 @@ interface PointColumns {
   /** The count of a distribution, else the value. It drops when a cumulative series begins again. */
   readonly number: string
   readonly total: string
-  readonly buckets: string
-  readonly bounds: string
+  readonly buckets: BucketColumns | undefined
   readonly where: string
 }
 
-const UNUSED = {
-  total: 'toFloat64(0)',
-  buckets: "CAST([], 'Array(UInt64)')",
-  bounds: "CAST([], 'Array(Float64)')",
-} as const
+const NO_TOTAL = 'toFloat64(0)'
+const NO_BOUNDS = "CAST([], 'Array(Float64)')"
+
+const EXPLICIT_BUCKETS: BucketColumns = {
+  compared: { buckets: BUCKETS.counts },
+  bounds: BUCKETS.bounds,
+  isReset: 'arrayExists((bucket, i) -> bucket < bucketsBefore[i], buckets, arrayEnumerate(buckets))',
+  changes: {
+    bucketChanges: `arrayMap((bucket, i) -> toFloat64(bucket) - if(isFromZero, 0, toFloat64(bucketsBefore[i])),
+                             buckets, arrayEnumerate(buckets))`,
+  },
+}
 
 /** Points of one series have others before them only if their buckets are the same. Hashes are compared faster than lists. */
 const SERIES = 'seriesId, boundsHash'
 
 function columnsOf(type: MetricKind['type'], aggregation: Aggregation): PointColumns {
-  if (type === 'sum') return { ...UNUSED, number: NUMBER, where: HAS_NUMBER }
-  const distribution = { ...UNUSED, number: 'toFloat64(count)', where: 'true' }
+  const unused = { total: NO_TOTAL, buckets: undefined }
+  if (type === 'sum') return { ...unused, number: NUMBER, where: HAS_NUMBER }
+  const distribution = { ...unused, number: 'toFloat64(count)', where: 'true' }
   if (aggregation === 'rate') return distribution
   if (aggregation !== 'quantile') {
     return { ...distribution, total: 'assumeNotNull(sum)', where: 'isNotNull(sum) AND isFinite(assumeNotNull(sum))' }
   }
+  if (type === 'exponential_histogram') return { ...distribution, buckets: EXPONENTIAL_BUCKETS }
   const where = 'notEmpty(explicit_bounds) AND explicit_bounds[1] != inf AND notEmpty(bucket_counts)'
-  return { ...distribution, buckets: BUCKETS.counts, bounds: BUCKETS.bounds, where }
+  return { ...distribution, buckets: EXPLICIT_BUCKETS, where }
 }
 
 /**
@@ -84,50 +93,40 @@ function aggregateOf(type: MetricKind['type'], aggregation: Aggregation): string
  */
 export function changesByStep(
   { kind: { type }, aggregation }: { kind: Pick<MetricKind, 'type'>; aggregation: Aggregation },
-  { where, labels }: PointSource,
+  source: PointSource,
 ): string {
   const columns = columnsOf(type, aggregation)
-  const hasTotals = columns.total !== UNUSED.total
-  const hasBuckets = columns.buckets !== UNUSED.buckets
-  const compared = ['at', 'startedAt', 'number', ...(hasTotals ? ['total'] : []), ...(hasBuckets ? ['buckets'] : [])]
-  const carried = ['labels', 'isDelta', ...(hasBuckets ? ['bounds'] : []), ...compared].join(', ')
-  const previous = compared.map(column => `lagInFrame(${column}) OVER previous AS ${column}Before`).join(', ')
-  const read = [
-    'series_id AS seriesId',
-    `${hasBuckets ? 'cityHash64(explicit_bounds)' : '0'} AS boundsHash`,
-    `${labels} AS labels`,
-    "aggregation_temporality = 'delta' AS isDelta",
-    'time_unix_nano AS at',
-    'start_time_unix_nano AS startedAt',
-    `${columns.number} AS number`,
-    ...(hasTotals ? [`${columns.total} AS total`] : []),
-    ...(hasBuckets ? [`${columns.buckets} AS buckets`, `${columns.bounds} AS bounds`] : []),
+  const { buckets } = columns
+  const bounds = buckets?.bounds
+  const hasTotals = columns.total !== NO_TOTAL
+  const compared = [
+    'at',
+    'startedAt',
+    'number',
+    ...(hasTotals ? ['total'] : []),
+    ...Object.keys(buckets?.compared ?? {}),
   ]
-  const points = `SELECT ${read.join(', ')} FROM metric_points WHERE ${where} AND ${columns.where}`
-  const hasFewerBuckets = hasBuckets
-    ? 'OR arrayExists((bucket, i) -> bucket < bucketsBefore[i], buckets, arrayEnumerate(buckets))'
-    : ''
-  const bucketChanges = hasBuckets
-    ? `arrayMap((bucket, i) -> toFloat64(bucket) - if(isFromZero, 0, toFloat64(bucketsBefore[i])),
-                          buckets, arrayEnumerate(buckets))`
-    : "CAST([], 'Array(Float64)')"
-  return `
-    SELECT labels, bounds, step, ${aggregateOf(type, aggregation)} AS value
-    FROM (
-      SELECT labels, bounds, change, totalChange, bucketChanges,
+  const carried = ['labels', 'isDelta', ...(bounds ? ['bounds'] : []), ...compared].join(', ')
+  const previous = compared.map(column => `lagInFrame(${column}) OVER previous AS ${column}Before`).join(', ')
+  const points = pointsQuery(columns, source)
+  const changed = ['change', 'totalChange', ...Object.keys(buckets?.changes ?? {})].join(', ')
+  const shares = `
+      SELECT labels, bounds, ${changed},
              toUInt32(stepNumber - {firstStep: UInt64}) AS step,
              (least(endsAt, (stepNumber + 1) * {stepNano: UInt64}) - greatest(beginsAt, stepNumber * {stepNano: UInt64}))
                / (at - since) AS share
       FROM (
-        SELECT labels, ${hasBuckets ? 'bounds' : `${UNUSED.bounds} AS bounds`}, at, since, change, totalChange, bucketChanges,
+        SELECT labels, ${bounds ? 'bounds' : `${NO_BOUNDS} AS bounds`}, at, since, ${changed},
                greatest(since, {firstNano: UInt64}) AS beginsAt, least(at, {endNano: UInt64}) AS endsAt
         FROM (
-          SELECT labels, ${hasBuckets ? 'bounds, ' : ''}at,
+          SELECT labels, ${bounds ? 'bounds, ' : ''}at,
                  isDelta OR atBefore = 0 OR number < numberBefore OR (startedAtBefore > 0 AND startedAt > startedAtBefore)
-                   ${hasFewerBuckets} AS isFromZero,
+                   ${buckets ? `OR ${buckets.isReset}` : ''} AS isFromZero,
                  number - if(isFromZero, 0, numberBefore) AS change,
-                 ${hasTotals ? 'total - if(isFromZero, 0, totalBefore)' : UNUSED.total} AS totalChange,
-                 ${bucketChanges} AS bucketChanges,
+                 ${hasTotals ? 'total - if(isFromZero, 0, totalBefore)' : NO_TOTAL} AS totalChange,
+                 ${named(buckets?.changes)
+                   .map(column => `${column},`)
+                   .join(' ')}
                  greatest(if(startedAt < at, startedAt, 0), atBefore) AS knownSince,
                  multiIf(knownSince > 0 AND at - knownSince <= {silenceNano: UInt64}, knownSince,
                          NOT isDelta, 0,
@@ -135,12 +134,36 @@ export function changesByStep(
                          toUInt64(at - 1)) AS since
           FROM (
             SELECT ${carried}, ${previous}
-            FROM (${hasBuckets ? endsOfSteps(points) : points})
+            FROM (${buckets ? endsOfSteps(points) : points})
             WINDOW previous AS (
               PARTITION BY ${SERIES} ORDER BY at, number ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)))
         WHERE since > 0 AND beginsAt < endsAt)
-      ARRAY JOIN range(intDiv(beginsAt, {stepNano: UInt64}), intDiv(toUInt64(endsAt - 1), {stepNano: UInt64}) + 1) AS stepNumber)
-    GROUP BY labels, bounds, step`
+      ARRAY JOIN range(intDiv(beginsAt, {stepNano: UInt64}), intDiv(toUInt64(endsAt - 1), {stepNano: UInt64}) + 1) AS stepNumber`
+  if (buckets === EXPONENTIAL_BUCKETS) return exponentialQuantile(shares)
+  return `SELECT labels, bounds, step, ${aggregateOf(type, aggregation)} AS value FROM (${shares}) GROUP BY labels, bounds, step`
+}
+
+/** Returns the query of the points. Their `boundsHash` tells points of one series with other buckets from each other. */
+function pointsQuery(columns: PointColumns, { where, labels }: PointSource): string {
+  const bounds = columns.buckets?.bounds
+  const read = [
+    'series_id AS seriesId',
+    `${bounds ? 'cityHash64(explicit_bounds)' : '0'} AS boundsHash`,
+    `${labels} AS labels`,
+    "aggregation_temporality = 'delta' AS isDelta",
+    'time_unix_nano AS at',
+    'start_time_unix_nano AS startedAt',
+    `${columns.number} AS number`,
+    ...(columns.total === NO_TOTAL ? [] : [`${columns.total} AS total`]),
+    ...named(columns.buckets?.compared),
+    ...(bounds ? [`${bounds} AS bounds`] : []),
+  ]
+  return `SELECT ${read.join(', ')} FROM metric_points WHERE ${where} AND ${columns.where}`
+}
+
+/** Returns columns by their names as they are selected. */
+function named(columns: Readonly<Record<string, string>> = {}): string[] {
+  return Object.entries(columns).map(([name, expression]) => `${expression} AS ${name}`)
 }
 
 /**

@@ -33,6 +33,18 @@ export function pointsCondition({ workspaceId, surfaceId, serviceName, ...range 
 /** Condition that a point has a value: bit 0 of OTLP's flags states that nothing was recorded. */
 export const IS_RECORDED = 'bitAnd(flags, 1) = 0'
 
+/** Buckets of points, for quantiles. */
+export interface BucketColumns {
+  /** Columns of a point, which are compared with those of the point before. */
+  readonly compared: Readonly<Record<string, string>>
+  /** Its bounds. Points with others are another series. */
+  readonly bounds: string | undefined
+  /** Condition that a cumulative series has begun again, in addition to those of all series. */
+  readonly isReset: string
+  /** Columns of the change of the buckets. */
+  readonly changes: Readonly<Record<string, string>>
+}
+
 const bounds = 'if(explicit_bounds[-1] = inf, arrayFilter(bound -> bound != inf, explicit_bounds), explicit_bounds)'
 
 /** Columns of the buckets of histograms. Some senders name the end of the last bucket, which is infinite in any case. */

@@ -1,6 +1,7 @@
+import { DAY_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { REQUEST_TABLES, withinDay } from './select-sessions-page.ts'
+import { REQUEST_TABLES } from './select-sessions-page.ts'
 
 /** Sessions of a workspace. */
 export interface SessionsKey {
@@ -9,12 +10,25 @@ export interface SessionsKey {
   readonly sessionIds: readonly string[]
 }
 
-/** Arrivals and surfaces of the requests of a session. 64-bit numbers are decimal text. */
-export interface SessionRequestsRow {
+/**
+ * Times that senders state of what happened in a session. A time that is more than 31 days before its arrival, or five minutes
+ * after it, is of a wrong clock, and counts as none. 64-bit numbers are decimal text.
+ */
+export interface StatedTimes {
+  /** Unix ns. Both are 0 if no time is stated. */
+  readonly firstNano: string
+  readonly lastNano: string
+  /** How late the most punctual of it arrived, in ms. */
+  readonly latenessMs: string
+}
+
+/** Arrivals and surfaces of the requests of a session, and the times of its recording. 64-bit numbers are decimal text. */
+export interface SessionRequestsRow extends StatedTimes {
   readonly id: string
   readonly surfaceIds: readonly string[]
-  readonly firstMs: string
-  readonly lastMs: string
+  /** Arrivals of identities, heartbeats, and chunks without a time. Both are 0 if there are none. */
+  readonly firstArrivalMs: string
+  readonly lastArrivalMs: string
   readonly replayChunkCount: string
 }
 
@@ -27,13 +41,13 @@ export interface SessionUserRow {
 }
 
 /** Counts and times of the spans of a session. 64-bit numbers are decimal text. */
-export interface SessionSpansRow {
+export interface SessionSpansRow extends StatedTimes {
   readonly id: string
   readonly traceCount: string
   readonly errorCount: string
-  /** Start of the first and end of the last span, each within the day of its arrival, Unix ms. */
-  readonly firstMs: string
-  readonly lastMs: string
+  /** Start of the first and end of the last span as they were sent, by whatever clock, Unix ns. */
+  readonly firstSentNano: string
+  readonly lastSentNano: string
 }
 
 /** How many findings occurred in a session. */
@@ -51,6 +65,10 @@ interface ListedLimits {
 
 const OF_SESSIONS = 'workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}'
 
+/** Returns the condition that times of the sender, in ms, are plausible for an arrival. */
+const isPlausible = (firstMs: string, lastMs: string, arrivalMs: string) =>
+  `${firstMs} >= ${arrivalMs} - ${31 * DAY_MS} AND ${lastMs} <= ${arrivalMs} + ${5 * MINUTE_MS}`
+
 /** Returns when the requests of these sessions arrived, and from which surfaces. Sessions of spans alone have no row. */
 export function selectSessionRequests(
   client: ClickHouseClient,
@@ -59,15 +77,18 @@ export function selectSessionRequests(
   signal: AbortSignal,
 ): Promise<SessionRequestsRow[]> {
   const selects = REQUEST_TABLES.map(
-    table => `SELECT session_id, surface_id, received_at, ${table === 'replay_chunks' ? 1 : 0} AS chunk
+    table => `SELECT session_id, surface_id, toUnixTimestamp64Milli(received_at) AS arrivalMs,
+                     ${table === 'replay_chunks' ? '1 AS chunk, first_event_ms AS firstMs, last_event_ms AS lastMs' : '0 AS chunk, toInt64(0) AS firstMs, toInt64(0) AS lastMs'}
       FROM ${table} WHERE ${OF_SESSIONS}`,
   )
+  const isStated = `chunk = 1 AND ${isPlausible('firstMs', 'lastMs', 'arrivalMs')}`
   return selectRows<SessionRequestsRow>(client, {
     query: `
       SELECT session_id AS id, arraySort(groupUniqArray(${surfaces})(surface_id)) AS surfaceIds,
-             toUnixTimestamp64Milli(min(received_at)) AS firstMs, toUnixTimestamp64Milli(max(received_at)) AS lastMs,
-             sum(chunk) AS replayChunkCount
-      FROM (${selects.join(' UNION ALL ')}) GROUP BY session_id`,
+             minIf(arrivalMs, NOT isStated) AS firstArrivalMs, maxIf(arrivalMs, NOT isStated) AS lastArrivalMs,
+             minIf(firstMs, isStated) * 1000000 AS firstNano, maxIf(lastMs, isStated) * 1000000 AS lastNano,
+             minIf(arrivalMs - lastMs, isStated) AS latenessMs, sum(chunk) AS replayChunkCount
+      FROM (SELECT *, ${isStated} AS isStated FROM (${selects.join(' UNION ALL ')})) GROUP BY session_id`,
     params: { ...key },
     signal,
   })
@@ -102,8 +123,15 @@ export function selectSessionSpans(
   return selectRows<SessionSpansRow>(client, {
     query: `
       SELECT session_id AS id, uniqExact(trace_id) AS traceCount, sum(error_count) AS errorCount,
-             min(${withinDay('first_start_unix_nano')}) AS firstMs, max(${withinDay('last_end_unix_nano')}) AS lastMs
-      FROM session_traces WHERE ${OF_SESSIONS} GROUP BY session_id`,
+             min(first_start_unix_nano) AS firstSentNano, max(last_end_unix_nano) AS lastSentNano,
+             minIf(first_start_unix_nano, isStated) AS firstNano, maxIf(last_end_unix_nano, isStated) AS lastNano,
+             minIf(arrivalMs - lastMs, isStated) AS latenessMs
+      FROM (
+        SELECT session_id, trace_id, error_count, first_start_unix_nano, last_end_unix_nano,
+               toUnixTimestamp64Milli(last_received_at) AS arrivalMs, toInt64(intDiv(last_end_unix_nano, 1000000)) AS lastMs,
+               ${isPlausible('toInt64(intDiv(first_start_unix_nano, 1000000))', 'lastMs', 'arrivalMs')} AS isStated
+        FROM session_traces WHERE ${OF_SESSIONS})
+      GROUP BY session_id`,
     params: { ...key },
     signal,
   })

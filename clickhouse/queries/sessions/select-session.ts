@@ -19,7 +19,6 @@ export interface IdentityRow {
   readonly receivedAtMs: string
   /** Number of identities of the session. */
   readonly total: string
-  readonly firstMs: string
 }
 
 const ORDER = 'received_at DESC, identifier DESC, source_type DESC, cityHash64(traits) DESC'
@@ -36,10 +35,10 @@ export function selectSessionIdentities(
 ): Promise<IdentityRow[]> {
   return selectRows<IdentityRow>(client, {
     query: `
-      WITH (SELECT (count(), toUnixTimestamp64Milli(min(received_at))) FROM session_identities WHERE ${OF_SESSION}) AS whole
+      WITH (SELECT count() FROM session_identities WHERE ${OF_SESSION}) AS total
       SELECT identifier, source_type AS sourceType, source_name AS sourceName, device_id AS deviceId,
              visitor_id AS visitorId, fp_hash AS fpHash, avatar, email, name, country, traits,
-             toUnixTimestamp64Milli(received_at) AS receivedAtMs, whole.1 AS total, whole.2 AS firstMs
+             toUnixTimestamp64Milli(received_at) AS receivedAtMs, total
       FROM (
         SELECT *, length(traits) + length(identifier) + length(source_name) + length(fp_hash) + length(avatar)
                   + length(name) AS bytes,
@@ -62,7 +61,6 @@ export interface DeviceRow {
   readonly heartbeatCount: string
   /** Number of devices of the session. */
   readonly total: string
-  readonly sessionFirstMs: string
 }
 
 /**
@@ -81,7 +79,7 @@ export function selectSessionDevices(
              argMaxIf(visitor_id, received_at, visitor_id != '') AS visitorId,
              leftUTF8(argMaxIf(fp_hash, received_at, fp_hash != ''), 1024) AS fpHash,
              toUnixTimestamp64Milli(min(received_at)) AS firstMs, toUnixTimestamp64Milli(max(received_at)) AS lastMs,
-             count() AS heartbeatCount, count() OVER () AS total, min(firstMs) OVER () AS sessionFirstMs
+             count() AS heartbeatCount, count() OVER () AS total
       FROM session_heartbeats WHERE ${OF_SESSION}
       GROUP BY device_id, if(device_id = '', visitor_id, ''), if(device_id = '', fp_hash, '')
       ORDER BY lastMs DESC, deviceId, visitorId, fpHash LIMIT {limit: UInt32}`,
@@ -99,8 +97,6 @@ export interface SessionTraceRow {
   readonly errorCount: string
   /** Number of traces of the session. */
   readonly total: string
-  readonly firstUnixNano: string
-  readonly lastUnixNano: string
 }
 
 /** Returns the traces with spans of a session, the last started first. */
@@ -114,8 +110,7 @@ export function selectSessionTraces(
     query: `
       SELECT lower(hex(trace_id)) AS traceId, min(first_start_unix_nano) AS startUnixNano,
              max(last_end_unix_nano) AS endUnixNano, sum(span_count) AS spanCount, sum(error_count) AS errorCount,
-             count() OVER () AS total, min(startUnixNano) OVER () AS firstUnixNano,
-             max(endUnixNano) OVER () AS lastUnixNano
+             count() OVER () AS total
       FROM session_traces WHERE ${OF_SESSION}
       GROUP BY trace_id ORDER BY startUnixNano DESC, traceId LIMIT {limit: UInt32}`,
     params: { ...key, limit },
@@ -159,8 +154,6 @@ export interface SessionReplayRow {
   readonly decompressedBytes: string
   readonly firstEventMs: string
   readonly lastEventMs: string
-  readonly firstReceivedMs: string
-  readonly lastReceivedMs: string
 }
 
 /** Returns the totals of the replay chunks of a session, or undefined if it has none. */
@@ -173,9 +166,7 @@ export async function selectSessionReplay(
     query: `
       SELECT count() AS chunkCount, uniqExact(surface_id, window_id) AS windowCount, sum(event_count) AS eventCount,
              sum(stored_bytes) AS storedBytes, sum(decompressed_bytes) AS decompressedBytes,
-             min(first_event_ms) AS firstEventMs, max(last_event_ms) AS lastEventMs,
-             toUnixTimestamp64Milli(min(received_at)) AS firstReceivedMs,
-             toUnixTimestamp64Milli(max(received_at)) AS lastReceivedMs
+             min(first_event_ms) AS firstEventMs, max(last_event_ms) AS lastEventMs
       FROM replay_chunks WHERE ${OF_SESSION} HAVING chunkCount > 0`,
     params: { ...key },
     signal,

@@ -188,8 +188,11 @@ export type ListedSession = {
     id: string;
     /** Surfaces that have sent identities, heartbeats or replay chunks of the session. */
     surfaceIds: string[];
+    /** When the first of its spans and recorded events happened, or its first request arrived. */
     firstSeenAt: string;
     lastSeenAt: string;
+    /** Present if nothing of the session states its time: both times are those of arrivals. */
+    timesOfArrival?: true;
     /** The user of the identity that was received last. */
     identity: {
         /** The first 1000 characters. */
@@ -275,9 +278,11 @@ export type Session = {
     identityCount: number;
     devices: SessionDevice[];
     deviceCount: number;
-    /** When its first request was received. If the session has only spans, their earliest time. */
+    /** When the first of its spans and recorded events happened, or its first request arrived. */
     firstSeenAt: string;
     lastSeenAt: string;
+    /** Present if nothing of the session states its time: both times are those of arrivals. */
+    timesOfArrival?: true;
     traces: SessionTrace[];
     traceCount: number;
     findings: SessionFinding[];
@@ -481,12 +486,14 @@ export type FindingsPage = {
     findings: Finding[];
     /** The `cursor` of the next page; null on the last page. */
     nextCursor: string | null;
-    /** With `occurrences=true`: number of occurrences by the time they were received. `counts[i]` are those of `findings[i]`, and `counts[i][j]` is that of the bucket which begins `j * bucketSeconds` after `from`. The time is that of the request, else the last 24 hours. */
+    /** With `occurrences=true`: number of occurrences by time. `counts[i]` are those of `findings[i]`, and `counts[i][j]` is that of the bucket which begins `j * bucketSeconds` after `from`. The time is that of the request, else the last 24 hours. */
     occurrences?: {
         "from": string;
         to: string;
         bucketSeconds: number;
         counts: number[][];
+        /** With `times`: by which time they are counted. `received` also if there are too many for the other. */
+        times?: "received" | "occurred";
     };
 };
 export type FindingFrame = {
@@ -515,6 +522,8 @@ export type OccurrenceCounts = {
     to: string;
     bucketSeconds: number;
     counts: number[];
+    /** With `times`: by which time they are counted. `received` also if there are too many for the other. */
+    times?: "received" | "occurred";
 };
 export type Occurrence = {
     /** By the clock of the sender. */
@@ -891,7 +900,7 @@ export type MetricSeries = {
         labels: {
             [key: string]: string;
         };
-        /** With `aggregation=quantile`: bounds of the buckets. Points with other bounds are another series. */
+        /** With `aggregation=quantile` of a histogram with bounds: those of its buckets. Points with other bounds are another series. */
         bounds?: number[];
         /** A value for each step, the first at `from`. null if nothing is known about the step. */
         values: (number | null)[];
@@ -1231,16 +1240,20 @@ export function readPipeline({ $from, to }: {
 /**
  * List the releases of the workspace, last registered first
  */
-export function listReleases({ limit, cursor }: {
+export function listReleases({ limit, cursor, surface, version }: {
     limit?: number;
     cursor?: string;
+    surface?: string;
+    version?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: ReleasesPage;
     }>(`/v3/releases${QS.query(QS.explode({
         limit,
-        cursor
+        cursor,
+        surface,
+        version
     }))}`, {
         ...opts
     }));
@@ -1374,7 +1387,7 @@ export function readReplayEvents({ sessionId, window, $from, to }: {
 /**
  * List the findings of the workspace, last received first
  */
-export function listFindings({ limit, cursor, surface, service, $from, to, q, status, occurrences }: {
+export function listFindings({ limit, cursor, surface, service, $from, to, q, status, occurrences, times }: {
     limit?: number;
     cursor?: string;
     surface?: string;
@@ -1384,6 +1397,7 @@ export function listFindings({ limit, cursor, surface, service, $from, to, q, st
     q?: string;
     status?: "open" | "resolved" | "ignored" | "regressed";
     occurrences?: "true" | "false";
+    times?: "received" | "occurred";
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
@@ -1397,7 +1411,8 @@ export function listFindings({ limit, cursor, surface, service, $from, to, q, st
         to,
         q,
         status,
-        occurrences
+        occurrences,
+        times
     }))}`, {
         ...opts
     }));
@@ -1405,10 +1420,11 @@ export function listFindings({ limit, cursor, surface, service, $from, to, q, st
 /**
  * Read a finding: its stack, and when and where it occurred
  */
-export function readFinding({ findingId, $from, to }: {
+export function readFinding({ findingId, $from, to, times }: {
     findingId: string;
     $from?: string;
     to?: string;
+    times?: "received" | "occurred";
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
@@ -1417,7 +1433,8 @@ export function readFinding({ findingId, $from, to }: {
         };
     }>(`/v3/findings/${encodeURIComponent(findingId)}${QS.query(QS.explode({
         "from": $from,
-        to
+        to,
+        times
     }))}`, {
         ...opts
     }));

@@ -108,7 +108,7 @@ const ANSWERS = {
 /** Path parameter of operations on one finding. */
 export const findingId = findingIdSchema.meta({ description: 'The finding.', example: EXAMPLE.findingId })
 
-const { surface, service, from, to, q, status, occurrences, ...page } = listFindingsQuerySchema.shape
+const { surface, service, from, to, q, status, occurrences, times, ...page } = listFindingsQuerySchema.shape
 
 const listQuery = z.object({
   ...page,
@@ -119,11 +119,13 @@ const listQuery = z.object({
   q: q.meta({ example: 'cart' }),
   status: status.meta({ example: 'open' }),
   occurrences: occurrences.meta({ example: 'true' }),
+  times,
 })
 
 const activityQuery = z.object({
   from: findingActivityQuerySchema.shape.from.meta({ example: EXAMPLE.from }),
   to: findingActivityQuerySchema.shape.to.meta({ example: EXAMPLE.to }),
+  times: findingActivityQuerySchema.shape.times,
 })
 
 /** Lists findings (docs/api/findings.md#findings). */

@@ -3,6 +3,16 @@ import { instantQuerySchema, isOrdered, orderedRange, serviceFilter, surfaceFilt
 import { nextCursorSchema, pageQuerySchema } from '../page.ts'
 import { FINDING_STATUSES, findingWorkFields } from './work.ts'
 
+/** Times by which occurrences are counted. */
+const countTimesSchema = z.enum(['received', 'occurred'], { error: 'must be received or occurred' })
+
+const countTimesFilter = countTimesSchema.optional().meta({
+  description: 'Whether `occurrences` has them by the time they were received (default), or by when they occurred.',
+})
+const countedTimes = countTimesSchema.optional().meta({
+  description: 'With `times`: by which time they are counted. `received` also if there are too many for the other.',
+})
+
 /** Query of GET /v3/findings. */
 export const listFindingsQuerySchema = pageQuerySchema
   .extend({
@@ -28,6 +38,7 @@ export const listFindingsQuerySchema = pageQuerySchema
       .enum(['true', 'false'], { error: 'must be true or false' })
       .optional()
       .meta({ description: 'Whether the page has `occurrences`.' }),
+    times: countTimesFilter,
   })
   .refine(isOrdered, orderedRange)
 /** Query of GET /v3/findings. */
@@ -38,6 +49,7 @@ export const findingActivityQuerySchema = z
   .object({
     from: instantQuerySchema.optional().meta({ description: 'Start of `occurrences`.' }),
     to: instantQuerySchema.optional().meta({ description: 'End of `occurrences`.' }),
+    times: countTimesFilter,
   })
   .refine(isOrdered, orderedRange)
 /** Query of GET /v3/findings/{findingId}. */
@@ -51,8 +63,8 @@ export const LAST_OCCURRENCES = 10
 export const OCCURRENCE_MESSAGE_MAX = 500
 
 /**
- * Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i *
- * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.
+ * Number of occurrences by time: `counts[i]` is that of the bucket which begins `i * bucketSeconds` after `from`. `from` and `to`
+ * are the requested ones, widened to whole buckets.
  */
 const occurrenceCountsSchema = z
   .strictObject({
@@ -60,11 +72,12 @@ const occurrenceCountsSchema = z
     to: z.iso.datetime(),
     bucketSeconds: z.number().int().min(300),
     counts: z.array(z.number().int().min(0)).max(OCCURRENCE_BUCKETS_MAX),
+    times: countedTimes,
   })
   .meta({
     id: 'OccurrenceCounts',
     description:
-      'Number of occurrences by the time they were received: `counts[i]` is that of the bucket which begins `i * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.',
+      'Number of occurrences by time: `counts[i]` is that of the bucket which begins `i * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.',
   })
 
 /** An occurrence. Absent fields are left out, never null. */
@@ -142,11 +155,12 @@ export const findingsPageSchema = z
         to: z.iso.datetime(),
         bucketSeconds: z.number().int().min(300),
         counts: z.array(z.array(z.number().int().min(0)).max(LIST_BUCKETS_MAX)),
+        times: countedTimes,
       })
       .optional()
       .meta({
         description:
-          'With `occurrences=true`: number of occurrences by the time they were received. `counts[i]` are those of `findings[i]`, and `counts[i][j]` is that of the bucket which begins `j * bucketSeconds` after `from`. The time is that of the request, else the last 24 hours.',
+          'With `occurrences=true`: number of occurrences by time. `counts[i]` are those of `findings[i]`, and `counts[i][j]` is that of the bucket which begins `j * bucketSeconds` after `from`. The time is that of the request, else the last 24 hours.',
       }),
   })
   .meta({ id: 'FindingsPage' })

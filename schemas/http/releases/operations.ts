@@ -3,10 +3,10 @@ import { MANAGER, READER, SECRET_KEY } from '../credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from '../example-values.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { Operation, PermittedOperation } from '../operation.ts'
-import { pageQuerySchema } from '../page.ts'
 import { releaseProblems, releasesProblems, secretKeyProblems } from '../problem-sets.ts'
 import {
   buildReportSchema,
+  listReleasesQuerySchema,
   manifestQuerySchema,
   registeredReleaseSchema,
   registerReleaseSchema,
@@ -142,7 +142,7 @@ export const listReleases: PermittedOperation = {
   summary: 'List the releases of the workspace, last registered first',
   credentials: READER,
   permission: 'org:releases:read',
-  parameters: { query: pageQuerySchema },
+  parameters: { query: listReleasesQuerySchema },
   success: {
     status: 200,
     description: 'A page of releases.',

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 import { exactObject, jsonObjectSchema } from '../fields.ts'
+import { surfaceFilter } from '../filters.ts'
 import { formatBytes, RELEASE_METADATA_BYTES } from '../limits.ts'
-import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
+import { cursorSchema, nextCursorSchema, pageLimit, pageQuerySchema } from '../page.ts'
 
 /** Slug of a release: `rel_` and, if the service generated it, 26 base32 characters. Any other slug is unknown. */
 export const releaseSlugSchema = z
@@ -114,6 +115,22 @@ const release = {
 const listedReleaseSchema = z.strictObject(release).meta({ id: 'Release' })
 /** A release, as lists show it. */
 export type ListedRelease = z.infer<typeof listedReleaseSchema>
+
+/** Query of GET /v3/releases. Surface and version name one release. */
+export const listReleasesQuerySchema = pageQuerySchema
+  .extend({
+    surface: surfaceFilter.meta({ description: 'Only the release of this surface, with `version`.' }),
+    version: z
+      .string()
+      .min(1, 'must not be empty')
+      .max(256, 'must have at most 256 characters')
+      .optional()
+      .meta({ description: 'Only the release of this version, with `surface`.' }),
+  })
+  .refine(({ surface, version }) => (surface === undefined) === (version === undefined), {
+    path: ['version'],
+    error: 'must be given with "surface", and only then',
+  })
 
 /** Response of GET /v3/releases, last registered first. */
 export const releasesPageSchema = z

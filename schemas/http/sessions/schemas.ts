@@ -107,6 +107,17 @@ const sessionReplaySchema = z.strictObject({
 /** The recording of a session, in numbers. */
 export type SessionReplay = z.infer<typeof sessionReplaySchema>
 
+/** When a session was first and last seen (docs/api/sessions.md#session-times). */
+const timesSeen = {
+  firstSeenAt: z.iso.datetime().meta({
+    description: 'When the first of its spans and recorded events happened, or its first request arrived.',
+  }),
+  lastSeenAt: z.iso.datetime(),
+  timesOfArrival: z.literal(true).optional().meta({
+    description: 'Present if nothing of the session states its time: both times are those of arrivals.',
+  }),
+}
+
 /**
  * Response of GET /v3/sessions/{sessionId}. Lists are ordered newest first, with at most SESSION_LIST_MAX entries each.
  */
@@ -123,10 +134,7 @@ export const sessionAnswerSchema = z.strictObject({
       identityCount: count,
       devices: z.array(sessionDeviceSchema),
       deviceCount: count,
-      firstSeenAt: z.iso.datetime().meta({
-        description: 'When its first request was received. If the session has only spans, their earliest time.',
-      }),
-      lastSeenAt: z.iso.datetime(),
+      ...timesSeen,
       traces: z.array(sessionTraceSchema),
       traceCount: count,
       findings: z.array(sessionFindingSchema),
@@ -176,8 +184,7 @@ const listedSessionSchema = z
       .array(z.string())
       .max(LISTED_SURFACES_MAX)
       .meta({ description: 'Surfaces that have sent identities, heartbeats or replay chunks of the session.' }),
-    firstSeenAt: instant,
-    lastSeenAt: instant,
+    ...timesSeen,
     identity: z
       .strictObject({ identifier: userText, name: userText.optional(), email: z.string().optional() })
       .nullable()

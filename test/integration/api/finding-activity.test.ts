@@ -108,6 +108,34 @@ describe('GET /v3/findings/{findingId}', () => {
     expect(month?.counts[findings.findIndex(({ id }) => id === FINDING)]?.slice(-3)).toEqual([30, 30, 30])
   })
 
+  it('counts by when occurrences happened if asked, in a finding and in a list', async () => {
+    const late = `fnd_${'c'.repeat(26)}`
+    const noon = today - DAY_MS + 12 * HOUR_MS
+    const nano = (ms: number) => ({ occurredAtUnixNano: BigInt(ms) * 1_000_000n })
+    // Sent afterwards, in one go. The clock of the last sender is a day ahead.
+    const occurred = [0, 1, 2, 10].map(minutes => nano(noon + minutes * MINUTE_MS))
+    const rows = [...occurred, nano(today + DAY_MS)].map(row => ({ findingId: late, traceId: traceId(9), ...row }))
+    await insertExceptions(
+      client,
+      rows.map(row => ({ ...row, receivedAt: today })),
+    )
+    const time = `from=${iso(noon)}&to=${iso(noon + 15 * MINUTE_MS)}`
+    expect((await read(late, `?${time}`)).occurrences.counts).toEqual([0, 0, 0])
+    expect((await read(late, `?${time}&times=occurred`)).occurrences).toMatchObject({
+      counts: [3, 0, 1],
+      times: 'occurred',
+    })
+    const all = (await read(late, '?times=occurred')).occurrences
+    expect(all.from).toBe(iso(noon))
+    expect(all.counts.filter(count => count > 0)).toEqual([4, 1])
+    const headers = { authorization: `Bearer ${token}` }
+    const url = `${api.baseUrl}/v3/findings?occurrences=true&times=occurred&from=${iso(noon - HOUR_MS)}&to=${iso(today + 1)}`
+    const { findings, occurrences } = findingsPageSchema.parse(await (await fetch(url, { headers })).json())
+    expect(occurrences).toMatchObject({ times: 'occurred' })
+    const counts = occurrences?.counts[findings.findIndex(({ id }) => id === late)] ?? []
+    expect(counts.filter(count => count > 0)).toEqual([4, 1])
+  })
+
   it('shows the last ten occurrences with their messages shortened', async () => {
     const { lastOccurrences } = await read(FINDING)
     expect(lastOccurrences.map(({ message }) => message.split(' ')[0])).toEqual(

@@ -60,10 +60,10 @@ describe('an aggregation', () => {
       /one of average, rate, sum, quantile for a histogram$/,
     ],
     [
-      'a quantile of an exponential histogram',
+      'the minimum of an exponential histogram',
       exponential,
-      { aggregation: 'quantile', quantile: '0.5' },
-      /one of average, rate, sum for an exponential histogram$/,
+      { aggregation: 'min' },
+      /one of average, rate, sum, quantile for an exponential histogram$/,
     ],
     [
       'a quantile of a summary',

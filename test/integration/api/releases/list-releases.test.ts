@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { releasesPageSchema } from '../../../../schemas/http/releases/schemas.ts'
 import { releaseKeys } from '../../../../shared/directory/release-store.ts'
+import { releaseSlugOf } from '../../../../shared/ids/release-slug.ts'
 import { signToken } from '../../../support/services/api.ts'
 import { completeRelease, manifestFile, registerRelease } from '../../../support/workspaces/stored-releases.ts'
 import { ask, NOW, objects, redis, slugOf, store } from './fixture.ts'
@@ -60,6 +61,26 @@ describe('the releases of a workspace', () => {
     const { body } = await ask(`/v3/releases?limit=2&cursor=${nextCursor}`, bearer)
     expect(releasesPageSchema.parse(body).releases.map(release => release.slug)).toEqual(order.slice(3, 5))
     await redis.zrem(releaseKeys.releases('ws_2'), newer.slug)
+  })
+
+  it('are one for a surface and a version, or none', async () => {
+    const registered = { workspaceId: 'ws_2', surfaceId: 'srf_2', name: '1.4.2 ü' }
+    const slug = releaseSlugOf(registered)
+    await registerRelease(store, { ...registered, slug, createdAt: new Date(NOW - 1).toISOString() })
+    const named = async (surface: string, version: string, bearer?: string) => {
+      const { body } = await ask(`/v3/releases?${new URLSearchParams({ surface, version })}`, bearer)
+      return releasesPageSchema.parse(body).releases.map(release => release.slug)
+    }
+    const bearer = await signToken({ sub: 'user_2', org: 'globex' })
+    expect(await named('srf_2', '1.4.2 ü', bearer)).toEqual([slug])
+    expect(await named('srf_2', '1.4.3', bearer)).toEqual([])
+    expect(await named('srf_1', '1.4.2 ü', bearer)).toEqual([])
+    expect(await named('srf_2', '1.4.2 ü')).toEqual([])
+    expect(await ask('/v3/releases?version=1', bearer)).toMatchObject({
+      status: 400,
+      body: { message: 'version must be given with "surface", and only then' },
+    })
+    await redis.zrem(releaseKeys.releases('ws_2'), slug)
   })
 
   it('refuse an invalid cursor and an invalid limit', async () => {

@@ -155,17 +155,10 @@ describe('a listed session', () => {
     const { sessions } = await pageOf(reader)
     const spanIds = ['of an early clock', 'by span', 'of a late clock']
     expect(idsOf(sessions)).toEqual(['by identity', 'by heartbeat', 'by chunk', ...spanIds])
-    expect(sessions.slice(3).map(({ lastSeenAt }) => Date.parse(lastSeenAt) - noon)).toEqual([
-      DAY_MS / 2 - 1,
-      -1_000,
-      -DAY_MS / 2,
-    ])
-    expect(sessions.map(({ lastSeenAt }) => lastSeenAt)).toEqual(
-      sessions
-        .map(s => s.lastSeenAt)
-        .sort()
-        .reverse(),
-    )
+    const seen = sessions.slice(3).map(({ lastSeenAt }) => Date.parse(lastSeenAt))
+    expect(seen.slice(1).map(ms => ms - noon)).toEqual([-1_000, -300 * DAY_MS])
+    expect(seen[0]).toBeLessThanOrEqual(Date.now())
+    expect(sessions.slice(0, 4).map(({ timesOfArrival }) => timesOfArrival)).toEqual([true, true, true, undefined])
     expect(sessions[0]).toMatchObject({ identity: { identifier: 'i' }, surfaceIds: ['srf_1'] })
     expect(sessions[4]).toMatchObject({ identity: null, surfaceIds: [], traceCount: 1 })
   })
@@ -191,6 +184,63 @@ describe('a listed session', () => {
     expect(await listed(reader)).toEqual(['kept'])
     expect(await listed(reader, 'hasReplay=true')).toEqual(['kept'])
   })
+})
+
+describe('the times of a session', () => {
+  const span = (sessionId: string, fromAgoMs: number, toAgoMs: number, receivedAgoMs: number) => ({
+    ...{ sessionId, traceId: 'a'.repeat(32), spanId: '00000000000000a1', receivedAt: NOW - receivedAgoMs },
+    ...{ startTimeUnixNano: nano(fromAgoMs) + 5n, endTimeUnixNano: nano(toAgoMs) },
+  })
+  const recorded = (firstAgoMs: number, lastAgoMs: number) => ({
+    columns: { first_event_ms: NOW - firstAgoMs, last_event_ms: NOW - lastAgoMs },
+  })
+
+  it('are the same in a list, in its page and in its timeline, and those of what happened', async () => {
+    const reader = await readerOf('times')
+    await identities(
+      reader,
+      ['backfilled', 'live', 'recorded'].map(id =>
+        beat(id, MINUTE_MS, { columns: { identifier: 'mara', traits: '{}' } }),
+      ),
+    )
+    await heartbeats(
+      reader,
+      ['backfilled', 'live', 'beats'].map(id => beat(id, 0)),
+    )
+    await insertSpans(
+      client,
+      [
+        span('backfilled', 20 * HOUR_MS, 19 * HOUR_MS, MINUTE_MS),
+        span('live', 2 * MINUTE_MS, MINUTE_MS, MINUTE_MS),
+        span('wrong clock', 400 * DAY_MS, 400 * DAY_MS, MINUTE_MS),
+      ].map(row => ({ ...row, workspaceId: reader.workspaceId })),
+    )
+    await chunks(reader, [beat('recorded', MINUTE_MS, recorded(30 * HOUR_MS, 29 * HOUR_MS))])
+    const { sessions } = await pageOf(reader)
+    const times = Object.fromEntries(sessions.map(({ id, ...rest }) => [id, timesOf(rest)]))
+    expect(times).toEqual({
+      backfilled: [20 * HOUR_MS, 19 * HOUR_MS, undefined],
+      live: [2 * MINUTE_MS, 0, undefined],
+      beats: [0, 0, true],
+      recorded: [30 * HOUR_MS, 29 * HOUR_MS, undefined],
+      'wrong clock': [400 * DAY_MS, 400 * DAY_MS, undefined],
+    })
+    for (const { id, firstSeenAt, lastSeenAt, timesOfArrival } of sessions) {
+      const path = `/v3/sessions/${encodeURIComponent(id)}`
+      const read = await reader.get(path)
+      expect(read).toMatchObject({ status: 200, body: { session: { firstSeenAt, lastSeenAt } } })
+      expect((read.body as { session: object }).session).toEqual(
+        expect.objectContaining(timesOfArrival ? { timesOfArrival } : {}),
+      )
+      const { entries } = (await reader.get(`${path}/timeline`)).body as { entries: { at: string }[] }
+      expect(Date.parse(entries[0]?.at ?? '')).toBe(Date.parse(firstSeenAt))
+    }
+  })
+
+  const timesOf = ({ firstSeenAt, lastSeenAt, timesOfArrival }: Omit<ListedSession, 'id'>) => [
+    ...[firstSeenAt, lastSeenAt].map(at => NOW - Date.parse(at)),
+    timesOfArrival,
+  ]
 })
 
 describe('a list of sessions', () => {
