@@ -15,6 +15,7 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
 import { OTHER_SURFACES } from '../../shared/queue/request-counts.ts'
 import { readWatermarks } from '../../shared/queue/watermark.ts'
+import { counted } from '../terminal.ts'
 import { findMissingObjects } from './find-missing-objects.ts'
 import {
   type AuditReport,
@@ -211,7 +212,7 @@ function rowKey({ hour, workspaceId, surfaceId }: RowDifference): string {
 
 function rowText({ logged, deleted, present }: RowDifference): string {
   const missing = logged - deleted - present
-  const what = missing > 0 ? `${missing} rows missing` : `${-missing} rows too many`
+  const what = missing > 0 ? `${counted(missing, 'row')} missing` : `${counted(-missing, 'row')} too many`
   return `${what} (${logged} stored, ${deleted} deleted on purpose, ${present} in the table)`
 }
 

@@ -6,7 +6,7 @@ import { runAudit } from '../audit/run-audit.ts'
 import type { StoresCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findWorkspace } from '../find-workspace.ts'
-import { parsedBy, rowOf } from '../terminal.ts'
+import { counted, parsedBy, rowOf } from '../terminal.ts'
 
 const HELP = `
 Compares, for each surface and hour of arrival, what the edges have counted, what Redis has accepted, what the batches have
@@ -120,7 +120,9 @@ function describe({ from, to, requests, tables, objects, differences }: AuditRep
     ),
     rowOf(['objects', `${objects.named} named`, `${objects.missing} missing`], [20, 20, 30]),
     '',
-    differences.length === 0 ? `everything adds up${notJudged(requests)}` : `${differences.length} differences:`,
+    differences.length === 0
+      ? `everything adds up${notJudged(requests)}`
+      : `${counted(differences.length, 'difference')}:`,
     ...differences.map(
       ({ table, workspaceId, surfaceId, hour, day, text }) =>
         `${table}: surface ${surfaceId} of ${workspaceId}, hour ${hour}, day ${day}: ${text}`,
@@ -130,5 +132,5 @@ function describe({ from, to, requests, tables, objects, differences }: AuditRep
 
 function notJudged(requests: readonly RequestLine[]): string {
   const open = requests.filter(({ isOpen }) => isOpen).length
-  return open === 0 ? '' : `, as far as it is judged: ${open} lines are not`
+  return open === 0 ? '' : `, as far as it is judged: ${counted(open, 'line is', 'lines are')} not`
 }

@@ -9,7 +9,7 @@ import { describeError } from '../../shared/runtime/errors.ts'
 import type { BackupCommandContext, BackupConnection, DirectoryCommandContext } from '../command-context.ts'
 import { type ImportOutcome, importDirectory } from '../directory/import.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
-import { printable, rowOf } from '../terminal.ts'
+import { counted, printable, rowOf } from '../terminal.ts'
 
 const BACKUP_HELP = `
 Stores everything that "directory export" prints as a backup in the object store, as the workers do regularly
@@ -47,7 +47,12 @@ function summaryOf({ name, createdAt, workspaces, records, bytes, isEncrypted }:
 }
 
 function describeContents({ workspaces, records, bytes, isEncrypted }: Backup & BackupContents): string {
-  return `${workspaces} workspaces, ${records} records, ${bytes} bytes${isEncrypted ? ', encrypted' : ''}`
+  return [
+    counted(workspaces, 'workspace'),
+    counted(records, 'record'),
+    counted(bytes, 'byte'),
+    ...(isEncrypted ? ['encrypted'] : []),
+  ].join(', ')
 }
 
 const BACKUPS_HELP = `

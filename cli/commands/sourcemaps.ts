@@ -10,6 +10,7 @@ import { EXIT, EXIT_OF_BUILD, exitCodesHelp } from '../exit-codes.ts'
 import { findLocalService } from '../local-environment.ts'
 import { listed } from '../sourcemaps/build-failure.ts'
 import { type BuildOutcome, type BuildUpload, type UploadProgress, uploadBuild } from '../sourcemaps/upload-build.ts'
+import { counted } from '../terminal.ts'
 
 const HELP = `
 Finds the bundles in DIR (.js, .mjs, .cjs, .jsx) and the source map of each: the file that sourceMappingURL names,
@@ -153,7 +154,7 @@ function describeOutcome(outcome: BuildOutcome, build: Pick<BuildUpload, 'versio
   const { result, files, fileCount, totalBytes, releaseSlug, timings } = outcome
   const release = `release ${JSON.stringify(build.version)}${releaseSlug === undefined ? '' : ` (${releaseSlug})`}`
   const injected = [...new Set(files.flatMap(file => file.injected))]
-  const maps = `${fileCount} source maps, ${totalBytes} bytes`
+  const maps = `${counted(fileCount, 'source map')}, ${counted(totalBytes, 'byte')}`
   if (result !== 'ok') return `${release}: ${result}`
   if (build.dryRun) {
     const injection = injected.length > 0 ? `\nwould add a debug id to${listed(injected)}` : ''
@@ -164,7 +165,7 @@ function describeOutcome(outcome: BuildOutcome, build: Pick<BuildUpload, 'versio
   return [
     `${release}: ${maps}`,
     `  ${fileCount - known} uploaded, ${known} already stored`,
-    `  debug id added to ${injected.length} files`,
+    `  debug id added to ${counted(injected.length, 'file')}`,
     `  ${timings.total} ms (finding ${timings.discover}, registering ${timings.createRelease}, uploading ${timings.upload})`,
   ].join('\n')
 }

@@ -10,6 +10,7 @@ import {
 } from '../../schemas/http/source-maps/schemas.ts'
 import { MIB } from '../../schemas/units.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
+import { counted } from '../terminal.ts'
 import { BuildFailure } from './build-failure.ts'
 import { type HttpAnswer, type HttpClient, problemCode, type RequestBody } from './http-client.ts'
 
@@ -73,7 +74,7 @@ export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: st
       const call = json(what, `/${slug}/source-maps/complete`, manifest)
       const bytes = Buffer.byteLength(call.body().content as string)
       if (bytes > COMPLETE_LIMIT_BYTES) {
-        const size = `the list of ${manifest.files.length} source maps has ${bytes} bytes`
+        const size = `the list of ${counted(manifest.files.length, 'source map')} has ${bytes} bytes`
         const advice = 'upload parts of DIR as separate versions'
         throw new BuildFailure('pipeline_failed', `${size}, the limit is ${COMPLETE_LIMIT_BYTES}: ${advice}`)
       }

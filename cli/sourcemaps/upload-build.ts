@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { ReleaseBuildResult } from '../../schemas/http/releases/schemas.ts'
 import type { ManifestEntry } from '../../schemas/http/source-maps/schemas.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
+import { counted } from '../terminal.ts'
 import { type BuildApi, createBuildApi } from './build-api.ts'
 import { BuildFailure, listed } from './build-failure.ts'
 import { type DiscoveredBuild, discoverBuild } from './discover-build.ts'
@@ -215,7 +216,7 @@ class UploadRun {
     const files = [...this.#files.values()].map(manifestEntry)
     const count = await api.complete(slug, { files, sourceFileCount })
     if (count === files.length) return
-    const difference = `the manifest contains ${count} source maps, but ${files.length} were uploaded`
+    const difference = `the manifest contains ${counted(count, 'source map')}, but ${counted(files.length, 'was', 'were')} uploaded`
     throw new BuildFailure('pipeline_failed', difference)
   }
 
