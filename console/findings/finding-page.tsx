@@ -1,4 +1,11 @@
-import { type FindingDetails, type FindingFrame, listFindingTraces, readFinding } from '../api/generated/client.ts'
+import { Fragment } from 'preact'
+import {
+  type FindingDetails,
+  type FindingFrame,
+  listFindingTraces,
+  listReleases,
+  readFinding,
+} from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, place } from '../state/router.ts'
@@ -15,8 +22,8 @@ const TRACES_SHOWN = 20
 export function FindingPage({ id }: { readonly id: string }) {
   const period = place.value.query.get('last')
   const from = startOf(period)
-  const loaded = useLoad(`${id} ${period}`, signal =>
-    readFinding({ findingId: id, ...(from && { $from: from }) }, { signal }),
+  const loaded = useLoad(`finding ${id} ${period}`, signal =>
+    readFinding({ findingId: id, times: 'occurred', ...(from && { $from: from }) }, { signal }),
   )
   return (
     <>
@@ -34,6 +41,11 @@ export function FindingPage({ id }: { readonly id: string }) {
               <ChoiceFilter name="last" label="Occurrences of" options={[['', 'All kept days'], ...PERIOD_OPTIONS]} />
             </Filters>
             <Bars {...finding.occurrences} noun="occurrence" />
+            {finding.occurrences.times === 'received' && (
+              <p class="quiet">
+                These are too many to be counted by when they occurred: each is at the time at which it was received.
+              </p>
+            )}
             <section>
               <h2>Stack</h2>
               <Frames frames={finding.frames} />
@@ -57,15 +69,15 @@ function FindingFacts({ finding }: { readonly finding: FindingDetails }) {
   return (
     <Facts>
       <Fact name="Occurrences">{finding.occurrenceCount.toLocaleString()}</Fact>
-      <Fact name="Last received">
-        <Time iso={finding.lastSeenAt} />
+      <Fact name="Last occurred">
+        <Time iso={finding.lastSeenAt} receivedAt={arrivalOf(finding, finding.lastSeenAt)} />
       </Fact>
-      <Fact name="First received">
-        <Time iso={finding.firstSeenAt} />
+      <Fact name="First occurred">
+        <Time iso={finding.firstSeenAt} receivedAt={arrivalOf(finding, finding.firstSeenAt)} />
       </Fact>
       <Fact name="Services">{seenIn.serviceNames.join(', ') || '–'}</Fact>
       <Fact name="Releases">
-        <Releases versions={versions} />
+        <Releases finding={finding} versions={versions} />
       </Fact>
       {finding.regressedIn !== undefined && (
         <Fact name="Regressed in">{finding.regressedIn.join(', ') || 'occurrences without a version'}</Fact>
@@ -76,12 +88,43 @@ function FindingFacts({ finding }: { readonly finding: FindingDetails }) {
   )
 }
 
-/** The versions in which it occurred. The list of releases has the maps of each. */
-function Releases({ versions }: { readonly versions: readonly string[] }) {
+/** Returns when the occurrence of a time was received, if it is among the last ones. */
+function arrivalOf({ lastOccurrences }: FindingDetails, occurredAt: string): string | undefined {
+  return lastOccurrences.find(occurrence => occurrence.occurredAt === occurredAt)?.receivedAt
+}
+
+interface ReleasesProps {
+  readonly finding: FindingDetails
+  readonly versions: readonly string[]
+}
+
+/** The versions in which it occurred. One with a release leads to its source maps; versions of servers often have none. */
+function Releases({ finding: { surfaceId }, versions }: ReleasesProps) {
+  const key = versions.length > 0 ? JSON.stringify(['releases of', surfaceId, ...versions]) : undefined
+  const loaded = useLoad(key, async signal => {
+    const pages = await Promise.all(
+      versions.map(version => listReleases({ surface: surfaceId, version, limit: 1 }, { signal })),
+    )
+    return pages.map(({ releases: [release] }) => release?.slug)
+  })
   if (versions.length === 0) return <>–</>
   return (
     <>
-      {versions.join(', ')} <a href={addressOf('releases')}>Source maps</a>
+      {versions.map((version, i) => {
+        const slug = loaded.value?.[i]
+        return (
+          <Fragment key={version}>
+            {i > 0 && ', '}
+            {slug === undefined ? (
+              version
+            ) : (
+              <a href={addressOf(`releases/${encodeURIComponent(slug)}`)} title="Release and source maps">
+                {version}
+              </a>
+            )}
+          </Fragment>
+        )
+      })}
     </>
   )
 }
@@ -99,7 +142,7 @@ function Occurrences({ finding }: { readonly finding: FindingDetails }) {
         {finding.lastOccurrences.map((occurrence, i) => (
           <li key={i}>
             <div class="entry-head">
-              <Time iso={occurrence.receivedAt} />
+              <Time iso={occurrence.occurredAt} receivedAt={occurrence.receivedAt} />
               {occurrence.serviceVersion && <span class="tag">{occurrence.serviceVersion}</span>}
               {occurrence.sessionId && <SessionLink id={occurrence.sessionId}>Session</SessionLink>}
               {occurrence.traceId && (
@@ -142,7 +185,9 @@ function Traces({ finding }: { readonly finding: FindingDetails }) {
     const span = spanIn(traceId)
     return addressOf(`traces/${traceId}`, span === undefined ? { finding: id } : { span })
   }
-  const loaded = useLoad(id, signal => listFindingTraces({ findingId: id, limit: TRACES_SHOWN }, { signal }))
+  const loaded = useLoad(`traces of ${id}`, signal =>
+    listFindingTraces({ findingId: id, limit: TRACES_SHOWN }, { signal }),
+  )
   return (
     <section>
       <h2>Traces</h2>

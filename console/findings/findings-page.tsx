@@ -22,11 +22,12 @@ const STATUSES = [
 /** The list of findings, last received first. */
 export function FindingsPage() {
   const { query } = place.value
-  const loaded = useLoad(query.toString(), signal =>
+  const loaded = useLoad(`findings ${query}`, signal =>
     listFindings(
       {
         limit: PAGE_SIZE,
         occurrences: 'true',
+        times: 'occurred',
         ...given(query, 'q', 'service', 'surface', 'status', 'cursor'),
         ...present({ $from: startOf(query.get('last')) }),
       } as Parameters<typeof listFindings>[0],
@@ -37,7 +38,7 @@ export function FindingsPage() {
     <>
       <Title text="Findings" />
       <Filters>
-        <TextFilter name="q" label="Type or message" type="search" placeholder="cart" />
+        <TextFilter name="q" label="Type or message" type="search" placeholder="cart" maxLength={200} />
         <TextFilter name="service" label="Service" />
         <SurfaceFilter />
         <ChoiceFilter name="status" label="Status" options={STATUSES} />

@@ -9,7 +9,7 @@ const TAGS: Readonly<Record<Finding['status'], string>> = {
 }
 const NEW_MS = DAY_MS
 
-/** The status of a finding, and whether it is new: first received since a time, or within a day. */
+/** The status of a finding, and whether it is new: first occurred since a time, or within a day. */
 export function Status(props: {
   readonly finding: Pick<Finding, 'status' | 'firstSeenAt'>
   readonly since?: string | undefined

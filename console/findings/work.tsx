@@ -26,7 +26,7 @@ export function Work({ finding, changed }: { readonly finding: FindingDetails; r
   const [fault, setFault] = useState<Fault>()
   const [isBusy, setBusy] = useState(false)
   const [text, setText] = useState('')
-  const activity = useLoad(`${finding.id} ${finding.statusChangedAt}`, signal =>
+  const activity = useLoad(`activity ${finding.id} ${finding.statusChangedAt}`, signal =>
     listFindingActivity({ findingId: finding.id, limit: SHOWN }, { signal }),
   )
   const run = async (work: () => Promise<unknown>) => {

@@ -1,9 +1,10 @@
 import { type LogRecord, listLogs, readLogHistogram } from '../api/generated/client.ts'
-import { counted } from '../state/format.ts'
+import { counted, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { Bars } from '../ui/bars.tsx'
+import { ATTRIBUTE, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { SessionLink, Time, Title } from '../ui/text.tsx'
@@ -11,14 +12,16 @@ import { SessionLink, Time, Title } from '../ui/text.tsx'
 const PAGE_SIZE = 100
 const SEVERITIES = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
 
+const RULES: FilterRules = { q: WORDS, attribute: ATTRIBUTE, trace: TRACE_ID, span: SPAN_ID }
+
 type LogQuery = Omit<Parameters<typeof listLogs>[0], 'limit' | 'cursor'>
 
 /** The search of log records, newest first, with their number over time. */
 export function LogsPage() {
-  const { query } = place.value
+  const query = validQuery(place.value.query, RULES)
   const filters = filtersOf(query)
   const cursor = query.get('cursor')
-  const loaded = useLoad(query.toString(), signal =>
+  const loaded = useLoad(`logs ${query}`, signal =>
     listLogs({ ...filters, limit: PAGE_SIZE, ...present({ cursor: cursor ?? undefined }) }, { signal }),
   )
   const withoutCursor = new URLSearchParams([...query].filter(([name]) => name !== 'cursor')).toString()
@@ -26,16 +29,16 @@ export function LogsPage() {
     <>
       <Title text="Logs" />
       <Filters>
-        <TextFilter name="q" label="Words" type="search" placeholder="payment refused" />
+        <TextFilter name="q" label="Words" type="search" placeholder="payment refused" rules={RULES} maxLength={200} />
         <TextFilter name="service" label="Service" />
         <ChoiceFilter
           name="severity"
           label="Severity"
           options={[['', 'Any'], ...SEVERITIES.map(severity => [severity, `${severity} or higher`] as const)]}
         />
-        <TextFilter name="attribute" label="Attribute" placeholder="user.id=42" />
-        <TextFilter name="trace" label="Trace" />
-        <TextFilter name="span" label="Span" />
+        <TextFilter name="attribute" label="Attribute" placeholder="user.id=42" rules={RULES} />
+        <TextFilter name="trace" label="Trace" rules={RULES} />
+        <TextFilter name="span" label="Span" rules={RULES} />
         <TextFilter name="session" label="Session" />
         <ChoiceFilter
           name="last"
@@ -57,7 +60,7 @@ export function LogsPage() {
                 }
               />
             )}
-            <ol class="logs">
+            <ol class="logs" style={`--time-width: ${timeWidth(logs)}ch`}>
               {logs.map((log, i) => (
                 <LogEntry key={i} log={log} />
               ))}
@@ -72,7 +75,7 @@ export function LogsPage() {
 }
 
 function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: string }) {
-  const loaded = useLoad(id, signal => readLogHistogram(filters, { signal }))
+  const loaded = useLoad(`log histogram ${id}`, signal => readLogHistogram(filters, { signal }))
   const { value } = loaded
   // The list states the fault of the same search.
   if (value === undefined || value.total === 0) return null
@@ -96,6 +99,11 @@ const TAGS: Readonly<Record<LogRecord['severity'], string>> = {
   WARN: 'tag doubt',
   ERROR: 'tag bad',
   FATAL: 'tag bad',
+}
+
+/** Returns the characters of the longest time, so that rows of today and of other days have one column of times. */
+function timeWidth(logs: readonly LogRecord[]): number {
+  return Math.max(0, ...logs.map(({ timestamp }) => formatTime(timestamp, { isPrecise: true }).length))
 }
 
 /** A log record: its body, and on demand everything else that was received of it. */

@@ -10,7 +10,7 @@ it('offers rates of what only grows, and quantiles of histograms with buckets al
   expect(defaultOf({ type: 'sum', unit: '', temporality: 'delta', isMonotonic: false })).toBe('Rate a second')
   const quantiles = (type: 'histogram' | 'exponential_histogram' | 'summary') =>
     aggregationsOf({ type, unit: 's' }).filter(([value]) => value.startsWith('p')).length
-  expect([quantiles('histogram'), quantiles('exponential_histogram'), quantiles('summary')]).toEqual([4, 0, 0])
+  expect([quantiles('histogram'), quantiles('exponential_histogram'), quantiles('summary')]).toEqual([5, 5, 0])
 })
 
 it('reads aggregations and labels of an address', () => {

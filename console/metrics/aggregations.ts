@@ -1,4 +1,5 @@
 import type { MetricKind, MetricSeries } from '../api/generated/client.ts'
+import { type ValueFormat, valueFormat } from './units.ts'
 
 /** A choice of how points are aggregated: its value in the address, and its name. */
 type Choice = readonly [value: string, text: string]
@@ -21,6 +22,7 @@ const OF_OBSERVATIONS: readonly Choice[] = [
 ]
 const QUANTILES: readonly Choice[] = [
   ['p50', 'p50'],
+  ['p75', 'p75'],
   ['p90', 'p90'],
   ['p95', 'p95'],
   ['p99', 'p99'],
@@ -28,8 +30,8 @@ const QUANTILES: readonly Choice[] = [
 
 /** Returns the aggregations that fit a kind of points (docs/api/metrics.md#metric-series), its default first. */
 export function aggregationsOf({ type, temporality, isMonotonic }: MetricKind): readonly Choice[] {
-  if (type === 'histogram') return [...OF_OBSERVATIONS, ...QUANTILES]
-  if (type === 'exponential_histogram' || type === 'summary') return OF_OBSERVATIONS
+  if (type === 'histogram' || type === 'exponential_histogram') return [...OF_OBSERVATIONS, ...QUANTILES]
+  if (type === 'summary') return OF_OBSERVATIONS
   if (type === 'sum' && (isMonotonic === true || temporality === 'delta')) return OF_CHANGES
   return OF_VALUES
 }
@@ -51,9 +53,8 @@ export function labelsOf(text: string | null): string | undefined {
   return pairs.length > 0 ? JSON.stringify(Object.fromEntries(pairs)) : undefined
 }
 
-const VALUE = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
-
-/** Formats a value of a series. Nothing is known of a step without one. */
-export function formatValue(value: number | null | undefined): string {
-  return value === null || value === undefined ? '–' : VALUE.format(value)
+/** Returns the format of the values of series: in the unit of the metric, unless they count observations. */
+export function formatOf({ kind, aggregation }: Pick<MetricSeries, 'kind' | 'aggregation'>): ValueFormat {
+  const isRate = aggregation === 'rate'
+  return valueFormat(isRate && kind.type !== 'sum' ? '' : kind.unit, { isRate })
 }

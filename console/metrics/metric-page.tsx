@@ -1,16 +1,17 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import uPlot from 'uplot'
+import { useState } from 'preact/hooks'
 import { listMetrics, type Metric, type MetricSeries, readMetricSeries } from '../api/generated/client.ts'
 import { counted, formatSeconds, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
-import { isDark } from '../state/theme.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
+import { type FilterRules, PAIRS, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
-import { aggregationOf, aggregationsOf, formatValue, labelsOf } from './aggregations.ts'
+import { aggregationOf, aggregationsOf, formatOf, labelsOf } from './aggregations.ts'
+import { Chart, DRAWN_MAX, HUES } from './chart.tsx'
 import { typeOf } from './metrics-page.tsx'
+import { unitName } from './units.ts'
 
 const STEPS = [
   ['', 'Chosen by the time'],
@@ -20,11 +21,12 @@ const STEPS = [
   ['3600', 'An hour'],
   ['86400', 'A day'],
 ] as const
+const RULES: FilterRules = { labels: PAIRS }
 const LABELS_OF_ALL = ['service.name', 'surface.id']
 
 /** A metric over time: its points by label, step and aggregation, all of which are in the address. */
 export function MetricPage({ id: name }: { readonly id: string }) {
-  const { query } = place.value
+  const query = validQuery(place.value.query, RULES)
   const from = present({ $from: startOf(query.get('last')) })
   const described = useLoad(`metric ${name} ${query.get('last')}`, async signal => {
     const { metrics } = await listMetrics({ prefix: name, limit: 1, ...from }, { signal })
@@ -44,7 +46,13 @@ export function MetricPage({ id: name }: { readonly id: string }) {
         <ChoiceFilter name="last" label="Time" options={[['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)]} />
         {loaded.value && <ChoiceFilter name="aggregation" label="Show" options={aggregationsOf(loaded.value.kind)} />}
         <Grouping metric={metric} />
-        <TextFilter name="labels" label="Only with labels" type="search" placeholder="http.route=/cart, …" />
+        <TextFilter
+          name="labels"
+          label="Only with labels"
+          type="search"
+          placeholder="http.route=/cart, …"
+          rules={RULES}
+        />
         <TextFilter name="service" label="Service" />
         <ChoiceFilter name="step" label="Step" options={STEPS} />
         {metric && metric.kinds.length > 1 && <Kinds metric={metric} />}
@@ -71,7 +79,7 @@ function Grouping({ metric }: { readonly metric: Metric | undefined }) {
 
 function Kinds({ metric }: { readonly metric: Metric }) {
   const options = metric.kinds.map(
-    kind => [`${kind.type} ${kind.unit}`, `${typeOf(kind)} in ${kind.unit || 'no unit'}`] as const,
+    kind => [`${kind.type} ${kind.unit}`, `${typeOf(kind)} in ${unitName(kind.unit) || 'no unit'}`] as const,
   )
   return <ChoiceFilter name="kind" label="Kind" options={[['', 'That of the newest point'], ...options]} />
 }
@@ -88,8 +96,8 @@ function Series({ series: read }: { readonly series: MetricSeries }) {
     <>
       <p class="quiet">
         {typeOf(kind)}
-        {kind.temporality && `, ${kind.temporality}`}, {kind.unit ? `in ${kind.unit}` : 'without a unit'},{' '}
-        {read.aggregation}
+        {kind.temporality && `, ${kind.temporality}`},{' '}
+        {unitName(kind.unit) ? `in ${unitName(kind.unit)}` : 'without a unit'}, {read.aggregation}
         {read.quantile !== undefined && ` ${read.quantile}`} by steps of {formatSeconds(stepSeconds)}, from{' '}
         <Time iso={read.from} exact /> to <Time iso={read.to} exact />. Gaps are steps of which nothing is known.
       </p>
@@ -129,11 +137,18 @@ type Line = MetricSeries['series'][number]
 function nameOf({ labels, bounds }: Line): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
   const text = pairs.join(', ') || 'all'
-  return bounds ? `${text} (${bounds.length} bounds)` : text
+  return bounds ? `${text} (${counted(bounds.length, 'bound')})` : text
 }
 
 /** The lines with their last, least and greatest values, and that of the step under the pointer. */
 function SeriesTable({ read, at }: { readonly read: MetricSeries; readonly at: number | undefined }) {
+  const { format, exact } = formatOf(read)
+  const numbers = (head: string, ofLine: (line: Line) => number | null | undefined): Column<Line> => ({
+    head,
+    isNumber: true,
+    title: line => exact(ofLine(line)),
+    cell: line => format(ofLine(line)),
+  })
   const columns: readonly Column<Line>[] = [
     {
       head: 'Line',
@@ -143,10 +158,12 @@ function SeriesTable({ read, at }: { readonly read: MetricSeries; readonly at: n
         </>
       ),
     },
-    { head: 'At pointer', isNumber: true, cell: ({ values }) => (at === undefined ? '' : formatValue(values[at])) },
-    { head: 'Last', isNumber: true, cell: line => formatValue(knownOf(line).at(-1)) },
-    { head: 'Least', isNumber: true, cell: line => formatValue(extremeOf(line, Math.min)) },
-    { head: 'Greatest', isNumber: true, cell: line => formatValue(extremeOf(line, Math.max)) },
+    at === undefined
+      ? { head: 'At pointer', isNumber: true, cell: () => '' }
+      : numbers(`At ${timeOf(read, at)}`, ({ values }) => values[at]),
+    numbers('Last', line => knownOf(line).at(-1)),
+    numbers('Least', line => extremeOf(line, Math.min)),
+    numbers('Greatest', line => extremeOf(line, Math.max)),
     { head: 'Gaps', isNumber: true, cell: line => String(line.values.length - knownOf(line).length) },
   ]
   return (
@@ -160,6 +177,11 @@ function SeriesTable({ read, at }: { readonly read: MetricSeries; readonly at: n
   )
 }
 
+/** Returns when a step begins. */
+function timeOf({ from, stepSeconds }: MetricSeries, step: number): string {
+  return formatTime(new Date(Date.parse(from) + step * stepSeconds * 1_000).toISOString())
+}
+
 const knownOf = ({ values }: Line) => values.filter(value => value !== null)
 
 function extremeOf(line: Line, pick: (...values: number[]) => number): number | null {
@@ -169,8 +191,8 @@ function extremeOf(line: Line, pick: (...values: number[]) => number): number | 
 
 /** Every value of every line that is drawn, for those who do not see the chart. */
 function ValuesTable({ read }: { readonly read: MetricSeries }) {
+  const { exact } = formatOf(read)
   const lines = read.series.slice(0, DRAWN_MAX)
-  const start = Date.parse(read.from)
   const steps = lines[0]?.values.length ?? 0
   return (
     <section class="values" aria-label="Values by step">
@@ -188,9 +210,9 @@ function ValuesTable({ read }: { readonly read: MetricSeries }) {
         <tbody>
           {Array.from({ length: steps }, (_, step) => (
             <tr key={step}>
-              <th scope="row">{formatTime(new Date(start + step * read.stepSeconds * 1_000).toISOString())}</th>
+              <th scope="row">{timeOf(read, step)}</th>
               {lines.map((line, i) => (
-                <td key={i}>{formatValue(line.values[step])}</td>
+                <td key={i}>{exact(line.values[step])}</td>
               ))}
             </tr>
           ))}
@@ -198,82 +220,4 @@ function ValuesTable({ read }: { readonly read: MetricSeries }) {
       </table>
     </section>
   )
-}
-
-/** Number of colours of lines. Lines beyond them are dashed, and all are in the table below the chart. */
-const HUES = 8
-/** Most lines that are drawn. */
-const DRAWN_MAX = 24
-const HEIGHT = 300
-const DASHES = [[], [6, 4], [2, 3]] as const
-
-/** Lines over time. A step of which nothing is known is a gap: no line is drawn across it. */
-function Chart(props: { readonly read: MetricSeries; readonly onPoint: (step: number | undefined) => void }) {
-  const { read, onPoint } = props
-  const box = useRef<HTMLDivElement>(null)
-  useLayoutEffect(() => {
-    const element = box.current
-    if (element === null) return
-    const plot = new uPlot(optionsOf(read, element, onPoint), dataOf(read), element)
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }))
-    observer.observe(element)
-    return () => {
-      observer.disconnect()
-      plot.destroy()
-    }
-  }, [read, isDark.value])
-  const drawn = read.series.slice(0, DRAWN_MAX)
-  const values = drawn.flatMap(line => line.values.filter(value => value !== null))
-  const range = `${formatValue(Math.min(...values))} to ${formatValue(Math.max(...values))}`
-  return (
-    <figure class="chart">
-      <div ref={box} role="img" aria-label={`${counted(drawn.length, 'line')} with values from ${range}`} />
-    </figure>
-  )
-}
-
-function dataOf({ series, from, stepSeconds }: MetricSeries): uPlot.AlignedData {
-  const start = Date.parse(from) / 1_000
-  const steps = series[0]?.values.length ?? 0
-  const times = Array.from({ length: steps }, (_, step) => start + step * stepSeconds)
-  return [times, ...series.slice(0, DRAWN_MAX).map(({ values }) => values)]
-}
-
-function optionsOf(
-  read: MetricSeries,
-  element: HTMLElement,
-  onPoint: (step: number | undefined) => void,
-): uPlot.Options {
-  const stroke = colourOf(element, 'var(--quiet)')
-  const grid = { stroke: colourOf(element, 'var(--line)'), width: 1 }
-  const axis = { stroke, grid, ticks: grid, font: '12px system-ui, sans-serif' }
-  return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { drag: { x: false, y: false }, y: false },
-    scales: { y: { range: (_, least, greatest) => uPlot.rangeNum(Math.min(least, 0), greatest, 0.1, true) } },
-    axes: [axis, { ...axis, size: 70, values: (_, ticks) => ticks.map(formatValue) }],
-    series: [
-      {},
-      ...read.series.slice(0, DRAWN_MAX).map((_, i) => ({
-        stroke: colourOf(element, 'var(--hue)', i % HUES),
-        width: 2,
-        dash: [...(DASHES[Math.floor(i / HUES) % DASHES.length] ?? [])],
-        spanGaps: false,
-      })),
-    ],
-    hooks: { setCursor: [plot => onPoint(plot.cursor.idx ?? undefined)] },
-  }
-}
-
-/** Returns a colour of the theme as the canvas needs it, which knows no variables. */
-function colourOf(parent: HTMLElement, value: string, hue?: number): string {
-  const probe = document.createElement('span')
-  if (hue !== undefined) probe.dataset.hue = String(hue)
-  probe.style.color = value
-  parent.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
 }

@@ -6,6 +6,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { unitName } from './units.ts'
 
 const PAGE_SIZE = 50
 const LABELS_SHOWN = 6
@@ -21,7 +22,7 @@ const COLUMNS: readonly Column<Metric>[] = [
     ),
   },
   { head: 'Type', cell: ({ kinds }) => distinct(kinds, typeOf) },
-  { head: 'Unit', cell: ({ kinds }) => distinct(kinds, ({ unit }) => unit || '–') },
+  { head: 'Unit', cell: ({ kinds }) => distinct(kinds, ({ unit }) => unitName(unit) || '–') },
   {
     head: 'Labels',
     class: 'labels',
@@ -38,7 +39,7 @@ const COLUMNS: readonly Column<Metric>[] = [
 /** The list of metrics by name. */
 export function MetricsPage() {
   const { query } = place.value
-  const loaded = useLoad(query.toString(), signal =>
+  const loaded = useLoad(`metrics ${query}`, signal =>
     listMetrics(
       {
         limit: PAGE_SIZE,

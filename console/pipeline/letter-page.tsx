@@ -10,7 +10,7 @@ import { LetterActions } from './letter-actions.tsx'
 
 /** A request that could not be stored: why, what of it is stored, its body, and every attempt. */
 export function LetterPage({ id }: { readonly id: string }) {
-  const loaded = useLoad(id, signal => readDeadLetter({ letterId: id }, { signal }))
+  const loaded = useLoad(`letter ${id}`, signal => readDeadLetter({ letterId: id }, { signal }))
   return (
     <>
       <Title text="Dead letter" quiet={loaded.value?.deadLetter.reason ?? ''} />
@@ -104,7 +104,7 @@ function Rejected({ rejected }: Pick<DeadLetterDetails, 'rejected'>) {
 }
 
 function Body({ id, letter }: { readonly id: string; readonly letter: DeadLetterDetails }) {
-  const loaded = useLoad(`body ${id}`, signal => readExcerpt(id, signal))
+  const loaded = useLoad(`body of ${id}`, signal => readExcerpt(id, signal))
   return (
     <Shown loaded={loaded} what="the body">
       {({ text, isHex, isCut }) => (

@@ -24,7 +24,7 @@ const PAGE_SIZE = 50
 export function PipelinePage() {
   const pipeline = useFresh('pipeline', signal => readPipeline({}, { signal }))
   const marks = useFresh('watermarks', signal => listWatermarks({ limit: PAGE_SIZE }, { signal }))
-  const surfaces = useLoad('surfaces', signal => listSurfaces({ limit: PAGE_SIZE }, { signal }))
+  const surfaces = useLoad('surfaces of the pipeline', signal => listSurfaces({ limit: PAGE_SIZE }, { signal }))
   const nameOf = (id: string) => surfaces.value?.surfaces.find(surface => surface.id === id)?.name ?? id
   return (
     <>

@@ -14,7 +14,7 @@ const PAGE_SIZE = 200
 /** A release: its source maps, what they have resolved, and the last reports of its builds. */
 export function ReleasePage({ id }: { readonly id: string }) {
   const { query } = place.value
-  const loaded = useLoad(`${id} ${query}`, signal =>
+  const loaded = useLoad(`release ${id} ${query}`, signal =>
     readRelease({ releaseSlug: id, limit: PAGE_SIZE, ...given(query, 'cursor') }, { signal }),
   )
   return (

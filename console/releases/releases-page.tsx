@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<Release>[] = [
 /** The list of releases with their source maps, newest first. */
 export function ReleasesPage() {
   const { query } = place.value
-  const loaded = useLoad(query.toString(), signal =>
+  const loaded = useLoad(`releases ${query}`, signal =>
     listReleases({ limit: PAGE_SIZE, ...given(query, 'cursor') }, { signal }),
   )
   return (

@@ -29,6 +29,7 @@ export function checkedReport(value: unknown): StageReport | undefined {
         run: number('run'),
         reached: number('reached'),
         hasPicture: report.hasPicture === true,
+        firstPictureAt: isTime(report.firstPictureAt) ? report.firstPictureAt : undefined,
         isIdle: report.isIdle === true,
         waitingPortions: number('waitingPortions'),
         waitingBytes: number('waitingBytes'),

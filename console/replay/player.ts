@@ -18,6 +18,13 @@ const LONGEST_TICK_MS = 100
 /** Speeds that can be chosen. */
 export const SPEEDS: readonly number[] = [1, 2, 4, 8, 16]
 
+/** A time that the player does not show. */
+interface Skipped {
+  readonly from: number
+  readonly to: number
+  readonly without: 'activity' | 'picture'
+}
+
 /** Plays a recording: owns the clock, reads events ahead of it and has the stage draw them. Times are Unix ms. */
 export class Player {
   readonly recording: Recording
@@ -36,8 +43,8 @@ export class Player {
   readonly hasFailed = signal(false)
   readonly refused = signal(0)
   readonly entries = signal<readonly RecordedEntry[]>([])
-  /** The time that was skipped last, for people who do not see it. */
-  readonly skipped = signal<{ readonly from: number; readonly to: number } | undefined>(undefined)
+  /** The time that was skipped last and what it is without, for people who do not see it. */
+  readonly skipped = signal<Skipped | undefined>(undefined)
   /** Times of errors, ordered, which are never skipped. */
   errorTimes: readonly number[] = []
 
@@ -80,7 +87,7 @@ export class Player {
 
   play(): void {
     if (this.isPlaying.value) return
-    if (this.time.value >= this.recording.endMs) this.seek(this.recording.startMs)
+    if (this.time.value >= this.recording.endMs) this.seek(this.recording.firstPictureMs)
     this.isPlaying.value = true
     this.#lastTick = undefined
     this.#frame = requestAnimationFrame(now => this.#tick(now))
@@ -193,7 +200,7 @@ export class Player {
       const next = Math.min(time.value + elapsed * this.speed.value, recording.endMs)
       const idleEnd = this.skipsIdle.value && shown.value ? this.#idleEnd(next, shown.value) : undefined
       if (idleEnd !== undefined) {
-        this.skipped.value = { from: next, to: idleEnd }
+        this.skipped.value = { from: next, to: idleEnd, without: 'activity' }
         this.seek(idleEnd)
       } else {
         time.value = next
@@ -244,7 +251,8 @@ export class Player {
     }
   }
 
-  #progress({ reached, hasPicture, isIdle, waitingPortions, waitingBytes }: StageReport & { kind: 'progress' }): void {
+  #progress(report: StageReport & { kind: 'progress' }): void {
+    const { reached, hasPicture, firstPictureAt, isIdle, waitingPortions, waitingBytes } = report
     this.#reached = Math.max(this.#reached, reached)
     this.hasPicture.value = hasPicture
     this.#waiting = { portions: waitingPortions, bytes: waitingBytes }
@@ -255,6 +263,13 @@ export class Player {
       // The snapshot of the chunk comes after the time: the one before it is needed.
       const before = this.shown.value.chunks.findLastIndex(({ hasSnapshot }, i) => hasSnapshot && i < this.#seed)
       if (before >= 0) this.#begin(this.shown.value, before)
+      else if (firstPictureAt !== undefined && firstPictureAt > at) {
+        // Recorders send events before their first snapshot, and nothing before that can be shown.
+        this.skipped.value = { from: at, to: firstPictureAt, without: 'picture' }
+        this.seek(firstPictureAt)
+        this.isWaiting.value = true
+        return
+      }
     }
     if (!this.isPlaying.value || isIdle) this.isWaiting.value = this.#isBehind(at)
     if (this.#isBehind(at) && isIdle) this.#advance()

@@ -92,6 +92,28 @@ describe('the stretches of a window', () => {
     expect(kindsOf(recorded(chunk('a', 'x', 0, 10, snapshot), chunk('a', 'z', 11, 20)))).toEqual([['played', 0, 20]])
   })
 
+  it('begin where a snapshot is, and with it the recording', () => {
+    const recording = recorded(chunk('a', 1, 0, 10), chunk('a', 2, 12, 20, snapshot), chunk('b', 0, 15, 30, snapshot))
+    expect(kindsOf(recording)).toEqual([
+      ['blind', 0, 12],
+      ['played', 12, 20],
+    ])
+    expect((recording.firstPictureMs - START) / SECOND_MS).toBe(12)
+  })
+
+  it.each<[string, ReplayChunk[], string, number]>([
+    ['one event', [chunk('a', 0, 5, 5)], 'pictureless', 5],
+    ['one snapshot', [chunk('a', 0, 5, 5, snapshot)], 'played', 5],
+    ['events of one time', [chunk('a', 0, 5, 5, snapshot), chunk('a', 1, 5, 5)], 'played', 5],
+    ['no snapshot', [chunk('a', 0, 5, 9), chunk('a', 1, 9, 12)], 'pictureless', 12],
+  ])('are one of a recording of %s, which is of its own time', (_, chunks, kind, end) => {
+    const recording = recorded(...chunks)
+    expect(kindsOf(recording)).toEqual([[kind, 5, end]])
+    const { startMs, endMs, firstPictureMs } = recording
+    expect([startMs, endMs, firstPictureMs].map(ms => (ms - START) / SECOND_MS)).toEqual([5, end, 5])
+    expect(new Axis(recording).positionOf(startMs)).toBe(0)
+  })
+
   it('are none without chunks', () => {
     expect(recordingOf([])).toBeUndefined()
   })

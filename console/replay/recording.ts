@@ -10,6 +10,8 @@ export type StretchKind =
   | 'lost'
   /** No full snapshot has arrived yet, so that there is nothing that changes could be applied to. */
   | 'blind'
+  /** The same, and no later one has arrived either. */
+  | 'pictureless'
   /** Played, but after a loss and before the next full snapshot: the picture may differ from what the user saw. */
   | 'doubtful'
 
@@ -45,6 +47,8 @@ export interface Recording {
   readonly windows: readonly RecordedWindow[]
   readonly startMs: number
   readonly endMs: number
+  /** When the first stretch begins that can be played, or the recording if there is none. */
+  readonly firstPictureMs: number
 }
 
 /** Pauses between two chunks that are no stretch of their own. */
@@ -70,16 +74,22 @@ export function recordingOf(listed: readonly ReplayChunk[]): Recording | undefin
     .sort((a, b) => firstOf(a.chunks) - firstOf(b.chunks))
     .map(({ id, chunks }, i) => ({ id, number: i + 1, chunks, stretches: stretchesOf(chunks) }))
   if (windows.length === 0) return undefined
+  const startMs = Math.min(...windows.map(({ chunks }) => firstOf(chunks)))
+  const pictures = windows.flatMap(({ stretches }) => stretches.find(({ kind }) => kind === 'played')?.from ?? [])
   return {
     windows,
-    startMs: Math.min(...windows.map(({ chunks }) => firstOf(chunks))),
-    endMs: Math.max(...windows.map(({ stretches }) => stretches.at(-1)?.to ?? 0)),
+    startMs,
+    endMs: Math.max(...windows.map(({ stretches }) => stretches.at(-1)?.to ?? startMs)),
+    firstPictureMs: pictures.length > 0 ? Math.min(...pictures) : startMs,
   }
 }
 
 const firstOf = (chunks: readonly Chunk[]) => chunks[0]?.firstMs ?? 0
 
-/** Returns what each part of the time of a window is, in its order and without gaps. */
+/**
+ * Returns what each part of the time of a window is, in its order and without gaps. There is one at least, also of a window whose
+ * events have one time.
+ */
 function stretchesOf(chunks: readonly Chunk[]): readonly Stretch[] {
   const stretches: Stretch[] = []
   let state: StretchKind = 'blind'
@@ -87,7 +97,7 @@ function stretchesOf(chunks: readonly Chunk[]): readonly Stretch[] {
   const append = (kind: StretchKind, from: number, to: number) => {
     const last = stretches.at(-1)
     if (last?.kind === kind) stretches[stretches.length - 1] = { ...last, to: Math.max(to, last.to) }
-    else if (to > from || kind === 'lost') stretches.push({ kind, from, to })
+    else if (to > from || kind === 'lost' || last === undefined) stretches.push({ kind, from, to })
   }
   for (const [i, chunk] of chunks.entries()) {
     const before = chunks[i - 1]
@@ -98,12 +108,19 @@ function stretchesOf(chunks: readonly Chunk[]): readonly Stretch[] {
     } else if (chunk.firstMs - end > PAUSE_MS) {
       append(state === 'blind' ? 'blind' : 'still', end, chunk.firstMs)
     }
-    if (chunk.hasSnapshot) state = 'played'
+    if (chunk.hasSnapshot) {
+      if (state === 'blind' && i > 0 && !isLost) append('blind', end, chunk.firstMs)
+      state = 'played'
+    }
     const from = stretches.at(-1)?.to ?? chunk.firstMs
     end = Math.max(end, chunk.lastMs)
     append(state, from, end)
   }
-  return stretches
+  const [first] = stretches
+  if (stretches.length > 1 && first?.kind === 'blind' && first.from === first.to) stretches.shift()
+  return state === 'blind'
+    ? stretches.map(one => (one.kind === 'blind' ? { ...one, kind: 'pictureless' } : one))
+    : stretches
 }
 
 /** Returns what a time of a window is, or undefined before and after it. */

@@ -22,7 +22,7 @@ interface Props {
 
 /** The recording of a session. Its address names the time, the speed and the window, where they are not the usual ones. */
 export function ReplaySection({ sessionId, onClock }: Props) {
-  const chunks = useLoad(sessionId, signal => loadChunks(sessionId, signal))
+  const chunks = useLoad(`chunks ${sessionId}`, signal => loadChunks(sessionId, signal))
   const recording = useMemo(() => chunks.value && recordingOf(chunks.value), [chunks.value])
   return (
     <section>
@@ -53,7 +53,7 @@ function Played({ sessionId, recording, onClock }: Props & { readonly recording:
     player.speed.value = speed
     if (player.chosen.value !== window) player.choose(window)
   }, [player, speed, window])
-  const findings = useLoad(sessionId, signal =>
+  const findings = useLoad(`findings of ${sessionId}`, signal =>
     readSessionTimeline({ sessionId, kinds: 'finding', limit: FINDINGS_MAX }, { signal }),
   )
   const recorded = player.entries.value
@@ -69,9 +69,12 @@ function Played({ sessionId, recording, onClock }: Props & { readonly recording:
     stood.current = new Date(at).toISOString()
     keep({ t: stood.current })
   }
+  const section = useRef<HTMLDivElement>(null)
   const seek = (at: number) => {
     player.seek(at)
     stand(player.time.value)
+    // The entry that was clicked may be far below.
+    section.current?.scrollIntoView({ block: 'nearest' })
   }
   useEffect(() => onClock({ time: player.time, seek }), [player])
   const named = query.get('t')
@@ -84,13 +87,15 @@ function Played({ sessionId, recording, onClock }: Props & { readonly recording:
   const wanted = Date.parse(stood.current ?? '')
   return (
     <>
-      <PlayerView
-        player={player}
-        startsAt={Number.isFinite(wanted) ? wanted : recording.startMs}
-        errors={errors}
-        onStand={stand}
-        onChoose={keep}
-      />
+      <div ref={section}>
+        <PlayerView
+          player={player}
+          startsAt={Number.isFinite(wanted) ? wanted : recording.firstPictureMs}
+          errors={errors}
+          onStand={stand}
+          onChoose={keep}
+        />
+      </div>
       <RecordedList player={player} onSeek={seek} />
     </>
   )

@@ -26,6 +26,7 @@ export const STRETCH_NAMES: Readonly<Record<StretchKind, string>> = {
   still: 'Nothing recorded',
   lost: 'Lost',
   blind: 'No snapshot yet',
+  pictureless: 'No snapshot',
   doubtful: 'May differ',
 }
 
@@ -39,6 +40,8 @@ export function explain({ kind, from, to }: Stretch): string {
       return `The recording from ${times} never arrived. The last picture before is shown.`
     case 'blind':
       return `This window cannot be played before ${clockTime(to)}: its first full snapshot never arrived.`
+    case 'pictureless':
+      return 'There is no picture: no full snapshot of this window has arrived, and its other events only state changes.'
     case 'doubtful':
       return `Parts before are lost: until ${clockTime(to)}, the picture may differ from what the user saw.`
     case 'played':

@@ -1,41 +1,109 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { readSession, type Session, type SessionDevice } from '../api/generated/client.ts'
+import { readSession, type Session, type SessionDevice, type SessionIdentity } from '../api/generated/client.ts'
 import type { SessionClock } from '../replay/follow.ts'
 import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
+import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Guarded, Loading, Notice, Shown } from '../ui/states.tsx'
 import { Fact, Facts, Time, Title } from '../ui/text.tsx'
+import { personOf } from './person.ts'
 import { Timeline } from './timeline.tsx'
 
 /** A session: its user and devices, and everything of it in the order of time. */
 export function SessionPage({ id }: { readonly id: string }) {
-  const loaded = useLoad(id, signal => readSession({ sessionId: id }, { signal }))
+  const loaded = useLoad(`session ${id}`, signal => readSession({ sessionId: id }, { signal }))
+  const identity = loaded.value?.session.identity
   return (
     <>
-      <Title text={loaded.value?.session.identity?.identifier ?? 'Session'} quiet={id} />
+      <Title text={identity ? personOf(identity) : 'Session'} quiet={id} />
       <Shown loaded={loaded} what="the session">
         {({ session }) => (
           <>
             <Facts>
-              <Fact name="First seen">
+              <Fact name={session.timesOfArrival ? 'First received' : 'First seen'}>
                 <Time iso={session.firstSeenAt} exact />
               </Fact>
-              <Fact name="Last seen">
+              <Fact name={session.timesOfArrival ? 'Last received' : 'Last seen'}>
                 <Time iso={session.lastSeenAt} exact />
               </Fact>
+              <Person identity={session.identity} />
               <Fact name="Devices">{formatCount(session.deviceCount)}</Fact>
               <Fact name="Logs">
                 <a href={addressOf('logs', { session: id, last: '7d' })}>Log records of the session</a>
               </Fact>
             </Facts>
+            <Identities session={session} />
             <Story session={session} />
             {session.devices.length > 0 && <Devices session={session} />}
           </>
         )}
       </Shown>
+    </>
+  )
+}
+
+/** Who the user is, by the identity that was received last. */
+function Person({ identity }: { readonly identity: Session['identity'] }) {
+  if (identity === null) return <Fact name="User">not identified</Fact>
+  const { identifier, email, country, source } = identity
+  return (
+    <>
+      <Fact name="User">{identifier}</Fact>
+      {email !== undefined && <Fact name="Email">{email}</Fact>}
+      {country !== undefined && <Fact name="Country">{country}</Fact>}
+      <Fact name="Identified by">{sourceOf(source)}</Fact>
+    </>
+  )
+}
+
+const sourceOf = ({ name, type }: SessionIdentity['source']) =>
+  name.toLowerCase() === type.toLowerCase() ? name : `${name} (${type})`
+
+const IDENTITY_COLUMNS: readonly Column<SessionIdentity>[] = [
+  {
+    head: 'User',
+    cell: identity => (
+      <>
+        <span class="type">{personOf(identity)}</span>
+        <span class="message">{identity.identifier}</span>
+      </>
+    ),
+  },
+  { head: 'Email', cell: ({ email }) => email ?? '–' },
+  { head: 'Country', cell: ({ country }) => country ?? '–' },
+  { head: 'Identified by', cell: ({ source }) => sourceOf(source) },
+  { head: 'Received', cell: ({ attachedAt }) => <Time iso={attachedAt} exact /> },
+]
+
+/** What is known of the user: the traits, and the identities that were received before. */
+function Identities({ session }: { readonly session: Session }) {
+  const { identity, identities, identityCount } = session
+  if (identity === null) return null
+  // An avatar is an address of another host: loading it would name who looks at the session.
+  const traits = attributesOf({ ...(identity.avatar && { avatar: identity.avatar }), ...identity.traits })
+  return (
+    <>
+      {traits.length > 0 && (
+        <section>
+          <h2>Traits</h2>
+          <AttributeTable attributes={traits} />
+        </section>
+      )}
+      {identityCount > 1 && (
+        <details>
+          <summary>{counted(identityCount, 'identity', 'identities')}, the last received first</summary>
+          <DataTable
+            caption="Identities of the session"
+            columns={IDENTITY_COLUMNS}
+            rows={identities}
+            keyOf={(_identity, i) => i}
+          />
+          {identityCount > identities.length && <p class="quiet">These are the last {identities.length}.</p>}
+        </details>
+      )}
     </>
   )
 }

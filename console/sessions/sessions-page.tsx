@@ -16,6 +16,7 @@ import {
 } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { SessionLink, Time, Title } from '../ui/text.tsx'
+import { personOf } from './person.ts'
 
 const PAGE_SIZE = 50
 const REPLAY_OPTIONS = [
@@ -28,7 +29,7 @@ const COLUMNS: readonly Column<ListedSession>[] = [
     head: 'Session',
     cell: ({ id, identity }) => (
       <SessionLink isRow id={id}>
-        <span class="type">{identity?.name ?? identity?.identifier ?? 'Unknown user'}</span>
+        <span class="type">{identity ? personOf(identity) : 'Unknown user'}</span>
         <span class="message">{id}</span>
       </SessionLink>
     ),
@@ -50,13 +51,20 @@ const COLUMNS: readonly Column<ListedSession>[] = [
     head: 'Recording',
     cell: ({ replayChunkCount }) => (replayChunkCount > 0 ? <span class="tag">recorded</span> : '–'),
   },
-  { head: 'Last seen', cell: ({ lastSeenAt }) => <Time iso={lastSeenAt} /> },
+  {
+    head: 'Last seen',
+    cell: ({ lastSeenAt, timesOfArrival }) => (
+      <>
+        <Time iso={lastSeenAt} /> {timesOfArrival && <span class="quiet">received</span>}
+      </>
+    ),
+  },
 ]
 
 /** The list of sessions, last seen first. */
 export function SessionsPage() {
   const { query } = place.value
-  const loaded = useLoad(query.toString(), signal => listSessions(parametersOf(query), { signal }))
+  const loaded = useLoad(`sessions ${query}`, signal => listSessions(parametersOf(query), { signal }))
   return (
     <>
       <Title text="Sessions" />
@@ -65,7 +73,7 @@ export function SessionsPage() {
         <ChoiceFilter name="hasFinding" label="Findings" options={FINDING_OPTIONS} />
         <ChoiceFilter name="hasReplay" label="Recording" options={REPLAY_OPTIONS} />
         <SurfaceFilter />
-        <ChoiceFilter name="last" label="Seen" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
+        <ChoiceFilter name="last" label="Received" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
       </Filters>
       <Shown loaded={loaded} what="sessions">
         {({ sessions, nextCursor }) => (

@@ -3,12 +3,13 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { readSessionTimeline, type TimelineEntry, type TimelinePage } from '../api/generated/client.ts'
 import { type SessionClock, useFollowed } from '../replay/follow.ts'
-import { counted, formatCount, formatNanos } from '../state/format.ts'
+import { counted, formatNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place } from '../state/router.ts'
 import { ChoiceFilter, Filters, Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
+import { personOf } from './person.ts'
 
 const PAGE_SIZE = 200
 /** How much of the time before the clock is read with it. */
@@ -35,7 +36,7 @@ export function Timeline({ id, startedAt, clock }: Props) {
   // A page that the user has chosen stays.
   const followed = cursor === undefined ? clock : undefined
   const [from, setFrom] = useState<number>()
-  const loaded = useLoad(JSON.stringify([id, kinds, cursor, from]), signal =>
+  const loaded = useLoad(JSON.stringify(['timeline', id, kinds, cursor, from]), signal =>
     readSessionTimeline(
       {
         sessionId: id,
@@ -80,9 +81,7 @@ export function Timeline({ id, startedAt, clock }: Props) {
                 />
               ))}
             </ol>
-            <p class="quiet">
-              {entries.length === 1 ? '1 entry' : `${formatCount(entries.length)} entries`} on this page
-            </p>
+            <p class="quiet">{counted(entries.length, 'entry', 'entries')} on this page</p>
             <Pages nextCursor={nextCursor} />
           </>
         )}
@@ -113,6 +112,8 @@ function TimelineRow(props: {
 }) {
   const { entry, startedAt, isCurrent, onSeek } = props
   const offset = (Date.parse(entry.at) - Date.parse(startedAt)) * 1e6
+  // Of these, only the time of arrival is known.
+  const isArrival = entry.kind === 'heartbeat' || entry.kind === 'identity'
   return (
     <li class={`timeline-${entry.kind}`} aria-current={isCurrent ? 'time' : undefined}>
       <span class="timeline-time">
@@ -123,7 +124,11 @@ function TimelineRow(props: {
         ) : (
           <Time iso={entry.at} exact />
         )}
-        {offset >= 0 && <span class="quiet">{` +${formatNanos(offset)}`}</span>}
+        {isArrival ? (
+          <span class="quiet"> received</span>
+        ) : (
+          offset >= 0 && <span class="quiet">{` +${formatNanos(offset)}`}</span>
+        )}
       </span>
       <span class="tag">{entry.kind}</span>
       <span class="timeline-text">{textOf(entry)}</span>
@@ -161,7 +166,7 @@ function textOf(entry: TimelineEntry): ComponentChildren {
     case 'heartbeat':
       return `from device ${entry.deviceId ?? 'unknown'}`
     case 'identity':
-      return `${entry.name ?? entry.identifier} (${entry.source.name})`
+      return `${personOf(entry)} (${entry.source.name})`
     case 'replay':
       return `${counted(entry.eventCount, 'event')} of window ${entry.windowId}${entry.hasFullSnapshot ? ', with a full snapshot' : ''}`
   }

@@ -14,7 +14,7 @@ export function UsagePerDay() {
   const loaded = useLoad(`usage ${query}`, signal =>
     listUsage({ limit: PAGE_SIZE, ...given(query, 'cursor') }, { signal }),
   )
-  const surfaces = useLoad('surfaces', signal => listSurfaces({ limit: PAGE_SIZE }, { signal }))
+  const surfaces = useLoad('surfaces of usage', signal => listSurfaces({ limit: PAGE_SIZE }, { signal }))
   const nameOf = (id: string) => surfaces.value?.surfaces.find(surface => surface.id === id)?.name ?? id
   return (
     <section>

@@ -45,10 +45,12 @@ function Keys({ workspaceSlug }: { readonly workspaceSlug: string }) {
         <ChangeForm
           submit="Create API key"
           change={async (fields, signal) => {
+            const scopes = permissionsOf(fields)
+            if (scopes.length === 0) throw new Error('a key without a permission can do nothing: choose at least one')
             const createWorkspaceKeyRequest = {
               idempotencyKey: crypto.randomUUID(),
               name: String(fields.get('name')).trim(),
-              scopes: permissionsOf(fields),
+              scopes,
               secondsUntilExpiration: secondsOf(fields),
             }
             const answer = await createWorkspaceKey({ workspaceSlug, createWorkspaceKeyRequest }, { signal })

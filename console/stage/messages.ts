@@ -17,6 +17,8 @@ export type StageReport =
       readonly reached: number
       /** Whether a full snapshot of this run is shown. */
       readonly hasPicture: boolean
+      /** Time of the first full snapshot that was read in this run. */
+      readonly firstPictureAt: number | undefined
       /** Whether the target is reached, or everything that was sent is played. */
       readonly isIdle: boolean
       /** Portions that are not read yet, and bytes of events that are not played yet. */

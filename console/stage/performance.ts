@@ -22,6 +22,7 @@ export class Performance {
   #queue = new EventQueue()
   #portions: { readonly lines: LineReader; readonly through: number }[] = []
   #hasPicture = false
+  #firstPictureAt: number | undefined
   #reached = 0
   /** Time before which all events are read. */
   #through = Number.NEGATIVE_INFINITY
@@ -55,6 +56,7 @@ export class Performance {
     this.#queue = new EventQueue()
     this.#portions = []
     this.#hasPicture = false
+    this.#firstPictureAt = undefined
     this.#reached = 0
     this.#through = Number.NEGATIVE_INFINITY
     this.#lastActivityAt = Number.NEGATIVE_INFINITY
@@ -117,7 +119,9 @@ export class Performance {
       active.push(event.timestamp)
     }
     for (const one of cutMoves(event)) this.#queue.add(one, bytes)
-    if (event.type === EVENT.fullSnapshot && event.timestamp <= this.#target) this.#queue.beginAt(event)
+    if (event.type !== EVENT.fullSnapshot) return
+    this.#firstPictureAt = Math.min(this.#firstPictureAt ?? event.timestamp, event.timestamp)
+    if (event.timestamp <= this.#target) this.#queue.beginAt(event)
   }
 
   /** Applies the events whose time has come, one at least, until the turn ends. Returns whether there may be more. */
@@ -151,6 +155,7 @@ export class Performance {
       run: this.#run,
       reached: this.#reached,
       hasPicture: this.#hasPicture,
+      firstPictureAt: this.#firstPictureAt,
       isIdle,
       waitingPortions: this.#portions.length,
       waitingBytes: this.#queue.bytes,

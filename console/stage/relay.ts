@@ -1,7 +1,8 @@
 /**
  * Script of the document of the player. It passes the port of the console on to the stage: a frame whose document is a `data:`
  * address. Such a document has an opaque origin, so that nothing in it reaches the console, and yet it may look into frames of its
- * own, which a frame that is sandboxed without `allow-same-origin` may not. It inherits the policy of this document.
+ * own, which a frame that is sandboxed without `allow-same-origin` may not. It inherits the policy of this document, and with it
+ * the sandbox.
  */
 const script = new URL(document.body.dataset.stage ?? '', location.origin)
 
@@ -13,7 +14,6 @@ addEventListener('message', function connect({ source, origin, ports }) {
   if (source !== parent || origin !== location.origin || port === undefined) return
   removeEventListener('message', connect)
   const frame = document.createElement('iframe')
-  frame.setAttribute('sandbox', 'allow-scripts allow-same-origin')
   frame.title = 'Recording'
   frame.addEventListener('load', () => frame.contentWindow?.postMessage('connect', '*', [port]), { once: true })
   frame.src = `data:text/html;charset=utf-8,${encodeURIComponent(stageDocument())}`

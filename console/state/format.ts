@@ -71,8 +71,8 @@ export function formatBytes(bytes: number): string {
 }
 
 /** Returns a count with its noun: `1 span`, `2 spans`. */
-export function counted(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${formatCount(count)} ${count === 1 ? noun : plural}`
 }
 
 /** Returns the ISO time of Unix nanoseconds, with milliseconds. */

@@ -42,20 +42,29 @@ export function isForShortcuts(event: KeyboardEvent): boolean {
 }
 
 /**
- * Remembers the key before, for sequences. Called once. Keys count when they go down, because people who type fast press the second
- * key before they release the first one.
+ * Remembers the key before, for sequences, and leaves a field with Escape, so that the next key is a shortcut again. Called once.
+ * Keys count when they go down, because people who type fast press the second key before they release the first one.
  */
-export function rememberKeys(): void {
+export function followKeys(): void {
   // Before all other listeners, which compare with the key before.
   const remember = (event: KeyboardEvent) => {
     if (event.key === 'Shift') return
     before = current
     current = { key: isTyping(event.target) ? '' : event.key, at: event.timeStamp }
+    if (event.key === 'Escape' && !event.isComposing && isTyping(event.target)) leave(event)
   }
   addEventListener('keydown', remember, { capture: true })
 }
 
-function isTyping(target: EventTarget | null): boolean {
+/** Takes the focus from a field, with its text as it is: a browser would clear a search. In a dialog, Escape closes that. */
+function leave(event: KeyboardEvent): void {
+  const { target } = event
+  if (!(target instanceof HTMLElement) || target.matches('select, dialog *')) return
+  event.preventDefault()
+  target.blur()
+}
+
+function isTyping(target: EventTarget | null): target is HTMLElement {
   return (
     target instanceof HTMLElement &&
     (target.matches('input:not([type=checkbox]), select, textarea') || target.isContentEditable)

@@ -30,9 +30,58 @@ let isArriving = false
 
 /** Goes to an address of the console. `replace` leaves no entry in the history. */
 export function go(address: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, '', address)
-  else history.pushState(null, '', address)
+  if (replace) history.replaceState(history.state, '', address)
+  else {
+    leaveEntry()
+    entry = newEntry()
+    history.pushState({ entry }, '', address)
+  }
   follow()
+}
+
+/** The current entry of the history. */
+let entry = ''
+const newEntry = () => String(performance.timeOrigin + performance.now())
+/** Where the page of each entry was scrolled to when it was left, the one that was left longest ago first. */
+const positions = new Map<string, number>()
+const POSITIONS_MAX = 50
+
+function leaveEntry(): void {
+  positions.delete(entry)
+  positions.set(entry, scrollY)
+  const [oldest] = positions.keys()
+  if (positions.size > POSITIONS_MAX && oldest !== undefined) positions.delete(oldest)
+}
+
+/** Shows the entry to which the user went back or forward, where it was left. Entries of anchors are the browser's. */
+function returnTo({ state }: PopStateEvent): void {
+  const next = (state as { readonly entry?: unknown } | null)?.entry
+  if (typeof next === 'string') {
+    leaveEntry()
+    entry = next
+    scrollBack(positions.get(next) ?? 0)
+  }
+  follow()
+}
+
+/** A page that is read for longer is not scrolled any more: the user has begun to read. */
+const SCROLL_BACK_MS = 3_000
+
+/** Scrolls to a position as soon as the page is long enough, unless the user does something before. */
+function scrollBack(top: number): void {
+  const ended = new AbortController()
+  for (const does of ['wheel', 'touchstart', 'pointerdown', 'keydown', 'popstate']) {
+    addEventListener(does, () => ended.abort(), { signal: ended.signal, passive: true })
+  }
+  const deadline = performance.now() + SCROLL_BACK_MS
+  const attempt = () => {
+    if (ended.signal.aborted) return
+    scrollTo(0, top)
+    if (Math.abs(scrollY - top) <= 1 || performance.now() > deadline) ended.abort()
+    else requestAnimationFrame(attempt)
+  }
+  // Not at once: the page that is left would be scrolled.
+  requestAnimationFrame(attempt)
 }
 
 function follow(): void {
@@ -65,7 +114,10 @@ export function changeQuery(
 
 /** Follows links of the console without loading the document again. Other links, and clicks with a modifier, are the browser's. */
 export function followLinks(): void {
-  addEventListener('popstate', follow)
+  history.scrollRestoration = 'manual'
+  entry = (history.state as { readonly entry?: string } | null)?.entry ?? newEntry()
+  history.replaceState({ entry }, '')
+  addEventListener('popstate', returnTo)
   document.addEventListener('click', event => {
     const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
     const link = event.target instanceof Element ? event.target.closest('a') : null

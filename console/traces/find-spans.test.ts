@@ -15,6 +15,7 @@ const columns: SpanColumns = {
   statuses: Uint8Array.of(0, 2, 0, 2),
   names: ['GET /cart', 'SELECT'],
   services: ['shop', 'database'],
+  serviceHues: [0, 1],
 }
 const tree = arrange(columns.parents)
 

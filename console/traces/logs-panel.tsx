@@ -18,7 +18,7 @@ export function LogsPanel(props: {
   readonly onClose: () => void
 }) {
   const { traceId, startNanos, selectedId, onSelect, onClose } = props
-  const loaded = useLoad(`logs ${traceId}`, signal => listLogs({ trace: traceId, limit: SHOWN }, { signal }))
+  const loaded = useLoad(`logs of ${traceId}`, signal => listLogs({ trace: traceId, limit: SHOWN }, { signal }))
   return (
     <aside class="span-panel" aria-label="Log records of the trace">
       <div class="panel-head">

@@ -1,5 +1,5 @@
 import { type Attribute, readSpans, type SpanDetails } from '../api/generated/client.ts'
-import { formatNanos } from '../state/format.ts'
+import { counted, formatNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
@@ -9,7 +9,7 @@ import { Copy, Fact, Facts, SessionLink, Time } from '../ui/text.tsx'
 /** Everything that was received of one span. */
 export function SpanPanel(props: { readonly traceId: string; readonly spanId: string; readonly onClose: () => void }) {
   const { traceId, spanId, onClose } = props
-  const loaded = useLoad(`${traceId} ${spanId}`, signal =>
+  const loaded = useLoad(`span ${traceId} ${spanId}`, signal =>
     readSpans({ traceId, body: { spanIds: [spanId] } }, { signal }),
   )
   return (
@@ -72,7 +72,9 @@ function Details({ span, traceId }: { readonly span: SpanDetails; readonly trace
           <Attributes attributes={event.attributes} dropped={event.droppedAttributesCount} />
         </section>
       ))}
-      {span.droppedEventsCount > 0 && <p class="quiet">The sender dropped {span.droppedEventsCount} events.</p>}
+      {span.droppedEventsCount > 0 && (
+        <p class="quiet">The sender dropped {counted(span.droppedEventsCount, 'event')}.</p>
+      )}
       {span.links.length > 0 && <Links links={span.links} traceId={traceId} />}
       <Attributes
         title="Resource"
@@ -119,7 +121,7 @@ function Attributes(props: {
     <section>
       {title && <h3>{title}</h3>}
       <AttributeTable attributes={attributes} />
-      {dropped > 0 && <p class="quiet">The sender dropped {dropped} attributes.</p>}
+      {dropped > 0 && <p class="quiet">The sender dropped {counted(dropped, 'attribute')}.</p>}
     </section>
   )
 }

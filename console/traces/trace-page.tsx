@@ -18,7 +18,10 @@ import { WaterfallModel } from './waterfall-model.ts'
 
 /** A trace: all its spans, and everything of the one that `?span=` names, or in which the finding of `?finding=` occurred. */
 export function TracePage({ id }: { readonly id: string }) {
-  const loaded = useLoad(id, async signal => new WaterfallModel(await readTrace({ traceId: id }, { signal })))
+  const loaded = useLoad(
+    `trace ${id}`,
+    async signal => new WaterfallModel(await readTrace({ traceId: id }, { signal })),
+  )
   return (
     <>
       {loaded.value === undefined && <Title text="Trace" />}
@@ -41,7 +44,10 @@ function Trace({ model }: { readonly model: WaterfallModel }) {
     select(idOf(model.columns, span))
   }
   useEffect(() => {
-    if (selected !== null) model.activateId(selected)
+    if (selected === null) return
+    model.activateId(selected)
+    // On a narrow screen the details would cover the row. A row that is not drawn yet is not there.
+    document.querySelector('.wf-row.selected')?.scrollIntoView({ block: 'nearest' })
   }, [selected, model])
   useEffect(() => model.search(text), [text, model])
   const said = useFindingSpan(model, query.get('finding'), selected)

@@ -3,11 +3,13 @@ import { counted, formatNanos, isoOfNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
+import { ATTRIBUTE, type FilterRules, MILLISECONDS, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 
 const PAGE_SIZE = 50
+const RULES: FilterRules = { attribute: ATTRIBUTE, minDurationMs: MILLISECONDS }
 const STATUSES = [
   ['', 'Any status'],
   ['ERROR', 'With an error'],
@@ -38,17 +40,17 @@ const COLUMNS: readonly Column<FoundTrace>[] = [
 
 /** The list of traces, newest first. */
 export function TracesPage() {
-  const { query } = place.value
-  const loaded = useLoad(query.toString(), signal => listTraces(parametersOf(query), { signal }))
+  const query = validQuery(place.value.query, RULES)
+  const loaded = useLoad(`traces ${query}`, signal => listTraces(parametersOf(query), { signal }))
   return (
     <>
       <Title text="Traces" />
       <Filters>
         <TextFilter name="name" label="Name of a span" type="search" placeholder="GET /cart" />
         <TextFilter name="service" label="Service" />
-        <TextFilter name="attribute" label="Attribute" placeholder="http.route=/cart" />
+        <TextFilter name="attribute" label="Attribute" placeholder="http.route=/cart" rules={RULES} />
         <TextFilter name="session" label="Session" />
-        <TextFilter name="minDurationMs" label="At least ms" />
+        <TextFilter name="minDurationMs" label="At least ms" rules={RULES} />
         <ChoiceFilter name="status" label="Status" options={STATUSES} />
         <ChoiceFilter name="hasFinding" label="Findings" options={FINDING_OPTIONS} />
         <ChoiceFilter name="last" label="Started" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />

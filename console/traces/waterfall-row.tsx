@@ -4,8 +4,6 @@ import type { WaterfallModel } from './waterfall-model.ts'
 
 const ERROR_STATUS = 2
 const NOT_RETAINED = -2
-/** Number of colours of services. Each service is named too, so that no colour is the only sign. */
-const HUES = 8
 /** Depth from which rows are not moved further to the right, so that their names stay in view. */
 const DEEPEST = 14
 
@@ -24,7 +22,7 @@ export function WaterfallRow(props: {
   const depth = tree.depths[span] as number
   const hasChildren = model.hasChildren(span)
   const isCollapsed = model.isCollapsed(span)
-  const hue = (((columns.serviceIndexes[span] as number) % HUES) + HUES) % HUES
+  const hue = columns.serviceHues[columns.serviceIndexes[span] as number] ?? 0
   const isError = columns.statuses[span] === ERROR_STATUS
   const isCritical = model.critical.value?.flags[span] === 1
   return (

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { type Fault, faultOf } from '../api/client.ts'
+import { Copy } from './text.tsx'
 
 const FORBIDDEN = 403
 
@@ -173,12 +174,6 @@ export function Field(props: {
 
 /** A secret that no other response contains, with a button that copies it. */
 export function NewSecret(props: { readonly secret: string; readonly what: string; readonly onDone: () => void }) {
-  const [isCopied, setCopied] = useState(false)
-  const copy = () =>
-    void navigator.clipboard.writeText(props.secret).then(
-      () => setCopied(true),
-      () => setCopied(false),
-    )
   return (
     <section class="notice" role="alert">
       <h3>{props.what}</h3>
@@ -187,13 +182,10 @@ export function NewSecret(props: { readonly secret: string; readonly what: strin
         <code class="secret">{props.secret}</code>
       </p>
       <p class="panel-links">
-        <button type="button" onClick={copy}>
-          Copy
-        </button>
+        <Copy text={props.secret} class="" />
         <button type="button" onClick={props.onDone}>
           I have kept it
         </button>
-        <span role="status">{isCopied ? 'Copied' : ''}</span>
       </p>
     </section>
   )

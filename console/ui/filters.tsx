@@ -4,6 +4,7 @@ import { HOUR_MS } from '../../schemas/units.ts'
 import { listSurfaces } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { changeQuery, place } from '../state/router.ts'
+import { type FilterRules, faultIn } from './filter-rules.ts'
 
 const TYPING_MS = 300
 
@@ -18,19 +19,37 @@ export function Filters({ children }: { readonly children: ComponentChildren }) 
   )
 }
 
-/** A text of the address, which follows the typing after a moment. */
+/** Most characters that any filter accepts. */
+const CHARACTERS_MAX = 1_024
+
+/**
+ * A text of the address, which follows the typing after a moment. A text that breaks the rule of the filter stays in the field,
+ * which states why, and changes nothing else.
+ */
 export function TextFilter(props: {
   readonly name: string
   readonly label: string
   readonly type?: 'search' | 'text'
   readonly placeholder?: string
+  readonly rules?: FilterRules
+  readonly maxLength?: number
 }) {
-  const given = place.value.query.get(props.name) ?? ''
+  const { name, rules = {}, maxLength = CHARACTERS_MAX } = props
+  const given = place.value.query.get(name) ?? ''
+  const rule = rules[name]
   const [text, setText] = useState(given)
-  useEffect(() => setText(given), [given])
+  const [fault, setFault] = useState(faultIn(rule, given))
+  useEffect(() => {
+    setText(given)
+    setFault(faultIn(rule, given))
+  }, [given])
   useEffect(() => {
     if (text === given) return
-    const timer = setTimeout(() => changeQuery({ [props.name]: text }, { replace: true }), TYPING_MS)
+    const timer = setTimeout(() => {
+      const found = faultIn(rule, text)
+      setFault(found)
+      if (found === undefined) changeQuery({ [name]: rule?.normalOf?.(text) ?? text }, { replace: true })
+    }, TYPING_MS)
     return () => clearTimeout(timer)
   }, [text])
   const id = useId()
@@ -40,12 +59,19 @@ export function TextFilter(props: {
     placeholder: props.placeholder ?? '',
     autocomplete: 'off',
     spellcheck: false,
+    maxLength,
+    ...(fault && { 'aria-invalid': true, 'aria-describedby': `${id}-fault` }),
     onInput: (event: Event) => setText((event.currentTarget as HTMLInputElement).value),
   } as const
   return (
     <div class="field">
       <label for={id}>{props.label}</label>
       {props.type === 'search' ? <input type="search" {...shared} /> : <input type="text" {...shared} />}
+      {fault && (
+        <small id={`${id}-fault`} class="fault" role="status">
+          {fault}
+        </small>
+      )}
     </div>
   )
 }

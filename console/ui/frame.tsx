@@ -27,7 +27,7 @@ const SHORTCUTS: readonly (readonly [string, string])[] = [
   ['e', 'Next error of a trace or a recording'],
   ['E', 'Previous error of a recording'],
   ['i c l', 'Idle time, critical path, logs of a trace'],
-  ['Esc', 'Close the details'],
+  ['Esc', 'Close the details, leave a field'],
   ['Space', 'Play, pause a recording'],
   ['← →', 'Seek by five seconds'],
   ['?', 'These keys'],

@@ -68,7 +68,12 @@ function explain({ status, code }: Fault): { title: string; text: string } {
   if (status === 404) return { title: 'Not found', text: NOT_FOUND }
   if (status === 403)
     return { title: 'You may not see this', text: 'Ask somebody who manages the members of this workspace.' }
-  if (status === 400) return { title: 'This cannot be read so', text: 'Change the filters.' }
+  if (status === 400) {
+    return {
+      title: 'These filters cannot be applied',
+      text: 'Change the one that is named. A list below is that of before.',
+    }
+  }
   if (status === 429) return { title: 'Too much at once', text: 'Other reads of this workspace are in progress.' }
   if (status === 503) {
     return {
@@ -90,7 +95,7 @@ export function Shown<T>(props: {
     <div class={isLoading && value !== undefined ? 'stale' : undefined} aria-busy={isLoading}>
       {fault && <Failed fault={fault} again={again} />}
       {value === undefined && !fault && <Loading text={`Reading ${props.what}`} />}
-      {value !== undefined && fault?.status !== 400 && fault?.status !== 404 && props.children(value)}
+      {value !== undefined && fault?.status !== 404 && props.children(value)}
     </div>
   )
 }

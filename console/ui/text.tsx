@@ -1,13 +1,21 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatAge, formatTime } from '../state/format.ts'
 import { addressOf, arriveAt } from '../state/router.ts'
 
-/** A time: how long ago it is. `exact` shows the time to the second, `precise` to the millisecond. The title has all of it. */
-export function Time(props: { readonly iso: string; readonly exact?: boolean; readonly precise?: boolean }) {
-  const { iso, exact = false, precise = false } = props
+/**
+ * A time: how long ago it is. `exact` shows the time to the second, `precise` to the millisecond. The title has all of it, and when
+ * the service received what happened then.
+ */
+export function Time(props: {
+  readonly iso: string
+  readonly exact?: boolean
+  readonly precise?: boolean
+  readonly receivedAt?: string | undefined
+}) {
+  const { iso, exact = false, precise = false, receivedAt } = props
   return (
-    <time dateTime={iso} title={iso}>
+    <time dateTime={iso} title={receivedAt === undefined ? iso : `${iso}, received ${receivedAt}`}>
       {exact || precise ? formatTime(iso, { isPrecise: precise }) : formatAge(iso)}
     </time>
   )
@@ -25,12 +33,36 @@ export function Title({ text, quiet }: { readonly text: string; readonly quiet?:
   )
 }
 
-/** A button that copies a text. */
-export function Copy({ text, what }: { readonly text: string; readonly what: string }) {
+/** How long a button states what it did. */
+const STATED_MS = 4_000
+
+/** A button that copies a text, and states whether it did. */
+export function Copy(props: { readonly text: string; readonly what?: string; readonly class?: string }) {
+  const { text, what } = props
+  const [outcome, setOutcome] = useState<'copied' | 'failed'>()
+  useEffect(() => {
+    if (outcome === undefined) return
+    const timer = setTimeout(() => setOutcome(undefined), STATED_MS)
+    return () => clearTimeout(timer)
+  }, [outcome])
+  const copy = async () => {
+    // Browsers have no clipboard for pages without TLS, and may refuse to write to it.
+    const isCopied = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    )
+    setOutcome(isCopied ? 'copied' : 'failed')
+  }
   return (
-    <button type="button" class="plain copy" onClick={() => void navigator.clipboard?.writeText(text)}>
-      Copy {what}
-    </button>
+    <>
+      <button type="button" class={props.class ?? 'plain'} onClick={() => void copy()}>
+        Copy{what && ` ${what}`}
+      </button>
+      <span role="status" class={outcome === 'failed' ? 'fault' : 'quiet'}>
+        {outcome === 'copied' && 'Copied'}
+        {outcome === 'failed' && 'Not copied: this browser does not allow it. Select the text and copy it.'}
+      </span>
+    </>
   )
 }
 

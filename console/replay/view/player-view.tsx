@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { counted, formatSeconds } from '../../state/format.ts'
 import { isForShortcuts } from '../../state/keys.ts'
 import { type Player, SPEEDS } from '../player.ts'
+import type { Recording } from '../recording.ts'
 import { neighbourOf, type SessionError, type VisitedError } from '../session-errors.ts'
 import { clockTime, elapsed, explain, STRETCH_NAMES } from '../words.ts'
 import { Screen } from './screen.tsx'
@@ -10,6 +11,10 @@ import { SeekBar, STEP_MS } from './seek-bar.tsx'
 
 /** Before an error, so that what led to it is seen. */
 const LEAD_MS = 2_000
+
+/** Shorter times that are skipped are not worth a word. */
+const STATED_MS = 1_000
+const WITHOUT = { activity: 'activity', picture: 'a picture' } as const
 
 interface Props {
   readonly player: Player
@@ -48,7 +53,8 @@ export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Prop
   usePlayerKeys({ toggle, error: goToError, step: direction => seek(time.value + direction * STEP_MS) })
   const skipped = player.skipped.value
   useEffect(() => {
-    if (skipped) say(`Skipped ${formatSeconds((skipped.to - skipped.from) / 1_000)} without activity`)
+    if (skipped && skipped.to - skipped.from >= STATED_MS)
+      say(`Skipped ${formatSeconds((skipped.to - skipped.from) / 1_000)} without ${WITHOUT[skipped.without]}`)
   }, [skipped])
   return (
     <section class="player" aria-label="Player">
@@ -58,6 +64,9 @@ export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Prop
       <p role="status" class="player-said quiet">
         {said}
       </p>
+      {isMoment(player.recording) && (
+        <p class="quiet">All events of this recording have the same time, so that there is nothing to play.</p>
+      )}
       {player.refused.value > 0 && (
         <p class="quiet">{counted(player.refused.value, 'recorded event')} could not be played.</p>
       )}
@@ -65,6 +74,9 @@ export function PlayerView({ player, startsAt, errors, onStand, onChoose }: Prop
     </section>
   )
 }
+
+/** Reports whether a recording has no length. */
+const isMoment = ({ startMs, endMs }: Recording) => startMs === endMs
 
 interface ControlsProps extends Pick<Props, 'player' | 'errors' | 'onChoose'> {
   readonly toggle: () => void
@@ -78,7 +90,7 @@ function Controls({ player, errors, onChoose, toggle, goToError }: ControlsProps
   const clock = useComputed(() => clockTime(time.value))
   return (
     <div class="player-controls">
-      <button type="button" class="play" onClick={toggle} aria-keyshortcuts="Space">
+      <button type="button" class="play" onClick={toggle} disabled={isMoment(recording)} aria-keyshortcuts="Space">
         {isPlaying.value ? 'Pause' : 'Play'}
       </button>
       <span class="player-time">

@@ -42,7 +42,6 @@ export function Screen({ player, startsAt }: { readonly player: Player; readonly
           title="Recording of the page"
           aria-hidden="true"
           tabIndex={-1}
-          sandbox="allow-scripts allow-same-origin"
           class={isShown ? undefined : 'unseen'}
           style={{ width: `${size.width}px`, height: `${size.height}px`, transform: `scale(${scale})` }}
         />
@@ -73,7 +72,10 @@ function Note({ player, isShown }: { readonly player: Player; readonly isShown: 
   if (stretch.kind !== 'played') {
     return <div class={`screen-note ${stretch.kind}`}>{explain(stretch)}</div>
   }
-  if (!player.isWaiting.value) return null
+  if (!player.isWaiting.value) {
+    if (player.hasPicture.value) return null
+    return <div class="screen-note">The full snapshot of this part cannot be played, so that there is no picture.</div>
+  }
   return (
     <div class="screen-note waiting">
       <span class="spinner" aria-hidden="true" /> Loading the recording…

@@ -90,16 +90,16 @@ export function logExport(traceId: string, spanId: string, session: string, atMs
 }
 
 /** Returns a gauge of two routes with a point each minute, but none in the middle third, as an export request of OTLP in JSON. */
-export function metricExport(name: string, endMs: number, minutes: number): object {
+export function metricExport(name: string, endMs: number, minutes: number, { unit = 's', factor = 1 } = {}): object {
   const times = Array.from({ length: minutes }, (_, i) => i).filter(i => i < minutes / 3 || i >= (2 * minutes) / 3)
   const dataPoints = ['/cart', '/orders'].flatMap((route, line) =>
     times.map(i => ({
       timeUnixNano: String(BigInt(endMs - (minutes - i) * MINUTE_MS) * 1_000_000n),
-      asDouble: 10 * (line + 1) + Math.sin(i / 3),
+      asDouble: factor * (10 * (line + 1) + Math.sin(i / 3)),
       attributes: attributesOf({ 'http.route': route }),
     })),
   )
-  const metric = { name, unit: 's', description: 'Time that a request waits.', gauge: { dataPoints } }
+  const metric = { name, unit, description: 'Time that a request waits.', gauge: { dataPoints } }
   const resource = { attributes: attributesOf({ 'service.name': 'pricing' }) }
   return { resourceMetrics: [{ resource, scopeMetrics: [{ metrics: [metric] }] }] }
 }

@@ -1,0 +1,300 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadRecorded, recordedVisit } from '../../../cli/demo/recorded.ts'
+import type { SessionAnswer } from '../../../schemas/http/sessions/schemas.ts'
+import { HOUR_MS } from '../../../schemas/units.ts'
+import { createReleaseClient } from '../../support/clients/release-client.ts'
+import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
+import { pictureText, stageOf } from '../../support/console/player-page.ts'
+import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
+import { uploadChunk } from '../../support/console/staged-recording.ts'
+import { failedOrder, metricExport, newTraceId, send, traceExport } from '../../support/console/staged-telemetry.ts'
+import { findBrowser } from '../../support/pages/browser.ts'
+import { until } from '../../support/until.ts'
+
+const browserFound = await findBrowser()
+if ('missing' in browserFound) console.warn(`no test of what pages state: missing ${browserFound.missing}`)
+
+const VISIT = 'visit-of-mara'
+const NOTHING = { windowId: 'w', segmentId: 0 }
+const META = { type: 4, data: { href: 'https://shop.example/', width: 800, height: 600 } }
+
+describe.skipIf('missing' in browserFound)('the console', () => {
+  const recorded = loadRecorded()
+  /** The visit was yesterday, and is sent now, as a device that was offline sends it. */
+  const visitMs = Math.floor((Date.now() - 20 * HOUR_MS) / 1_000) * 1_000
+  const traceIds = Array.from({ length: 40 }, newTraceId)
+  let stack: ConsoleStack
+  let page: Page
+
+  beforeAll(async () => {
+    if ('missing' in browserFound) return
+    stack = await startConsoleStack(browserFound.path)
+    const access = stack.credentials
+    for (const chunk of recordedVisit(recorded, visitMs)) await uploadChunk(access, VISIT, chunk)
+    await uploadChunk(access, 'one-event', { ...NOTHING, events: [{ ...META, timestamp: visitMs }] })
+    for (const [i, traceId] of traceIds.entries()) {
+      await send(access, 'traces', traceExport(traceId, visitMs + i * 1_000, failedOrder(VISIT)))
+    }
+    const person = { name: 'Mara Lindqvist', email: 'mara@example.com', country: 'SE', traits: { plan: 'gold' } }
+    for (const identifier of ['usr_1', 'usr_9001']) {
+      await post('/v3/session/identify', {
+        ...person,
+        sessionId: VISIT,
+        identifier,
+        source: { type: 'custom', name: 'Shop' },
+      })
+    }
+    await post('/v3/session', { sessionId: VISIT, deviceId: crypto.randomUUID() })
+    await send(access, 'metrics', metricExport('memory', Date.now(), 30, { unit: 'By', factor: 12_345_678 }))
+    page = await stack.openPage()
+    await openPrintedLink(page, stack.start)
+    await until('everything is stored', async () => {
+      const { session } = await read<Partial<SessionAnswer>>(`/v3/sessions/${VISIT}`)
+      const { findings = [] } = await read<{ findings?: object[] }>('/v3/findings')
+      const { metrics = [] } = await read<{ metrics?: object[] }>('/v3/metrics')
+      const isWhole = session?.traceCount === 40 && session.identityCount === 2 && session.deviceCount === 1
+      return isWhole && session.replay?.eventCount === 105 && findings.length === 3 && metrics.length === 1
+    })
+  }, 240_000)
+  afterAll(() => stack?.stop())
+
+  const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name })
+  const fact = (name: string) => page.locator('.facts > div').filter({ hasText: name }).locator('dd')
+  const field = (name: string) => page.getByRole('textbox', { name }).or(page.getByRole('searchbox', { name }))
+
+  async function post(path: string, body: object): Promise<void> {
+    const headers = { 'content-type': 'application/json', 'x-service-public-key': stack.credentials.publicKey }
+    const response = await fetch(stack.credentials.baseUrl + path, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    expect(response.status).toBe(200)
+  }
+
+  async function read<T>(path: string): Promise<T> {
+    const headers = { authorization: `Bearer ${stack.credentials.sessionToken}` }
+    return (await (await fetch(stack.credentials.baseUrl + path, { headers })).json()) as T
+  }
+
+  it('shows the first picture of what rrweb has recorded, without a click', async () => {
+    await page.goto(stack.urlOf(`sessions/${VISIT}`))
+    await page.locator('.screen-picture:not(.empty) > iframe:not(.unseen)').waitFor()
+    await until('the picture is there', async () => ((await pageText()) ?? '').length > 20)
+    expect(await page.locator('.screen-note:not(.waiting)').count()).toBe(0)
+    expect(await page.locator('.player-time').textContent()).toMatch(/^0:00 of 0:2\d/)
+    // Back at its beginning.
+    await page.getByRole('slider').press('End')
+    await page.getByRole('slider').press('Home')
+    await page.locator('.screen-note:not(.waiting)').waitFor({ state: 'detached' })
+    await takePictures(page, 'session-of-rrweb')
+  })
+
+  const pageText = () =>
+    stageOf(page)?.evaluate<string | undefined>(
+      "document.querySelector('iframe')?.contentDocument?.body?.textContent ?? undefined",
+    )
+
+  it('states what is missing of a recording that has one event', async () => {
+    await page.goto(stack.urlOf('sessions/one-event'))
+    await page.locator('.screen-note').getByText('no full snapshot of this window has arrived').waitFor()
+    await page.getByText('All events of this recording have the same time').waitFor()
+    expect(await page.getByRole('button', { name: 'Play' }).isDisabled()).toBe(true)
+    expect(await page.locator('.player-time').textContent()).not.toMatch(/Jan 1|1970/)
+    expect(await pictureText(page)).toBeUndefined()
+    expect(await violations(page)).toEqual([])
+    await takePictures(page, 'session-of-one-event')
+  })
+
+  it('shows who a session is of, and when it was: the same in its list, its page and its timeline', async () => {
+    await page.goto(stack.urlOf('sessions?hasFinding=true'))
+    const row = page.getByRole('row').filter({ hasText: 'Mara Lindqvist' })
+    const length = await row.locator('[data-label="Length"]').textContent()
+    expect(length).toBe('40 s')
+    await row.getByRole('link').click()
+    await heading(/Mara Lindqvist/).waitFor()
+    await page.getByText('Loading the recording').waitFor({ state: 'detached' })
+    expect(await fact('User').textContent()).toBe('usr_9001')
+    expect(await fact('Email').textContent()).toBe('mara@example.com')
+    expect(await fact('Country').textContent()).toBe('SE')
+    expect(await fact('Identified by').textContent()).toBe('Shop (custom)')
+    await page.getByRole('cell', { name: 'gold' }).waitFor()
+    await page.getByText('2 identities').click()
+    await page.getByRole('rowheader', { name: /usr_1$/ }).waitFor()
+    const first = await fact('First seen').locator('time').getAttribute('datetime')
+    expect(Date.parse(first ?? '')).toBe(visitMs)
+    const timeline = page.getByRole('list', { name: 'Timeline' })
+    expect(await timeline.locator('time').first().getAttribute('datetime')).toContain(first?.slice(0, 23))
+    await page.getByRole('combobox', { name: 'Show' }).selectOption('heartbeat,identity,replay')
+    await timeline.locator('.timeline-identity').getByText('received').first().waitFor()
+    expect(await violations(page)).toEqual([])
+    await takePictures(page, 'session-of-mara')
+  })
+
+  it('brings the player into view when an entry far below it is played', async () => {
+    await page.goto(stack.urlOf(`sessions/${VISIT}`))
+    await page.locator('.screen-picture:not(.empty)').waitFor()
+    const entry = page.getByRole('list', { name: 'Timeline' }).getByRole('button').nth(4)
+    await entry.scrollIntoViewIfNeeded()
+    await page.mouse.wheel(0, 3_000)
+    await entry.click()
+    await until('the player is in view', async () => {
+      const box = await page.locator('.player-controls').boundingBox()
+      return box !== null && box.y >= 0 && box.y + box.height <= 900
+    })
+  })
+
+  it('shows when exceptions occurred, and when they arrived in the title', async () => {
+    await page.goto(stack.urlOf('findings'))
+    const row = page.getByRole('row').filter({ hasText: 'UnknownPriceError' })
+    expect(await row.locator('.sparkline').getAttribute('aria-label')).toMatch(/^40 in this time/)
+    await row.getByRole('link').click()
+    const occurrence = page.getByRole('heading', { name: 'Last occurrences' }).locator('..').locator('time').first()
+    expect(await occurrence.textContent()).toBe('20 h ago')
+    expect(await occurrence.getAttribute('title')).toMatch(/Z, received 20/)
+    expect(await fact('Last occurred').textContent()).toBe('20 h ago')
+    const label = (await page.locator('.bars svg').getAttribute('aria-label')) ?? ''
+    expect(label).toMatch(/^40 occurrences between /)
+    // The first bar has all of them.
+    expect(await page.locator('.bars rect').first().getAttribute('x')).toMatch(/^[01]\.1$/)
+    // A version leads to its release once there is one.
+    const version = page.getByRole('link', { name: '1.4.2' })
+    expect([await fact('Releases').textContent(), await version.count()]).toEqual(['1.4.2', 0])
+    const { baseUrl, secretKey } = stack.credentials
+    await createReleaseClient(baseUrl, secretKey).register('1.4.2')
+    await page.reload()
+    await version.click()
+    await heading('Release 1.4.2').waitFor()
+  })
+
+  it('states in a field why a filter is not accepted, and keeps the list', async () => {
+    await page.goto(stack.urlOf('traces'))
+    await page
+      .getByRole('link', { name: /POST \/checkout/ })
+      .first()
+      .waitFor()
+    const before = stack.requests.length
+    for (const [name, text, fault] of [
+      ['Attribute', 'http.response', '"http.response" needs a value'],
+      ['At least ms', 'abc', '"abc" is not a whole number'],
+    ] as const) {
+      await field(name).fill(text)
+      await page.getByText(fault).waitFor()
+      expect(await field(name).getAttribute('aria-invalid')).toBe('true')
+    }
+    expect(await page.getByRole('row').count()).toBe(41)
+    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(await violations(page)).toEqual([])
+    await field('Attribute').fill('http.route=/api/orders')
+    await page.waitForURL(/attribute=/)
+    await page.getByText('needs a value').waitFor({ state: 'detached' })
+    await page.goto(stack.urlOf('logs?trace=abc&span=1&attribute=x'))
+    for (const fault of ['has 32 hex digits, this has 3', 'has 16 hex digits, this has 1', '"x" needs a value']) {
+      await page.getByText(fault).waitFor()
+    }
+    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(
+      stack.requests.slice(before).filter(url => /NaN|attribute=(?!http.route)/.test(new URL(url).search)),
+    ).toEqual([page.url()])
+  })
+
+  it('leaves a field with Escape, so that keys are shortcuts again', async () => {
+    await page.goto(stack.urlOf('traces'))
+    await page
+      .getByRole('link', { name: /POST \/checkout/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('POST')
+    await page.waitForURL(/name=POST/)
+    await page.keyboard.press('Escape')
+    expect(await field('Name of a span').inputValue()).toBe('POST')
+    await page.keyboard.press('g')
+    await page.keyboard.press('f')
+    await heading('Findings').waitFor()
+  })
+
+  it('returns to where a list was scrolled to, at once', async () => {
+    await page.goto(stack.urlOf('traces'))
+    const link = page.getByRole('link', { name: /POST \/checkout/ }).nth(35)
+    await link.scrollIntoViewIfNeeded()
+    const top = await page.evaluate<number>('scrollY')
+    expect(top).toBeGreaterThan(800)
+    await link.click()
+    await heading(/POST \/checkout/).waitFor()
+    expect(await page.evaluate<number>('scrollY')).toBe(0)
+    await page.route('**/v3/traces?*', () => {})
+    await page.goBack()
+    await until('the list is where it was', async () => Math.abs((await page.evaluate<number>('scrollY')) - top) < 20)
+    await page.unroute('**/v3/traces?*')
+    await page.goForward()
+    await heading(/POST \/checkout/).waitFor()
+  })
+
+  it('opens the details of a span as a sheet where there is no room beside it', async () => {
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.goto(stack.urlOf(`traces/${traceIds[0]}`))
+    await page.getByRole('row').filter({ hasText: 'roll back' }).click()
+    const details = page.getByRole('complementary', { name: 'Details of the span' })
+    await details.getByText('Duration').waitFor()
+    await until('the sheet is in view, and does not cover the row', async () => {
+      const [sheet, row] = [await details.boundingBox(), await page.locator('.wf-row.selected').boundingBox()]
+      return sheet !== null && row !== null && sheet.y > 200 && sheet.y < 600 && row.y + row.height <= sheet.y + 1
+    })
+    await page.screenshot({ path: 'test/artefacts/console/trace-sheet-390.png' })
+    await details.getByRole('button', { name: 'Close' }).click()
+    await details.waitFor({ state: 'detached' })
+    await page.setViewportSize({ width: 1280, height: 900 })
+  })
+
+  it('gives a service the same colour in every trace', async () => {
+    const hues: (string | null)[] = []
+    for (const traceId of traceIds.slice(0, 2)) {
+      await page.goto(stack.urlOf(`traces/${traceId}`))
+      hues.push(await page.locator('.wf-service').filter({ hasText: 'pricing' }).first().getAttribute('data-hue'))
+    }
+    expect(hues).toEqual(['10', '10'])
+  })
+
+  it('states whether it has copied', async () => {
+    const copy = page.getByRole('button', { name: 'Copy id' })
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await copy.click()
+    await page.getByRole('status').getByText('Copied', { exact: true }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(traceIds[1])
+    await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))")
+    await copy.click()
+    await page.getByRole('status').getByText('Not copied').waitFor()
+  })
+
+  it('shows metrics in their units, with an axis as wide as its labels', async () => {
+    await page.goto(stack.urlOf('metrics/memory'))
+    const cell = page.locator('[data-label="Greatest"]')
+    expect(await cell.textContent()).toMatch(/^≈ 188\.\d MiB$/)
+    expect(await cell.getAttribute('title')).toMatch(/^197,\d{3},\d{3}.* By$/)
+    const room = await page.evaluate<number>("document.querySelector('.u-over').offsetLeft")
+    const needed = await page.evaluate<number>(`(() => {
+      const context = document.createElement('canvas').getContext('2d')
+      context.font = '12px system-ui, sans-serif'
+      return context.measureText('192 MiB').width
+    })()`)
+    expect(room).toBeGreaterThan(needed)
+    expect(room).toBeLessThan(needed + 40)
+    expect(await violations(page)).toEqual([])
+    await takePictures(page, 'metric-of-bytes')
+  })
+
+  it('creates no API key without a permission', async () => {
+    await page.goto(stack.urlOf('settings/keys'))
+    await page.getByText('Create an API key').click()
+    await field('Name').fill('nothing')
+    await page.getByRole('button', { name: 'Create API key' }).click()
+    await page.getByRole('alert').getByText('choose at least one').waitFor()
+    expect(await page.getByText('No API keys yet').count()).toBe(1)
+  })
+
+  it('warns of nothing', () => {
+    expect(stack.complaints).toEqual([])
+  })
+})
