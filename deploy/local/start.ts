@@ -1,11 +1,13 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.ts'
 import { BUILD_SCRIPT, isConsoleBuilt } from '../../console/build/freshness.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { tableSettingsOf } from '../../shared/runtime/config.ts'
+import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LocalConfig } from './config.ts'
 import { portsOf, ROOT } from './config.ts'
@@ -49,6 +51,9 @@ export interface Started {
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
+
+/** Time in which the first workspace must be stored. A local Redis has answered before. */
+const REDIS_DEADLINE_MS = 30_000
 
 /** Lines of a failed build that are shown: its end. */
 const BUILD_LINES = 40
@@ -124,7 +129,7 @@ async function buildConsole(log: StartLog): Promise<void> {
     cwd: ROOT,
     env: process.env,
     log: line => {
-      output.push(line)
+      output.push(stripVTControlCharacters(line))
       if (output.length > BUILD_LINES) output.shift()
     },
   })
@@ -146,7 +151,11 @@ async function consoleUrlOf(config: LocalConfig, env: StartDeps['env']): Promise
 async function provisionDirectory(access: ServiceAccess, secrets: LocalSecrets, logger: Logger): Promise<void> {
   const redis = connectConsumer(access.directoryRedisUrl, logger)
   try {
-    await provision(createDirectory(redis), secrets)
+    await withDeadline(
+      provision(createDirectory(redis), secrets),
+      REDIS_DEADLINE_MS,
+      'the Redis of the directory does not answer',
+    )
   } finally {
     redis.disconnect()
   }
