@@ -160,6 +160,8 @@ describe('the local issuer', () => {
       })
     }
     expect((await authorize({ client_id: 'other' }, cookie)).status).toBe(400)
+    const atLocalhost = await authorize({ redirect_uri: REDIRECT.replace('127.0.0.1', 'localhost') }, cookie)
+    expect(atLocalhost.headers.get('location')).toBe(REDIRECT)
     expect(parametersOf(await authorize({ code_challenge_method: 'plain' }, cookie))).toMatchObject({
       error: 'invalid_request',
     })

@@ -49,10 +49,7 @@ export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly 
   async function authorize(request: AuthorizationRequest, cookie: string | undefined): Promise<Reply> {
     const { clientId, redirectUri, responseType, challenge, challengeMethod, state, prompt, nonce } = request
     if (clientId !== CLIENT_ID || !redirectUris.includes(redirectUri)) {
-      return issuePage(
-        400,
-        `The console is at ${baseUrl}/console/. Sign in there. If you have no session, print a link:`,
-      )
+      return otherAddressReply(redirectUris, clientId, redirectUri)
     }
     const back = (parameters: Record<string, string>) =>
       redirect(withParameters(redirectUri, { ...parameters, iss: url, state }))
@@ -168,6 +165,16 @@ function tokenFault(error: string): Reply {
 /** Returns a redirect that names no page as its referrer, because its own address has a code. */
 function redirect(location: string, headers: Reply['headers'] = []): Reply {
   return { status: 302, headers: [['location', location], NO_STORE, ['referrer-policy', 'no-referrer'], ...headers] }
+}
+
+/**
+ * Returns the reply to a sign-in of another address. A browser at `localhost` continues where the console is, without a code:
+ * another user of the machine may listen at ::1, to which that name leads too.
+ */
+function otherAddressReply(redirectUris: readonly string[], clientId: string, redirectUri: string): Reply {
+  const meant = redirectUris.find(uri => uri.replace('//127.0.0.1:', '//localhost:') === redirectUri)
+  if (clientId === CLIENT_ID && meant !== undefined) return redirect(meant)
+  return issuePage(400, `The console of this installation is at ${redirectUris[0]}. To sign in there, print a link:`)
 }
 
 /** Percent-encodes every value, so that no header of the redirect can have a line break of a client. */

@@ -50,6 +50,13 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     expect(await violations(page)).toEqual([])
     const again = await fetch(link, { redirect: 'manual' })
     expect({ status: again.status, cookie: again.headers.get('set-cookie') }).toEqual({ status: 410, cookie: null })
+    // The browser that is signed in gets to the console by the same link, and by the address alone.
+    for (const url of [link, stack.credentials.baseUrl]) {
+      await page.goto('about:blank')
+      await page.goto(url)
+      await heading('Findings').waitFor()
+      expect(page.url()).toBe(stack.urlOf(''))
+    }
   })
 
   it('has the token in memory only', async () => {
