@@ -1,7 +1,9 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { KeyQuotas, SurfaceKey } from '../../schemas/records/directory.ts'
 import { originMatcher } from '../../schemas/records/origin-pattern.ts'
+import { DAY_MS, DAY_S } from '../../schemas/units.ts'
 import { TokenBucket } from '../../shared/concurrency/token-bucket.ts'
+import type { Header } from '../../shared/http/route.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import type { DailyBytes, DailyUsage } from './daily-usage.ts'
 
@@ -32,6 +34,8 @@ export interface KeyLimits {
   refuseHead(head: LimitedHead): Problem | undefined
   /** Counts the bytes of a body that is complete, or returns INGEST_BACKPRESSURE. */
   refuseBody(bytes: number): Problem | undefined
+  /** Returns the headers that state the quotas and what is left of them now; none for a key without quotas. */
+  headers(): readonly Header[]
 }
 
 /** The most keys with limits that a process keeps count of. */
@@ -78,6 +82,8 @@ class QuotaLimits implements KeyLimits {
   readonly #requests: TokenBucket | undefined
   readonly #bytes: TokenBucket | undefined
   readonly #day: DailyBytes | undefined
+  /** Undefined without quotas. */
+  readonly #policy: Header | undefined
   readonly #now: () => number
   readonly #onRefused: (limit: KeyLimit) => void
 
@@ -89,6 +95,7 @@ class QuotaLimits implements KeyLimits {
     this.#requests = requestsPerSecond === undefined ? undefined : bucket(requestsPerSecond)
     this.#bytes = bytesPerSecond === undefined ? undefined : bucket(bytesPerSecond)
     this.#day = day
+    this.#policy = policyOf(quotas)
     this.#now = now
     this.#onRefused = onRefused
   }
@@ -116,6 +123,20 @@ class QuotaLimits implements KeyLimits {
     return undefined
   }
 
+  headers(): readonly Header[] {
+    if (this.#policy === undefined) return []
+    const nowMs = this.#now()
+    const { bytesPerDay } = this.#quotas
+    const left = [
+      this.#requests && leftOf('requestsPerSecond', this.#requests.left, 1),
+      this.#bytes && leftOf('bytesPerSecond', this.#bytes.left, 1),
+      this.#day &&
+        bytesPerDay !== undefined &&
+        leftOf('bytesPerDay', bytesPerDay - this.#day.used(nowMs), Math.ceil((DAY_MS - (nowMs % DAY_MS)) / 1_000)),
+    ]
+    return [this.#policy, ['ratelimit', left.filter(Boolean).join(', ')]]
+  }
+
   #refuseBytes(bytes: number): Problem | undefined {
     const waitMs = this.#bytes?.waitMs(bytes) ?? 0
     if (waitMs > 0) return this.#overQuota('bytesPerSecond', waitMs)
@@ -134,6 +155,25 @@ class QuotaLimits implements KeyLimits {
       retryAfterSeconds: Math.min(MAX_RETRY_AFTER_S, Math.max(1, Math.ceil(waitMs / 1_000))),
     }
   }
+}
+
+/** Windows and units of the quotas, as parameters of `RateLimit-Policy` (docs/api/credentials.md#rate-limits). */
+const WINDOWS: Readonly<Record<keyof KeyQuotas, string>> = {
+  requestsPerSecond: 'w=1',
+  bytesPerSecond: 'w=1;qu="content-bytes"',
+  bytesPerDay: `w=${DAY_S};qu="content-bytes"`,
+}
+
+function policyOf(quotas: KeyQuotas): Header | undefined {
+  const policies = (Object.keys(WINDOWS) as (keyof KeyQuotas)[]).flatMap(name =>
+    quotas[name] === undefined ? [] : [`"${name}";q=${quotas[name]};${WINDOWS[name]}`],
+  )
+  return policies.length === 0 ? undefined : ['ratelimit-policy', policies.join(', ')]
+}
+
+/** Returns what is left of a quota, and the seconds until all of it is there again. */
+function leftOf(name: keyof KeyQuotas, left: number, resetSeconds: number): string {
+  return `"${name}";r=${Math.max(0, Math.floor(left))};t=${resetSeconds}`
 }
 
 /** The bound of Retry-After (docs/api/backpressure.md#backpressure). */

@@ -1,5 +1,12 @@
 import type { Problem } from '../../schemas/http/problems.ts'
-import type { BodyHandler, Decision, Reply, RequestHead } from '../../shared/http/route.ts'
+import {
+  ANSWERED,
+  type Decision,
+  type Header,
+  type HeldBody,
+  type Reply,
+  type RequestHead,
+} from '../../shared/http/route.ts'
 import type { KeyLimits, LimitedHead } from '../auth/key-limits.ts'
 
 /** Reads what limits depend on. Must be called while the head is readable. */
@@ -9,7 +16,7 @@ export function limitedHead(head: Pick<RequestHead, 'header' | 'contentLength'>)
 
 /**
  * Applies the limits of a key to a request: to its head before `decide` is called, and to its body once it is complete
- * (docs/api/credentials.md#quotas). Only requests with a key that has limits get here.
+ * (docs/api/credentials.md#quotas). Responses state what is left. Only requests with a key that has limits get here.
  */
 export function withLimits(
   limits: KeyLimits,
@@ -17,19 +24,41 @@ export function withLimits(
   renderProblem: (problem: Problem) => Reply,
   decide: () => Decision | Promise<Decision>,
 ): Decision | Promise<Decision> {
+  const stated = (reply: Reply) => withHeaders(reply, limits, head)
   const refused = limits.refuseHead(head)
-  if (refused) return renderProblem(refused)
+  if (refused) return stated(renderProblem(refused))
+  const limitBody = (decision: Decision): Decision => {
+    if (typeof decision !== 'function') return stated(decision)
+    return (body, request) => {
+      const overQuota = limits.refuseBody(body.length)
+      if (overQuota) return stated(renderProblem(overQuota))
+      const reply = decision(body, statedRequest(request, stated))
+      if (reply === ANSWERED) return reply
+      return reply instanceof Promise ? reply.then(stated) : stated(reply)
+    }
+  }
   const decision = decide()
-  return decision instanceof Promise
-    ? decision.then(decided => limitBody(limits, renderProblem, decided))
-    : limitBody(limits, renderProblem, decision)
+  return decision instanceof Promise ? decision.then(limitBody) : limitBody(decision)
 }
 
-function limitBody(limits: KeyLimits, renderProblem: (problem: Problem) => Reply, decision: Decision): Decision {
-  if (typeof decision !== 'function') return decision
-  const handler: BodyHandler = (body, request) => {
-    const refused = limits.refuseBody(body.length)
-    return refused ? renderProblem(refused) : decision(body, request)
+/** Adds what is left of the quotas. A page may read it: the list of headers that it may read can have several lines. */
+function withHeaders(reply: Reply, limits: KeyLimits, { origin }: LimitedHead): Reply {
+  const own = limits.headers()
+  if (own.length === 0) return reply
+  const exposed: Header[] =
+    origin === undefined ? [] : [['access-control-expose-headers', 'RateLimit, RateLimit-Policy']]
+  return { ...reply, headers: [...(reply.headers ?? []), ...own, ...exposed] }
+}
+
+/** Returns a request whose answer states what is left. Almost every request is answered so, when its commit has ended. */
+function statedRequest(request: HeldBody, stated: (reply: Reply) => Reply): HeldBody {
+  return {
+    get requestId() {
+      return request.requestId
+    },
+    committed: (outcome, arrivedAtMs, receiptId) => request.committed(outcome, arrivedAtMs, receiptId),
+    answer: reply => request.answer(stated(reply)),
+    refuse: problem => request.refuse(problem),
+    release: () => request.release(),
   }
-  return handler
 }

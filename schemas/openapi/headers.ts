@@ -76,6 +76,16 @@ export const HEADERS = {
     'The headers that the page may read. Present with an `Origin`.',
     `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}, ${REQUEST_ID_HEADER}`,
   ),
+  'RateLimit-Policy': described(
+    z.string().optional(),
+    'The quotas of the key (draft-ietf-httpapi-ratelimit-headers). Absent for a key without quotas.',
+    '"requestsPerSecond";q=100;w=1',
+  ),
+  RateLimit: described(
+    z.string().optional(),
+    'What is left of the quotas of the key, and the seconds until all of it is there again.',
+    '"requestsPerSecond";r=42;t=1',
+  ),
   Vary: described(
     z.string().optional(),
     'The request headers that the response depends on. Present with an `Origin`, and where a response may be compressed.',
@@ -107,6 +117,7 @@ const CORS_HEADERS: readonly HeaderName[] = [
 export function headersOf(operation: Operation, status: number): Pick<ZodOpenApiResponseObject, 'headers'> {
   const { cors, isConditional, isLetterBody, isCompressible, credentials, receiptStatuses = [] } = operation
   const isPrivate = credentials.includes('sessionToken')
+  const isLimited = !isPrivate && credentials.length > 0
   const names: HeaderName[] = [
     'X-Content-Type-Options',
     ...(status >= 400 || isPrivate || isConditional ? (['Cache-Control'] as const) : []),
@@ -118,6 +129,7 @@ export function headersOf(operation: Operation, status: number): Pick<ZodOpenApi
     ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
     ...(status >= 400 ? ([REQUEST_ID_HEADER] as const) : []),
     ...(receiptStatuses.includes(status) ? ([RECEIPT_HEADER] as const) : []),
+    ...(isLimited && (status < 400 || status === 429) ? (['RateLimit-Policy', 'RateLimit'] as const) : []),
     ...(cors ? CORS_HEADERS : []),
   ]
   return { headers: Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }])) }

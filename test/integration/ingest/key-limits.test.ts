@@ -85,6 +85,38 @@ it('shares the bytes of a day among edges', async () => {
   expect(await redis.ttl(counter ?? '')).toBeGreaterThan(100_000)
 })
 
+it('states the quotas of a key and what is left of them', async () => {
+  const headersOf = async (key: string, origin = '') => {
+    const response = await fetch(`${edges[0].baseUrl}/drain/v1/traces`, {
+      method: 'POST',
+      headers: { 'x-service-public-key': key, 'content-type': 'application/json', ...(origin && { origin }) },
+      body: EMPTY,
+    })
+    const { status, headers } = response
+    return { status, policy: headers.get('ratelimit-policy'), left: headers.get('ratelimit'), headers }
+  }
+  const key = await issue({ quotas: { requestsPerSecond: 1, bytesPerDay: 1_000 } })
+  const policy = '"requestsPerSecond";q=1;w=1, "bytesPerDay";q=1000;w=86400;qu="content-bytes"'
+  const left = expect.stringMatching(/^"requestsPerSecond";r=0;t=1, "bytesPerDay";r=9\d\d;t=\d{1,5}$/)
+  expect(await headersOf(key)).toMatchObject({ status: 200, policy, left })
+  const refused = await until('the quota is used up', async () => {
+    const answer = await headersOf(key, 'https://shop.example')
+    return answer.status === 429 ? answer : undefined
+  })
+  expect(refused).toMatchObject({ policy, left: expect.stringMatching(/^"requestsPerSecond";r=0;t=1, /) })
+  expect(refused.headers.get('access-control-expose-headers')).toContain('RateLimit, RateLimit-Policy')
+  const secret = await issue({ kind: 'secret', scopes: ['release:write'], quotas: { requestsPerSecond: 100 } })
+  const registered = await fetch(`${edges[0].baseUrl}/v3/releases`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: '{"version":"limited"}',
+  })
+  expect(registered.headers.get('ratelimit')).toMatch(/^"requestsPerSecond";r=\d+;t=1$/)
+  for (const unlimited of [await issue({}), await issue({ allowedOrigins: ['https://shop.example'] })]) {
+    expect(await headersOf(unlimited)).toMatchObject({ status: 200, policy: null, left: null })
+  }
+})
+
 it('refuses pages of origins that the public key does not allow, on every operation, and passes servers', async () => {
   const key = await issue({ allowedOrigins: ['https://shop.example', 'https://*.apps.example'] })
   for (const origin of ['https://shop.example', 'https://a.apps.example', '']) {
