@@ -46,12 +46,12 @@ export function createSessionsBatch(): RowBatch {
 export function createReceiptsBatch(): RowBatch {
   const table = new IngestLogTable()
   return createJsonRowsBatch([table.buffer], ({ workspaceId, surfaceId, receivedAtMs, receipt = '' }, value) => {
-    const { kind, jobId, bytes, refusal, replayedAtMs, truncatedLines = 0 } = settlementSchema.parse(value)
+    const { kind, jobId, bytes, refusal, replayedAtMs, counted = {} } = settlementSchema.parse(value)
     const index = indexOf(receipt)
     // A refused request that is neither kept nor discarded was refused in its response, and is not a dead letter.
-    const counted = (isCounted: boolean | undefined) =>
+    const refusals = (isCounted: boolean | undefined) =>
       new Map(refusal && isCounted ? [[labelOf(refusal.reason), 1]] : [])
-    const truncated = truncatedLines > 0 ? ([['truncated_line', truncatedLines]] as const) : []
+    const onlyCounted = Object.entries(counted)
     table.append({
       workspaceId,
       surfaceId,
@@ -63,14 +63,14 @@ export function createReceiptsBatch(): RowBatch {
       bytes,
       rows: 0,
       derivedRows: 0,
-      rejected: new Map(truncated),
-      deadLettered: counted(refusal?.objectKey !== ''),
-      discarded: counted(refusal?.isDiscarded),
+      rejected: new Map(onlyCounted),
+      deadLettered: refusals(refusal?.objectKey !== ''),
+      discarded: refusals(refusal?.isDiscarded),
       commit: commitOf(receipt),
       indexes: [index],
       refused: refusal ? [{ index, ...refusal }] : [],
       discardedIndexes: refusal?.isDiscarded ? [index] : [],
-      rejections: truncated.map(([reason, records]) => ({ index, reason, records, objectKey: '' })),
+      rejections: onlyCounted.map(([reason, records]) => ({ index, reason, records, objectKey: '' })),
     })
   })
 }
@@ -112,9 +112,10 @@ function segmentNumber(segmentId: string): number {
 export function createBuildReportsBatch(): RowBatch {
   const table = new BuildReportsTable()
   return createJsonRowsBatch([table.buffer], (frame, value) => {
-    const { slug } = buildReportJobSchema.parse(JSON.parse(frame.attributes))
+    const { slug, isUnknown } = buildReportJobSchema.parse(JSON.parse(frame.attributes))
     const { workspaceId, surfaceId, receivedAtMs } = frame
     table.append({ ...buildReportSchema.parse(value), workspaceId, surfaceId, releaseSlug: slug, receivedAtMs })
+    return isUnknown && { unknown_release: { count: 1, indexes: [] } }
   })
 }
 

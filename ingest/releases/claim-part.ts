@@ -30,6 +30,8 @@ const TRUSTED_OBJECT_S = UPLOAD_LIFETIME_S + 22 * HOUR_S
 export interface SourceMapPart {
   readonly path: string
   readonly part: number
+  /** Set if the release is not registered. */
+  readonly isUnknown?: true | undefined
   /** Unix time of the request's arrival. */
   readonly receivedAtMs: number
   readonly body: Buffer
@@ -70,13 +72,13 @@ export type ClaimedPart =
 export async function claimPart(
   admitted: Pick<AdmittedRequest, 'store'>,
   release: ReleaseKey,
-  { path, part, receivedAtMs, body, request }: SourceMapPart,
+  { path, part, isUnknown, receivedAtMs, body, request }: SourceMapPart,
 ): Promise<ClaimedPart> {
   const { workspaceId, surfaceId, slug } = release
   const keys = uploadKeys(release)
   const budget = uploadBudgetKeys(workspaceId)
   const sha256 = hash('sha256', body)
-  const attributes: SourceMapJob = { kind: 'part', slug, path, part, sha256 }
+  const attributes: SourceMapJob = { kind: 'part', slug, isUnknown, path, part, sha256 }
   const frame = {
     workspaceId,
     surfaceId,

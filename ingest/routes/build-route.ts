@@ -31,6 +31,12 @@ export interface ReleaseRouteDeps extends BuildRouteDeps {
   readonly logger: Logger
 }
 
+/** The release that a request names. */
+export interface NamedRelease extends ReleaseKey {
+  /** Set if it is not registered. */
+  readonly isUnknown?: true
+}
+
 const SCOPE = 'release:write'
 
 /** Checks the secret key and its scope, then calls `take`. */
@@ -62,7 +68,7 @@ export function withRelease(
   head: RequestHead,
   body: ArrivingBody,
   unknownRelease: 'accepted' | 'refused',
-  take: (release: ReleaseKey) => Decision,
+  take: (release: NamedRelease) => Decision,
 ): Decision | Promise<Decision> {
   const slug = head.param('releaseSlug')
   return withBuild(deps, head, body, ({ surface }) => {
@@ -73,7 +79,7 @@ export function withRelease(
       if (owner === undefined && unknownRelease === 'refused') {
         return refusal('RELEASE_NOT_FOUND', 'releaseSlug is unknown: register the release first')
       }
-      return take({ ...surface, slug })
+      return take({ ...surface, slug, ...(owner === undefined && { isUnknown: true }) })
     }
     // A malformed slug cannot name a release.
     if (slugFault(slug) !== undefined) return decide(undefined)

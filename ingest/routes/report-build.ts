@@ -6,9 +6,16 @@ import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { type Decision, jsonReply, type Route } from '../../shared/http/route.ts'
-import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import type { Sink } from '../commit/sink.ts'
-import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
+import {
+  buildProblem,
+  invalid,
+  type NamedRelease,
+  type ReleaseRouteDeps,
+  refuseBody,
+  slugFault,
+  withRelease,
+} from './build-route.ts'
 
 interface Deps extends ReleaseRouteDeps {
   /** The sink of the queue `build-reports`. */
@@ -29,8 +36,8 @@ export function reportBuildRoute(deps: Deps): Route {
   })
 }
 
-function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): Decision {
-  const { workspaceId, surfaceId, slug } = release
+function takeReport({ sink, now }: Deps, release: NamedRelease, type: BodyType): Decision {
+  const { workspaceId, surfaceId, slug, isUnknown } = release
   const admitted = sink.admit(release, type.contentLength, SMALL_BODY_BYTES)
   if ('code' in admitted) return buildProblem(admitted)
   return (body, request) => {
@@ -46,7 +53,7 @@ function takeReport({ sink, now }: Deps, release: ReleaseKey, type: BodyType): D
       receivedAtMs: now(),
       contentType: 'application/json',
       contentEncoding: 'identity',
-      attributes: JSON.stringify({ slug } satisfies BuildReportJob),
+      attributes: JSON.stringify({ slug, isUnknown } satisfies BuildReportJob),
       body: Buffer.from(JSON.stringify(parsed.value)),
     } as const
     return admitted.accept(frame, SUCCESS, request)

@@ -22,6 +22,7 @@ import {
 import {
   buildProblem,
   invalid,
+  type NamedRelease,
   type ReleaseRouteDeps,
   refusal,
   refuseBody,
@@ -60,7 +61,7 @@ export function uploadSourceMapPartRoute(deps: Deps): Route {
   })
 }
 
-function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
+function takePart(deps: Deps, release: NamedRelease, head: UploadHead): Decision {
   const admitted = deps.sink.admit(release, head.type.contentLength, SOURCE_MAP_PART_BYTES)
   if ('code' in admitted) return buildProblem(admitted)
   return (body, request) => {
@@ -71,7 +72,8 @@ function takePart(deps: Deps, release: ReleaseKey, head: UploadHead): Decision {
     const query = parseQuery(sourceMapPartQuerySchema, head.query)
     if (!query.ok) return invalid(query.fault)
     if (body.length === 0) return invalid('the body is empty: a part has at least one byte')
-    return storePart(deps, admitted, release, { ...query.value, receivedAtMs: deps.now(), body, request })
+    const { isUnknown } = release
+    return storePart(deps, admitted, release, { ...query.value, isUnknown, receivedAtMs: deps.now(), body, request })
   }
 }
 

@@ -6,11 +6,18 @@ import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseQuery } from '../../shared/http/parse-query.ts'
 import type { Decision, HeldBody, Reply, Route } from '../../shared/http/route.ts'
-import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import type { VerdictWait, VerdictWaits } from '../releases/verdict-waits.ts'
-import { buildProblem, invalid, type ReleaseRouteDeps, refuseBody, slugFault, withRelease } from './build-route.ts'
+import {
+  buildProblem,
+  invalid,
+  type NamedRelease,
+  type ReleaseRouteDeps,
+  refuseBody,
+  slugFault,
+  withRelease,
+} from './build-route.ts'
 import { verdictReply, withVerdictWait } from './with-verdict.ts'
 
 interface Deps extends ReleaseRouteDeps {
@@ -49,7 +56,7 @@ export function uploadSourceMapRoute(deps: Deps): Route {
   })
 }
 
-function takeMap(deps: Deps, release: ReleaseKey, { path, type }: UploadHead): Decision {
+function takeMap(deps: Deps, release: NamedRelease, { path, type }: UploadHead): Decision {
   const admitted = deps.sink.admit(release, type.contentLength, SOURCE_MAP_MAX_BYTES)
   if ('code' in admitted) return buildProblem(admitted)
   return (body, request) => {
@@ -67,11 +74,11 @@ function takeMap(deps: Deps, release: ReleaseKey, { path, type }: UploadHead): D
 
 async function storeMap(
   deps: Deps,
-  release: ReleaseKey,
+  release: NamedRelease,
   { path, admitted, body, request, wait }: Upload,
 ): Promise<Reply> {
-  const { workspaceId, surfaceId, slug } = release
-  const attributes: SourceMapJob = { kind: 'single', slug, path, attempt: newJobId() }
+  const { workspaceId, surfaceId, slug, isUnknown } = release
+  const attributes: SourceMapJob = { kind: 'single', slug, isUnknown, path, attempt: newJobId() }
   const frame = {
     workspaceId,
     surfaceId,

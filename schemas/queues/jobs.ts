@@ -13,8 +13,11 @@ export const commitJobSchema = z.object({
 /** BullMQ job data of a commit. */
 export type CommitJob = z.infer<typeof commitJobSchema>
 
+/** Set if the release was not registered when the request arrived. Its receipt names it. */
+export const unknownRelease = z.literal(true).optional()
+
 /** Frame attributes of the queue `build-reports`. The body is the report in JSON, validated by the edge. */
-export const buildReportJobSchema = z.object({ slug: z.string() })
+export const buildReportJobSchema = z.object({ slug: z.string(), isUnknown: unknownRelease })
 /** Frame attributes of the queue `build-reports`. */
 export type BuildReportJob = z.infer<typeof buildReportJobSchema>
 
@@ -36,8 +39,8 @@ export const settlementSchema = z.object({
       isDiscarded: z.boolean().default(false),
     })
     .optional(),
-  /** Number of truncated lines that are left out of a replay chunk. */
-  truncatedLines: z.number().int().optional(),
+  /** What is only counted, by its `RejectionLabel`. */
+  counted: z.record(z.string(), z.number().int()).optional(),
 })
 /** The outcome of a request. */
 export type Settlement = z.infer<typeof settlementSchema>

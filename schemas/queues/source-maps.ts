@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { PROBLEMS, type ProblemCode } from '../http/problems.ts'
+import { unknownRelease } from './jobs.ts'
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 
@@ -11,11 +12,18 @@ export const sourceMapJobSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('part'),
     slug: z.string(),
+    isUnknown: unknownRelease,
     path: z.string(),
     part: z.number().int().min(0),
     sha256,
   }),
-  z.object({ kind: z.literal('single'), slug: z.string(), path: z.string(), attempt: z.string() }),
+  z.object({
+    kind: z.literal('single'),
+    slug: z.string(),
+    isUnknown: unknownRelease,
+    path: z.string(),
+    attempt: z.string(),
+  }),
 ])
 /** Frame attributes of the queue `source-maps`. */
 export type SourceMapJob = z.infer<typeof sourceMapJobSchema>

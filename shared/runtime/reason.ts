@@ -58,6 +58,8 @@ export type RejectionLabel =
   | 'truncated_line'
   // A field of an identity or heartbeat that breaks its rule. The receipt names it.
   | 'field_left_out'
+  // A build report, a part or a map of a release that was not registered when it arrived.
+  | 'unknown_release'
 
 /**
  * Labels of what is only counted. A dead letter would add nothing: the record is stored with all its attributes, or no sender or
@@ -67,6 +69,7 @@ export const ONLY_COUNTED: ReadonlySet<RejectionLabel> = new Set<RejectionLabel>
   'session_id_too_long',
   'truncated_line',
   'field_left_out',
+  'unknown_release',
 ])
 
 /** Records of one request that are left out for one reason. */

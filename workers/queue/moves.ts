@@ -6,7 +6,7 @@ import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/que
 import { type Move, sharesOf } from './payloads/payload-store.ts'
 
 /** A request that a job is done with. `refusal` is absent if the request is stored. */
-export interface SettledRequest extends Pick<Settlement, 'refusal' | 'truncatedLines'> {
+export interface SettledRequest extends Pick<Settlement, 'refusal' | 'counted'> {
   readonly frame: PayloadFrame
 }
 
@@ -52,7 +52,7 @@ export function settlementMoves(
 ): Move[] {
   const frames = requests
     .filter(({ frame }) => frame.receipt !== undefined)
-    .map(({ frame, refusal, truncatedLines }) => {
+    .map(({ frame, refusal, counted }) => {
       const replayedAtMs = replayedFrom(frame)?.replayedAtMs ?? 0
       const settlement: Settlement = {
         kind,
@@ -60,7 +60,7 @@ export function settlementMoves(
         bytes: frame.body.length,
         replayedAtMs,
         ...(refusal && { refusal }),
-        ...(truncatedLines && { truncatedLines }),
+        ...(counted && { counted }),
       }
       return withJsonBody(frame, settlement)
     })

@@ -118,7 +118,7 @@ export interface FramePlan<Stats> {
 }
 
 /** The outcome of one frame. Without a refusal, its request is stored. */
-export interface ProcessedFrame<Stats> extends Pick<SettledRequest, 'truncatedLines'> {
+export interface ProcessedFrame<Stats> extends Pick<SettledRequest, 'counted'> {
   readonly stats: Stats
   /** A frame for the next queue. */
   readonly passedOn?: PayloadFrame | undefined
@@ -266,7 +266,7 @@ async function movesOf(
       const objectKey = letter?.objectKey ?? letters.objectKeys.get(index) ?? ''
       const isDiscarded = outcome.refusal.isDeadLetter && objectKey === ''
       settled.push({ frame, refusal: { reason: reasonText(outcome.refusal.reason), objectKey, isDiscarded } })
-    } else if (!isSettledLater) settled.push({ frame, truncatedLines: outcome?.truncatedLines })
+    } else if (!isSettledLater) settled.push({ frame, counted: outcome?.counted })
   }
   return [
     ...settlementMoves({ jobId, kind: queue }, settled),

@@ -48,11 +48,15 @@ export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise
     return {
       stats: chunk,
       passedOn: chunk.outcome === 'stored' ? withJsonBody(frame, chunk.chunk) : undefined,
-      truncatedLines: chunk.outcome === 'repeated' ? chunk.truncatedLines : undefined,
+      counted: chunk.outcome === 'repeated' ? countedOf(chunk.truncatedLines) : undefined,
       refusal: chunk.outcome === 'refused' ? { reason: chunk.reason, isDeadLetter: true } : undefined,
     } satisfies ProcessedFrame<StoredChunk>
   })
   if (results) deps.onStored?.(statsOf(results))
+}
+
+function countedOf(truncatedLines: number | undefined) {
+  return truncatedLines === undefined ? undefined : { truncated_line: truncatedLines }
 }
 
 function statsOf(results: readonly StoredChunk[]): ReplayJobStats {

@@ -40,7 +40,11 @@ export async function storeSourceMaps(deps: StoreSourceMapsDeps, job: TakenJob):
   const uploads = await processFrames(deps, plan, job, async (frame, _index, retry) => {
     const upload = sourceMapJobSchema.parse(JSON.parse(frame.attributes))
     const storeDeps = { ...deps, retry }
-    return upload.kind === 'single' ? processSingle(storeDeps, frame, upload) : processPart(storeDeps, frame, upload)
+    const processed =
+      upload.kind === 'single'
+        ? await processSingle(storeDeps, frame, upload)
+        : await processPart(storeDeps, frame, upload)
+    return upload.isUnknown ? { ...processed, counted: { unknown_release: 1 } } : processed
   })
   for (const stats of uploads ?? []) deps.onUpload?.(stats)
 }

@@ -106,6 +106,20 @@ describe('an accepted request', () => {
     ])
   })
 
+  it('has a receipt that says if its release is unknown', async () => {
+    const map = mapOf('unknown')
+    const of = (slug: string) => [
+      build(`POST /v3/releases/${slug}/telemetry`, '{"upload":1}'),
+      build(`PUT /v3/releases/${slug}/source-maps?path=u.map&part=0`, map, 'application/octet-stream'),
+      build(`PUT /v3/releases/${slug}/source-maps/upload?path=v.map`, map),
+    ]
+    const receiptsOf = async (slug: string) =>
+      Promise.all(of(slug).map(async answer => (await settled(await answer)).rejected))
+    const unknown = [{ reason: 'unknown_release', count: 1 }]
+    expect(await receiptsOf('rel_typo')).toEqual([unknown, unknown, unknown])
+    expect(await receiptsOf(release)).toEqual([undefined, undefined, undefined])
+  })
+
   it('shows its receipt to pages of any origin', async () => {
     const headers = { origin: 'https://shop.example' }
     const sent = await browse('POST /v3/session', '{"sessionId":"s"}', headers)

@@ -16,7 +16,11 @@ describe('a build report', () => {
     const body = { upload: 12, fileCount: 0, result: 'no_source_maps', preflight: 3 }
     expect(await report('rel_report', { ...body, newer: true })).toMatchObject({ status: 200, body: { ok: true } })
     const [frame] = await framesOf('build-reports', 'rel_report')
-    expect(frame).toMatchObject({ ...OWNER, contentType: 'application/json', attributes: '{"slug":"rel_report"}' })
+    expect(frame).toMatchObject({
+      ...OWNER,
+      contentType: 'application/json',
+      attributes: '{"slug":"rel_report","isUnknown":true}',
+    })
     expect(JSON.parse(frame?.body.toString() ?? '')).toEqual(body)
   })
 
