@@ -52,7 +52,7 @@ export const apiConfigSchema = z
     HELD_BODY_BYTES: count(64 * MIB),
     /** The same as at the edge. Only /openapi.json uses it here, because both serve the same document. */
     IDENTITY_PROVIDERS: identityProvidersSchema,
-    /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
+    /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
     KEY_PEPPER: z.string().refine(pepper => Buffer.byteLength(pepper) >= 32, 'must have at least 32 bytes'),
     /** Keys of session tokens: exactly one of the two is set. The key is an SPKI PEM, in which `\n` may replace line breaks. */
     AUTH_JWKS_URL: fetchedUrl.optional(),

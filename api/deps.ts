@@ -26,7 +26,7 @@ export interface ApiDeps {
   /** Refuses what would fill the Redis of the directory. */
   readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
   readonly directory: Directory
-  /** Server secret from which, with the salt of each key, the secrets of workspace keys are derived. */
+  /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
   readonly keyPepper: string
   /** Reads the usage of the public keys of a workspace on a day from the Redis of the queues. */
   readonly keyUsage: (workspaceId: string, day: number) => Promise<KeyUsage[]>

@@ -14,14 +14,13 @@ import type { Directory } from '../shared/directory/directory.ts'
 import { ACTIVE_ERASURES_MAX } from '../shared/directory/erasures.ts'
 import type { Route } from '../shared/http/route.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
-import { authorOf, directoryListRoute, queryDirectory } from './http/directory.ts'
+import { authorOf, directoryListRoute, onceOf, queryDirectory } from './http/directory.ts'
 import { type GuardedRouteDeps, guardedRoute } from './http/guarded-route.ts'
 import { invalid, type Outcome } from './http/outcome.ts'
 import { notFound, type Resource } from './http/resource.ts'
 
 interface Deps extends CreationRouteDeps, GuardedRouteDeps {
   readonly directory: Pick<Directory, 'createErasure' | 'erasures' | 'erasure'>
-  readonly now: () => number
 }
 
 /** Returns the routes of erasures (docs/api/retention.md#erasures). */
@@ -36,14 +35,15 @@ function createErasureRoute(deps: Deps): Route {
   return creationRoute(deps, createErasure, {
     resource: ERASURE,
     body: createErasureSchema,
-    async create({ caller, body }): Promise<Outcome<ErasureAnswer>> {
+    async create({ caller, body, creation }): Promise<Outcome<ErasureAnswer>> {
       const { workspaceId, userId } = caller
       const now = deps.now()
-      const author = authorOf(caller, now)
+      const answerOf = (erasure: unknown) => ({ erasure: presentErasure(erasure as Erasure) })
+      const author = authorOf(caller, now, onceOf(creation, answerOf))
       const request = { workspaceId, subject: subjectOf(body), createdBy: userId, now, author }
       const erasure = await queryDirectory(deps.directory.createErasure(request))
       if (erasure === 'too_many_erasures') return invalid(TOO_MANY)
-      return { ok: true, value: { erasure: presentErasure(erasure) } }
+      return { ok: true, value: answerOf(erasure) }
     },
   })
 }

@@ -18,7 +18,7 @@ import type { Route } from '../shared/http/route.ts'
 import type { Caller } from './auth/caller.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
 import { cutPage, decodeCursor, digestOf, encodeCursor } from './http/cursor.ts'
-import { authorOf, queryDirectory } from './http/directory.ts'
+import { authorOf, onceOf, queryDirectory } from './http/directory.ts'
 import { rfc3339FromUnixMs } from './http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from './http/guarded-route.ts'
 import { invalid, type Outcome, okReply, type Refusal } from './http/outcome.ts'
@@ -26,7 +26,6 @@ import { notFound, type Resource } from './http/resource.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'members' | 'changeMember'>
-  readonly now: () => number
 }
 
 /** Returns the routes of the members of a workspace (docs/api/workspaces.md#members). */
@@ -69,7 +68,7 @@ function addMemberRoute(deps: Deps): Route {
   return creationRoute(deps, addMember, {
     resource: MEMBER,
     body: addMemberSchema,
-    async create({ caller, body }): Promise<Outcome<MemberAnswer>> {
+    async create({ caller, body, creation }): Promise<Outcome<MemberAnswer>> {
       const { workspaceId } = caller
       const { userId, name, email } = body
       const nowMs = deps.now()
@@ -90,8 +89,14 @@ function addMemberRoute(deps: Deps): Route {
           lackingFor(NONE, before.permissions, permissions).length === 0
         return { refused: isSame ? { same: before } : 'exists' }
       }
-      const outcome = await queryDirectory(deps.directory.changeMember(member, decide, authorOf(caller, nowMs)))
-      if (outcome === 'changed') return { ok: true, value: { member: presentMember(member) } }
+      const value = { member: presentMember(member) }
+      const author = authorOf(
+        caller,
+        nowMs,
+        onceOf(creation, () => value),
+      )
+      const outcome = await queryDirectory(deps.directory.changeMember(member, decide, author))
+      if (outcome === 'changed') return { ok: true, value }
       if (typeof outcome === 'object' && 'same' in outcome) {
         return { ok: true, value: { member: presentMember(outcome.same) } }
       }

@@ -38,20 +38,20 @@ const RECEIPT: Resource = {
 const ABSENT: Problem = {
   code: 'AUTH_MISSING',
   missing: 'bearer',
-  message: 'a public key, a secret key or a token is required',
+  message: 'a public key, a secret key, an API key or a token is required',
 }
 
-/** Accepts a token with any permission to read stored data, because receipts only show that data was stored. */
+/** Accepts a token or an API key with any permission to read stored data, because receipts only show that data was stored. */
 const GUARD: Guard = {
   permissions: PERMISSIONS.filter(permission => permission.endsWith(':read')) as [Permission, ...Permission[]],
-  acceptsWorkspaceKeys: false,
+  credentials: readReceipt.credentials,
   ...RECEIPT,
 }
 
 /**
  * Returns the route that reads the result of an accepted request (docs/api/receipts.md#receipts). A key reads the receipts of its
- * surface, a token those of its workspace. All other receipts look as if they did not exist. CORS is allowed, because a page
- * may read with the public key with which it has sent.
+ * surface, a token or an API key those of its workspace. All other receipts look as if they did not exist. CORS is allowed,
+ * because a page may read with the public key with which it has sent.
  */
 export function readReceiptRoute(deps: Deps): Route {
   return operationRoute(readReceipt, {

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
+import { READER, USER } from '../../schemas/http/credentials.ts'
 import type { Permission, WorkspaceKey } from '../../schemas/records/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import { createAuthenticate } from './authenticate.ts'
@@ -8,12 +9,12 @@ import type { TokenVerdict } from './verify-token.ts'
 
 const guard: Guard = {
   permissions: ['org:findings:read'],
-  acceptsWorkspaceKeys: false,
+  credentials: USER,
   notFound: { code: 'FINDING_NOT_FOUND', message: 'no such finding' },
   unavailable: { code: 'FINDING_CONTEXT_QUERY_FAILED', message: 'later' },
 }
 
-const surfacesGuard: Guard = { ...guard, permissions: ['org:surfaces:read'], acceptsWorkspaceKeys: true }
+const surfacesGuard: Guard = { ...guard, permissions: ['org:surfaces:read'], credentials: READER }
 
 const at = new Date(0).toISOString()
 const workspace = { version: 1, id: 'ws_1', slug: 'acme', name: 'Acme', createdAt: at } as const
@@ -57,13 +58,10 @@ const keyRecord: WorkspaceKey = {
   scopes: ['org:surfaces:read', 'org:surfaces:write'],
   digest: '',
   prefix: 'wk_',
-  salt: '',
   createdBy: 'user_1',
-  idempotencyKey: '',
   createdAt: at,
   expiresAt: null,
   revokedAt: null,
-  secondsUntilExpiration: null,
 }
 
 const claims = (change: object) => ({ claims: { kind: 'session', subject: 'user_1', org: 'acme', ...change } }) as never
@@ -153,7 +151,10 @@ it('returns whether a workspace key is malformed, unknown, revoked, expired or n
   expect(await expired.checkKey(text)).toEqual(refused('the workspace key is expired'))
   const young = setup(all, {}, { text, record: { expiresAt: new Date(1_001).toISOString() } })
   expect(await young.checkKey(text)).toMatchObject({ ok: true })
-  expect(await young.checkKey(text, guard)).toEqual(refused('this operation does not accept workspace keys'))
+  const takes = 'this operation takes the token of a signed-in user'
+  expect(await young.checkKey(text, guard)).toEqual(refused(`${takes}; a workspace API key (wk_…) was sent`))
+  const secret = await young.checkKey(generateKey('secret'), guard)
+  expect(secret).toEqual(refused(`${takes}; a secret key of a surface (sk_…) was sent`))
 })
 
 it('returns unavailable, not unauthorized, while keys or members cannot be looked up', async () => {

@@ -1,7 +1,9 @@
 import type { Permission } from '../../schemas/records/directory.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import type { KeyFault } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
+import { takenKinds, wrongBearer } from '../../shared/ids/wrong-kind.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Access, Authenticate, BearerAccess, Guard } from './caller.ts'
@@ -40,10 +42,14 @@ async function lookUp(
   guard: Guard,
   workspaceSlug: string | undefined,
 ): Promise<BearerAccess> {
+  if (authorization === undefined) {
+    const message = `the Authorization header is absent: ${takenKinds(guard.credentials)}`
+    return { is: 'refused', problem: { code: 'AUTH_MISSING', message, missing: 'bearer' } }
+  }
+  const message = wrongBearer(guard.credentials, authorization)
+  if (message !== undefined) return { is: 'refused', problem: { code: 'AUTH_MISSING', message } }
   const key = presentedWorkspaceKey(authorization)
-  if (key === undefined) return accessByToken(deps, authorization, workspaceSlug)
-  if (guard.acceptsWorkspaceKeys) return accessByKey(deps, key)
-  return { is: 'refused', problem: { code: 'AUTH_MISSING', message: 'this operation does not accept workspace keys' } }
+  return key === undefined ? accessByToken(deps, authorization, workspaceSlug) : accessByKey(deps, key)
 }
 
 function checkPermission(access: BearerAccess, { permissions, notFound }: Guard): Access {
@@ -56,8 +62,8 @@ function checkPermission(access: BearerAccess, { permissions, notFound }: Guard)
 }
 
 /** Returns the workspace key of an `Authorization` header, well-formed or not, or undefined if the header has another value. */
-function presentedWorkspaceKey(authorization: string | undefined): string | undefined {
-  return /^Bearer +(wk_\S*) *$/i.exec(authorization?.slice(0, 256) ?? '')?.[1]
+function presentedWorkspaceKey(authorization: string): string | undefined {
+  return /^Bearer +(wk_\S*) *$/i.exec(authorization.slice(0, 256))?.[1]
 }
 
 /**
@@ -82,6 +88,6 @@ async function accessByKey({ directory, now }: Deps, key: string): Promise<Beare
   return { is: 'known', caller: { workspaceId, userId: createdBy, apiKeyId: record.id, permissions }, reasonForLack }
 }
 
-function refuseKey(state: 'malformed' | 'unknown' | 'revoked' | 'expired'): BearerAccess {
-  return { is: 'refused', problem: { code: 'AUTH_MISSING', message: `the workspace key is ${state}` } }
+function refuseKey(fault: KeyFault): BearerAccess {
+  return { is: 'refused', problem: { code: 'AUTH_MISSING', message: `the workspace key is ${fault}` } }
 }

@@ -1,13 +1,14 @@
+import type { Credential } from '../../schemas/http/credentials.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { Permission } from '../../schemas/records/directory.ts'
 import type { IdentifiedRequest } from '../../shared/http/route.ts'
 
-/** The rules by which one operation accepts its callers. Session tokens and workload identities are always accepted. */
+/** The rules by which one operation accepts its callers. */
 export interface Guard {
   /** The caller needs at least one of these permissions. */
   readonly permissions: readonly [Permission, ...Permission[]]
-  /** Whether workspace keys are accepted too. */
-  readonly acceptsWorkspaceKeys: boolean
+  /** Kinds of credentials that are accepted. */
+  readonly credentials: readonly Credential[]
   /** Returned to a caller who is not a member of the workspace, as if the resource did not exist. */
   readonly notFound: Problem
   /** Returned when the token, the key or the membership cannot be looked up. */

@@ -4,7 +4,7 @@ import type { Directory } from '../../shared/directory/directory.ts'
 import { presentedPublicKey, publicKeyOf } from '../../shared/http/presented-key.ts'
 import type { RequestHead } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
-import { PUBLIC_KEY_INVALID, SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
+import { type KeyFault, PUBLIC_KEY_INVALID, SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 
 /** A key of a surface as the request sent it, well-formed or not. */
@@ -54,6 +54,6 @@ export async function surfaceKeyAccess(
   return state === 'active' ? { ok: true, key } : refuse(kind, state)
 }
 
-function refuse(kind: SurfaceKey['kind'], reason: keyof typeof SECRET_KEY_INVALID): SurfaceKeyAccess {
-  return { ok: false, problem: kind === 'secret' ? SECRET_KEY_INVALID[reason] : PUBLIC_KEY_INVALID }
+function refuse(kind: SurfaceKey['kind'], fault: KeyFault): SurfaceKeyAccess {
+  return { ok: false, problem: (kind === 'secret' ? SECRET_KEY_INVALID : PUBLIC_KEY_INVALID)[fault] }
 }

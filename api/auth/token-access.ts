@@ -25,14 +25,11 @@ const NOT_A_MEMBER = { is: 'notAMember' } as const
  */
 export async function accessByToken(
   { verifyToken, directory, lastIds }: Deps,
-  authorization: string | undefined,
+  authorization: string,
   workspaceSlug: string | undefined,
 ): Promise<BearerAccess> {
   const verdict = await verifyToken(authorization)
-  if (!verdict.ok) {
-    const missing = authorization === undefined ? { missing: 'bearer' as const } : {}
-    return { is: 'refused', problem: { code: 'AUTH_MISSING', message: verdict.reason, ...missing } }
-  }
+  if (!verdict.ok) return { is: 'refused', problem: { code: 'AUTH_MISSING', message: verdict.reason } }
   const { org, subject } = verdict.claims
   if (org === undefined) {
     return { is: 'refused', problem: { code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' } }

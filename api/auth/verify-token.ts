@@ -43,7 +43,7 @@ export interface TokenClaims {
 export type TokenVerdict = { ok: true; claims: TokenClaims } | { ok: false; reason: string }
 
 /** Verifies the token of an `Authorization` header. Throws a TransientError if the keys of its issuer cannot be fetched. */
-export type VerifyToken = (authorization: string | undefined) => Promise<TokenVerdict>
+export type VerifyToken = (authorization: string) => Promise<TokenVerdict>
 
 const CLOCK_TOLERANCE_SECONDS = 5
 /** Longer than any token that an issuer of this service creates. Longer ones are refused before they are parsed. */
@@ -69,7 +69,6 @@ interface RememberedToken {
 export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssuer[]], now: () => number): VerifyToken {
   const remembered = new Map<string, RememberedToken>()
   return async authorization => {
-    if (authorization === undefined) return refuse('the Authorization header is absent')
     const token = /^Bearer +([^\s]+)$/i.exec(authorization.slice(0, TOKEN_LENGTH_MAX + 16))?.[1]
     if (token === undefined) return refuse('the Authorization header must have the form "Bearer <token>"')
     if (token.length > TOKEN_LENGTH_MAX) return refuse(TOO_LONG)

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { IDEMPOTENCY_KEY_HEADER } from '../../schemas/http/fields.ts'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
@@ -27,6 +28,8 @@ export interface BodyRequest<B> {
   readonly body: B
   /** Returns a parameter of the path, which may have any text. */
   readonly param: (name: string) => string
+  /** The header `Idempotency-Key`, as sent. */
+  readonly idempotencyKey: string | undefined
   /** The request as the log names it. */
   readonly exchange: IdentifiedRequest
   /** Fires when the client leaves before the response is complete. */
@@ -50,6 +53,7 @@ export function bodyRoute<S extends z.ZodType>(
       const type = bodyTypeOf(head)
       const authorization = head.header('authorization')
       const param = paramsOf(head)
+      const idempotencyKey = head.header(IDEMPOTENCY_KEY_HEADER)
       const slug = workspaceSlugOf(operation, param)
       const accepted = await authenticate(authorization, guard, slug, arriving)
       if (!accepted.ok) return problemReply(accepted.problem)
@@ -62,7 +66,8 @@ export function bodyRoute<S extends z.ZodType>(
         if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
         const access = await authenticate(authorization, guard, slug, arriving)
         if (!access.ok) return problemReply(access.problem)
-        return handle({ caller: access.caller, body: body.value, param, exchange: arriving, closed })
+        const { caller } = access
+        return handle({ caller, body: body.value, param, idempotencyKey, exchange: arriving, closed })
       }
     },
   })

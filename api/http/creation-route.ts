@@ -1,19 +1,22 @@
 import type { z } from 'zod'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
+import type { NewCreation } from '../../shared/directory/creations.ts'
 import type { DirectoryMemory } from '../../shared/directory/directory-memory.ts'
 import type { Reply, Route } from '../../shared/http/route.ts'
 import { type BodyRequest, bodyRoute } from './body-route.ts'
 import type { GuardedRouteDeps } from './guarded-route.ts'
+import { createOnce, creationOf, type Repetition } from './idempotency.ts'
 import { createdReply, type Outcome, replyOf } from './outcome.ts'
 import type { Resource } from './resource.ts'
 
 /** Dependencies of every route that creates or changes something from a body. */
 export interface CreationRouteDeps extends Pick<GuardedRouteDeps, 'authenticate' | 'logger'> {
+  readonly now: () => number
   readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
 }
 
 /** The part of a creating route that its operation does not state. */
-interface CreationRoute<S extends z.ZodType, T> {
+interface CreationRoute<S extends z.ZodType, T> extends Repetition<z.infer<S>, T> {
   readonly resource: Resource
   /** Schema of the JSON body. */
   readonly body: S
@@ -24,21 +27,31 @@ interface CreationRoute<S extends z.ZodType, T> {
 }
 
 /** A request whose caller is accepted and whose body is valid. */
-type CreationRequest<B> = Pick<BodyRequest<B>, 'caller' | 'body' | 'param'>
+interface CreationRequest<B> extends Pick<BodyRequest<B>, 'caller' | 'body' | 'param'> {
+  /** Undefined for a request that the client cannot repeat (docs/api/requests.md#idempotency). */
+  readonly creation: NewCreation | undefined
+}
 
 /** Returns the route of an operation that creates or changes something from a JSON body. */
 export function creationRoute<S extends z.ZodType, T>(
-  { authenticate, logger, directoryMemory }: CreationRouteDeps,
+  { authenticate, logger, directoryMemory, now }: CreationRouteDeps,
   operation: PermittedOperation,
-  { resource, body: schema, create, reply = createdReply }: CreationRoute<S, T>,
+  { resource, body: schema, create, reply = createdReply, ...repetition }: CreationRoute<S, T>,
 ): Route {
   return bodyRoute(authenticate, operation, {
     resource,
     body: schema,
     refuse: () => directoryMemory.refuse(),
-    handle({ caller, body, param, exchange }) {
+    handle(request) {
+      const { caller, body, param, exchange } = request
       const { unavailable } = resource
-      return replyOf(() => create({ caller, body, param }), {
+      const run = async (): Promise<Outcome<T>> => {
+        const creation = creationOf(operation, request, now())
+        if (!creation.ok) return creation
+        const { value } = creation
+        return createOnce(value, body, () => create({ caller, body, param, creation: value }), repetition)
+      }
+      return replyOf(run, {
         operation,
         reply,
         unavailable,

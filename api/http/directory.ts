@@ -3,6 +3,7 @@ import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import { type PageQuery, pageQuerySchema } from '../../schemas/http/page.ts'
 import type { Actor } from '../../schemas/records/change.ts'
 import type { Author } from '../../shared/directory/changes/change-log.ts'
+import { CreationRefused, type NewCreation, type Once } from '../../shared/directory/creations.ts'
 import { DirectoryRecordError } from '../../shared/directory/record.ts'
 import type { ListPage } from '../../shared/directory/sorted-index.ts'
 import type { Route } from '../../shared/http/route.ts'
@@ -14,14 +15,15 @@ import type { Outcome } from './outcome.ts'
 import type { Resource } from './resource.ts'
 
 /**
- * Returns the result of a query of the directory. Throws a DirectoryRecordError for a record that breaks its schema, and a
- * TransientError for every other failure, because Redis becomes available again.
+ * Returns the result of a query of the directory. Throws a DirectoryRecordError for a record that breaks its schema, a
+ * CreationRefused for a creation that is repeated, and a TransientError for every other failure, because Redis becomes
+ * available again.
  */
 export async function queryDirectory<T>(result: Promise<T>): Promise<T> {
   try {
     return await result
   } catch (error) {
-    if (error instanceof DirectoryRecordError) throw error
+    if (error instanceof DirectoryRecordError || error instanceof CreationRefused) throw error
     throw new TransientError(`the directory is unavailable: ${describeError(error)}`, { cause: error })
   }
 }
@@ -32,8 +34,13 @@ export function actorOf({ userId, apiKeyId }: Caller): Actor {
 }
 
 /** Returns the author of the changes that a caller makes at this time. */
-export function authorOf(caller: Caller, now: number): Author {
-  return { by: actorOf(caller), now }
+export function authorOf(caller: Caller, now: number, once?: Once): Author {
+  return { by: actorOf(caller), now, once }
+}
+
+/** Returns the creation with its response, if the client may repeat it. */
+export function onceOf(creation: NewCreation | undefined, answerOf: Once['answerOf']): Once | undefined {
+  return creation && { creation, answerOf }
 }
 
 const cursorSchema = z

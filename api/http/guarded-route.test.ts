@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { READER, USER } from '../../schemas/http/credentials.ts'
 import { readFinding } from '../../schemas/http/findings/operations.ts'
 import { listSurfaces, listWorkspaceKeys } from '../../schemas/http/workspaces/operations.ts'
 import { FairShares } from '../../shared/concurrency/fair-shares.ts'
@@ -61,10 +62,10 @@ it('checks the permission and the credentials of the operation, in the workspace
   const { ask, checks } = setup(async () => 'read')
   for (const operation of [readFinding, listSurfaces, listWorkspaceKeys]) await ask(operation)
   expect(checks).toMatchObject([
-    { guard: { permissions: ['org:findings:read'], acceptsWorkspaceKeys: false }, workspaceSlug: undefined },
-    { guard: { permissions: ['org:surfaces:read'], acceptsWorkspaceKeys: true }, workspaceSlug: undefined },
+    { guard: { permissions: ['org:findings:read'], credentials: READER }, workspaceSlug: undefined },
+    { guard: { permissions: ['org:surfaces:read'], credentials: READER }, workspaceSlug: undefined },
     {
-      guard: { permissions: ['org:workspace_auth:write'], acceptsWorkspaceKeys: false },
+      guard: { permissions: ['org:workspace_auth:write'], credentials: USER },
       workspaceSlug: 'the workspaceSlug',
     },
   ])

@@ -113,8 +113,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
 
 /** Derives from an operation how its callers are checked. */
 export function guardOf({ permission, credentials }: PermittedOperation, { notFound, unavailable }: Resource): Guard {
-  const acceptsWorkspaceKeys = credentials.includes('workspaceKey')
-  return { permissions: [permission], acceptsWorkspaceKeys, notFound, unavailable }
+  return { permissions: [permission], credentials, notFound, unavailable }
 }
 
 /** Returns a function that copies the path parameters of a request, because the head is readable only until the first await. */

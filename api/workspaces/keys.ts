@@ -1,13 +1,8 @@
-import { hkdfSync } from 'node:crypto'
-import { sealKey } from '../../shared/ids/credentials.ts'
+import { hkdfSync, randomBytes } from 'node:crypto'
+import type { Creation } from '../../schemas/records/creation.ts'
+import type { NewCreation } from '../../shared/directory/creations.ts'
+import { digestOf, generateKey, type KeyKind, sealKey } from '../../shared/ids/credentials.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
-
-/** The request by which a workspace key was created. Each combination has its own key. */
-interface KeyRequest {
-  readonly workspaceId: string
-  readonly userId: string
-  readonly idempotencyKey: string
-}
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const LENGTH = 32
@@ -19,19 +14,52 @@ const STEP_BYTES = 64
 const MOST_BYTES = 255 * 32
 
 /**
- * Derives the secret of a workspace key by HKDF-SHA-256 (RFC 5869) from the server's pepper and the salt of the key. The
- * same request always has the same secret, so that a repeated request gets it again although it is not stored.
+ * Derives the text of a key by HKDF-SHA-256 (RFC 5869) from the server's pepper and the salt of its creation. The same creation
+ * always has the same key, so that a repeated request gets it again although it is not stored.
  */
-export function deriveWorkspaceKey(pepper: string, saltHex: string, request: KeyRequest): string {
-  const { workspaceId, userId, idempotencyKey } = request
-  // No two requests have the same JSON. A user id has at most 200 characters, and HKDF takes up to 1,024 bytes of `info`.
-  const info = JSON.stringify(['penstock workspace key', workspaceId, userId, idempotencyKey])
+export function deriveKey(
+  kind: KeyKind,
+  pepper: string,
+  saltHex: string,
+  { workspaceId, id }: Pick<Creation, 'workspaceId' | 'id'>,
+): string {
+  // No two creations have the same JSON.
+  const info = JSON.stringify(['penstock key', kind, workspaceId, id])
   const salt = Buffer.from(saltHex, 'hex')
   for (let length = STEP_BYTES; length <= MOST_BYTES; length += STEP_BYTES) {
     const characters = base62Of(new Uint8Array(hkdfSync('sha256', pepper, salt, info, length)))
-    if (characters.length >= LENGTH) return sealKey('workspace', characters.slice(0, LENGTH))
+    if (characters.length >= LENGTH) return sealKey(kind, characters.slice(0, LENGTH))
   }
   throw new Error('HKDF returned too few usable bytes')
+}
+
+const SALT_BYTES = 32
+
+/** A new key, and its creation with the salt if the client may repeat the request. */
+interface NewKey {
+  readonly secret: string
+  readonly salted: NewCreation | undefined
+}
+
+/** Makes the text of a key: a derived one for a request that may be repeated, else a random one. */
+export function newKey(kind: KeyKind, pepper: string, creation: NewCreation | undefined): NewKey {
+  if (creation === undefined) return { secret: generateKey(kind), salted: undefined }
+  const salt = randomBytes(SALT_BYTES).toString('hex')
+  return { secret: deriveKey(kind, pepper, salt, creation), salted: { ...creation, salt } }
+}
+
+/** Derives the key of an earlier creation again. Returns why it cannot be given out, in text that follows the idempotency key. */
+export function repeatedKey(
+  kind: KeyKind,
+  pepper: string,
+  earlier: Creation,
+  key: { readonly digest: string; readonly revokedAt: string | null } | undefined,
+): { readonly secret: string } | { readonly reason: string } {
+  if (key === undefined || key.revokedAt !== null) return { reason: 'belongs to a key that is revoked' }
+  const secret = deriveKey(kind, pepper, earlier.salt ?? '', earlier)
+  return digestOf(secret) === key.digest
+    ? { secret }
+    : { reason: 'was used before the KEY_PEPPER of the server changed' }
 }
 
 /** Maps each byte to one character, or skips it. */

@@ -22,14 +22,15 @@ import { type Directory, newId } from '../../shared/directory/directory.ts'
 import type { ListPage } from '../../shared/directory/sorted-index.ts'
 import { type MakerState, SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../shared/directory/surface-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
-import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
+import { digestOf } from '../../shared/ids/credentials.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
-import { authorOf, cutDirectoryPage, directoryPage, queryDirectory } from '../http/directory.ts'
+import { authorOf, cutDirectoryPage, directoryPage, onceOf, queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { conflict } from '../http/idempotency.ts'
 import { invalid, type Outcome, okReply } from '../http/outcome.ts'
 import { notFound } from '../http/resource.ts'
-import { keyExpiry, keyPrefix } from './keys.ts'
+import { keyExpiry, keyPrefix, newKey, repeatedKey } from './keys.ts'
 import { SURFACE, SURFACE_KEY } from './resources.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
@@ -43,7 +44,8 @@ interface Deps extends GuardedRouteDeps, CreationRouteDeps {
     | 'updateSurfaceKey'
     | 'revokeSurfaceKey'
   >
-  readonly now: () => number
+  /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
+  readonly keyPepper: string
 }
 
 /** Returns the routes of the keys of a surface. */
@@ -94,25 +96,36 @@ const TOO_MANY_KEYS = invalid(
 
 /** Returns the route that creates a public or secret key of a surface. Only its response contains the text of the key. */
 function createSurfaceKeyRoute(deps: Deps): Route {
+  const { directory, keyPepper } = deps
   return creationRoute(deps, createSurfaceKey, {
     resource: SURFACE,
     body: createSurfaceKeySchema,
-    async create({ caller, body, param }): Promise<Outcome<SurfaceKeyCreated>> {
+    async create({ caller, body, param, creation }): Promise<Outcome<SurfaceKeyCreated>> {
       const surfaceId = param('surfaceId')
       if (!surfaceIdSchema.safeParse(surfaceId).success) return notFound(SURFACE)
-      const secret = generateKey(body.kind)
+      const { secret, salted } = newKey(body.kind, keyPepper, creation)
       const scopes = body.kind === 'secret' ? [...new Set(body.scopes)] : undefined
       const { workspaceId, userId, apiKeyId } = caller
       const createdBy = { userId, apiKeyId }
       const record = newRecord({ workspaceId, surfaceId, scopes: scopes ?? [], createdBy }, body, secret, deps.now())
-      const outcome = await queryDirectory(deps.directory.createSurfaceKey(record, authorOf(caller, deps.now())))
-      if (outcome === 'no_surface') return notFound(SURFACE)
-      if (outcome === 'too_many_keys') return TOO_MANY_KEYS
       const { id, kind, expiresAt } = record
-      return {
-        ok: true,
-        value: { key: { id, kind, secret, ...(scopes && { scopes }), expiresAt, ...presentLimits(record) } },
-      }
+      const key = { id, kind, ...(scopes && { scopes }), expiresAt, ...presentLimits(record) }
+      const author = authorOf(
+        caller,
+        deps.now(),
+        onceOf(salted, () => ({ surfaceId, key })),
+      )
+      const outcome = await queryDirectory(directory.createSurfaceKey(record, author))
+      if (outcome === 'no_surface') return notFound(SURFACE)
+      return outcome === 'too_many_keys' ? TOO_MANY_KEYS : { ok: true, value: { key: { ...key, secret } } }
+    },
+    async repeat(earlier, body) {
+      const { surfaceId, key } = earlier.answer as SurfaceKeyCreated & { surfaceId: string }
+      const stored = await queryDirectory(directory.surfaceKey(earlier.workspaceId, surfaceId, key.id))
+      const repeated = repeatedKey(body.kind, keyPepper, earlier, stored)
+      return 'reason' in repeated
+        ? conflict(body, repeated.reason)
+        : { ok: true, value: { key: { ...key, ...repeated } } }
     },
   })
 }

@@ -10,7 +10,7 @@ import { type Directory, newId } from '../../shared/directory/directory.ts'
 import { SURFACES_MAX } from '../../shared/directory/surfaces.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
-import { authorOf, directoryListRoute, queryDirectory } from '../http/directory.ts'
+import { authorOf, directoryListRoute, onceOf, queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { invalid } from '../http/outcome.ts'
@@ -19,7 +19,6 @@ import { SURFACE, WORKSPACE } from './resources.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'surfaces' | 'createSurface' | 'deleteSurface'>
-  readonly now: () => number
 }
 
 /** Returns the routes of the surfaces of a workspace. */
@@ -45,14 +44,19 @@ function createSurfaceRoute(deps: Deps): Route {
   return creationRoute(deps, createSurface, {
     resource: WORKSPACE,
     body: createSurfaceSchema,
-    async create({ caller, body: { name } }) {
+    async create({ caller, body: { name }, creation }) {
       const { workspaceId } = caller
       const nowMs = deps.now()
       const createdAt = rfc3339FromUnixMs(nowMs)
       const surface: Surface = { version: 1, id: newId('srf'), workspaceId, name, createdAt }
-      const outcome = await queryDirectory(deps.directory.createSurface(surface, authorOf(caller, nowMs)))
-      if (outcome === 'too_many_surfaces') return TOO_MANY_SURFACES
-      return { ok: true, value: { surface: presentSurface(surface) } }
+      const value = { surface: presentSurface(surface) }
+      const author = authorOf(
+        caller,
+        nowMs,
+        onceOf(creation, () => value),
+      )
+      const outcome = await queryDirectory(deps.directory.createSurface(surface, author))
+      return outcome === 'too_many_surfaces' ? TOO_MANY_SURFACES : { ok: true, value }
     },
   })
 }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { z } from 'zod'
+import { creationSchema } from '../../schemas/records/creation.ts'
 import {
   manifestPointerSchema,
   memberSchema,
@@ -17,6 +18,7 @@ import { erasureSchema } from '../../schemas/records/erasure.ts'
 import { findingWorkSchema } from '../../schemas/records/finding-work.ts'
 import { textOf } from '../../shared/directory/changes/bounded-log.ts'
 import { importChanges } from '../../shared/directory/changes/change-log.ts'
+import { NOTHING, writeCreation } from '../../shared/directory/creations.ts'
 import { writeErasure } from '../../shared/directory/erasures.ts'
 import type {
   ChangesLine,
@@ -72,7 +74,14 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
     case 'surface-key':
       return planRecord(redis, `key ${line.record.id}`, writeSurfaceKey(line.record), surfaceKeySchema, IDENTITY)
     case 'workspace-key':
-      return planWorkspaceKey(redis, line.record, now)
+      return planWorkspaceKey(redis, line.record)
+    case 'creation': {
+      const { workspaceId, id } = line.record
+      const write = { key: directoryKeys.creation(workspaceId, id), commands: writeCreation(line.record, now) }
+      // One that is not recognized any more needs no place.
+      if (write.commands.length === 0) return { found: 'same', name: `creation ${id}`, ...NOTHING }
+      return planRecord(redis, `creation ${id}`, write, creationSchema)
+    }
     case 'release':
       return planRelease(redis, line.record)
     case 'manifest':
@@ -128,9 +137,9 @@ async function planWorkspace(redis: Redis, workspace: z.infer<typeof workspaceSc
   }
 }
 
-async function planWorkspaceKey(redis: Redis, key: WorkspaceKey, now: number): Promise<Plan> {
+async function planWorkspaceKey(redis: Redis, key: WorkspaceKey): Promise<Plan> {
   const name = `key ${key.id}`
-  const plan = await planRecord(redis, name, writeWorkspaceKey(key, now), workspaceKeySchema, IDENTITY)
+  const plan = await planRecord(redis, name, writeWorkspaceKey(key), workspaceKeySchema, IDENTITY)
   const digests = directoryKeys.workspaceKeyDigests(key.workspaceId)
   const digest = await redis.hget(digests, key.id)
   const isTaken = digest !== null && digest !== key.digest

@@ -1,9 +1,11 @@
+import { SECRET_KEY } from '../../schemas/http/credentials.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
+import { wrongBearer } from '../../shared/ids/wrong-kind.ts'
 import {
   KEY_UNCHECKED,
   type KeyAuthenticatorDeps,
@@ -63,7 +65,7 @@ export function createSecretKeyAuthenticator(deps: KeyAuthenticatorDeps): Secret
     authenticate(authorization, request) {
       if (authorization === undefined) return MISSING
       const key = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-      if (key === undefined || !isWellFormedKey('secret', key)) return REFUSALS.malformed
+      if (key === undefined || !isWellFormedKey('secret', key)) return refuseForm(authorization)
       const digest = digestOf(key)
       return cache.known(digest) ?? cache.find(digest, request)
     },
@@ -80,6 +82,11 @@ function judgeWith(limits: Pick<LimitsOfKeys, 'of'>) {
     const surface = { workspaceId, surfaceId }
     return { ok: true, build: { surface, owner: ownerOf(surface), scopes, limits: limits.of(key) } }
   }
+}
+
+function refuseForm(authorization: string): BuildAuthentication {
+  const message = wrongBearer(SECRET_KEY, authorization)
+  return message === undefined ? REFUSALS.malformed : { ok: false, problem: { code: 'AUTH_MISSING', message } }
 }
 
 /** One object per reason, because the cache keeps many of them. */

@@ -1,9 +1,11 @@
+import { PUBLIC_KEY } from '../../schemas/http/credentials.ts'
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
 import type { IdentifiedRequest } from '../../shared/http/route.ts'
 import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { PUBLIC_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
+import { wrongBearer, wrongKind } from '../../shared/ids/wrong-kind.ts'
 import type { KeyCount } from '../../shared/queue/key-usage.ts'
 import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
 import type { KeyCounts } from './key-counts.ts'
@@ -38,11 +40,13 @@ export interface KeyAuthenticatorDeps extends KeyCacheDeps {
 export interface PublicKeyAuthenticator {
   /**
    * Checks the key that a request presents (docs/api/credentials.md#credentials). Returns the outcome at once when the key is
-   * cached or malformed, else a promise. A failed lookup is 503, never 401.
+   * cached or malformed, else a promise. A failed lookup is 503, never 401. Without a key, `authorization` shows whether
+   * another kind of credential was sent.
    */
   authenticate(
     key: string | undefined,
     request?: IdentifiedRequest,
+    authorization?: string,
   ): SurfaceAuthentication | Promise<SurfaceAuthentication>
   readonly cache: KeyCache<SurfaceAuthentication>
 }
@@ -56,7 +60,25 @@ const MISSING: SurfaceAuthentication = {
       'a public key is required in the header x-service-public-key, the query parameter public_key, or as a Bearer token',
   },
 }
-const INVALID: SurfaceAuthentication = { ok: false, problem: PUBLIC_KEY_INVALID }
+
+/** Another kind of credential in `Authorization` may be meant for a proxy, so the public key counts as absent. */
+function missing(authorization: string | undefined): SurfaceAuthentication {
+  const message = authorization && wrongBearer(PUBLIC_KEY, authorization)
+  return message ? { ok: false, problem: { code: 'AUTH_MISSING', missing: 'publicKey', message } } : MISSING
+}
+
+function refuseForm(key: string): SurfaceAuthentication {
+  const message = wrongKind(PUBLIC_KEY, key)
+  return message === undefined ? REFUSALS.malformed : { ok: false, problem: { code: 'AUTH_PK_INVALID', message } }
+}
+
+/** One object per reason, because the cache keeps many of them. */
+const REFUSALS = {
+  malformed: { ok: false, problem: PUBLIC_KEY_INVALID.malformed },
+  unknown: { ok: false, problem: PUBLIC_KEY_INVALID.unknown },
+  revoked: { ok: false, problem: PUBLIC_KEY_INVALID.revoked },
+  expired: { ok: false, problem: PUBLIC_KEY_INVALID.expired },
+} as const
 
 /** The problem of a request whose key could not be looked up. */
 export const KEY_UNCHECKED: Problem = {
@@ -84,11 +106,11 @@ export function createPublicKeyAuthenticator(
     overBudget,
   })
   return {
-    authenticate(key, request) {
-      if (key === undefined || key === '') return MISSING
+    authenticate(key, request, authorization) {
+      if (key === undefined || key === '') return missing(authorization)
       const known = cache.known(key)
       if (known !== undefined) return known
-      return isWellFormedKey('public', key) ? cache.find(key, request) : INVALID
+      return isWellFormedKey('public', key) ? cache.find(key, request) : refuseForm(key)
     },
     cache,
   }
@@ -96,7 +118,9 @@ export function createPublicKeyAuthenticator(
 
 function judgeWith(limits: Pick<LimitsOfKeys, 'of'>, counts: Pick<KeyCounts, 'of'>) {
   return (key: SurfaceKey | undefined, at: number): SurfaceAuthentication => {
-    if (key?.kind !== 'public' || keyState(key, at) !== 'active') return INVALID
+    if (key?.kind !== 'public') return REFUSALS.unknown
+    const state = keyState(key, at)
+    if (state !== 'active') return REFUSALS[state]
     const surface = { workspaceId: key.workspaceId, surfaceId: key.surfaceId }
     return { ok: true, surface, owner: ownerOf(surface), limits: limits.of(key), count: counts.of(key) }
   }

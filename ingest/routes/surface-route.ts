@@ -44,7 +44,11 @@ export function withSurface<F>(
   facts: F,
   taker: Taker<F>,
 ): Decision | Promise<Decision> {
-  const authentication = publicKeys.authenticate(presentedPublicKey(head), body)
+  const key = presentedPublicKey(head)
+  const authentication =
+    key === undefined
+      ? publicKeys.authenticate(key, body, head.header('authorization'))
+      : publicKeys.authenticate(key, body)
   if (!(authentication instanceof Promise)) {
     return decide(authentication, head, body, undefined, facts, taker)
   }

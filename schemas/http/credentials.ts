@@ -13,11 +13,9 @@ export type Credential =
 export const PUBLIC_KEY: readonly Credential[] = ['publicKeyHeader', 'publicKeyQuery']
 /** Credentials of operations that a build calls. */
 export const SECRET_KEY: readonly Credential[] = ['secretKey']
-/** Credentials of operations that read telemetry. */
-export const READER: readonly Credential[] = ['sessionToken', 'workloadIdentity']
+/** Credentials of operations that read. Each needs a permission, which an API key has as a scope. */
+export const READER: readonly Credential[] = ['sessionToken', 'workloadIdentity', 'workspaceKey']
 /** Credentials of operations that change what a workspace has. */
 export const MANAGER: readonly Credential[] = ['sessionToken', 'workspaceKey']
-/** Credentials of operations that list it, also for API keys. */
-export const MANAGING_READER: readonly Credential[] = [...READER, 'workspaceKey']
 /** Credentials of operations that manage workspace keys: a signed-in user only. */
 export const USER: readonly Credential[] = ['sessionToken']

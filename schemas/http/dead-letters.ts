@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { QUEUES, queueNameSchema } from '../queues/names.ts'
-import { MANAGER, MANAGING_READER } from './credentials.ts'
+import { MANAGER, READER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
 import { exactObject, listOf } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
@@ -203,7 +203,7 @@ const letterRead = {
   service: 'operation',
   tag: 'dead-letters',
   permission: 'org:telemetry:read',
-  credentials: MANAGING_READER,
+  credentials: READER,
   problems: readProblems(
     'dead letters are unavailable',
     'there is no such dead letter, or it is no longer retained',

@@ -1,11 +1,16 @@
 import { z } from 'zod'
 import { MANAGER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
-import { exactObject, textOf } from './fields.ts'
+import { exactObject, idempotencyHeader, textOf } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from './problem-sets.ts'
+import {
+  IDEMPOTENCY_CONFLICT,
+  workspaceCreationProblems,
+  workspaceListProblems,
+  workspaceProblems,
+} from './problem-sets.ts'
 import { sessionIdSchema } from './sessions/schemas.ts'
 
 /** Id of an erasure. */
@@ -115,6 +120,7 @@ export const createErasure: PermittedOperation = {
   description: 'Returns at once. The erasure in progress for the same subject is returned if there is one.',
   permission: 'org:telemetry:admin',
   credentials: MANAGER,
+  parameters: { header: idempotencyHeader },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     contents: { 'application/json': { schema: createErasureSchema, example: { identifier: 'user-4711' } } },
@@ -124,7 +130,7 @@ export const createErasure: PermittedOperation = {
     description: 'The erasure is recorded, and workers begin within seconds.',
     contents: { 'application/json': { schema: erasureAnswerSchema, example: ANSWERS.createErasure } },
   },
-  problems: workspaceCreationProblems,
+  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Lists erasures (docs/api/retention.md#erasures). */

@@ -109,3 +109,17 @@ export function wholeNumber(min: number, max: number) {
     .refine(value => value >= min && value <= max, rule)
     .meta({ type: 'integer', minimum: min, maximum: max })
 }
+
+/** Name of the header by which a creation that is sent again is recognized (docs/api/requests.md#idempotency). */
+export const IDEMPOTENCY_KEY_HEADER = 'idempotency-key'
+
+/** Form of the header. A value in quotes, as a structured field has it, is the same key. */
+export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/
+
+/** Header parameter of every operation that creates something. */
+export const idempotencyHeader = z.object({
+  [IDEMPOTENCY_KEY_HEADER]: z.string().regex(IDEMPOTENCY_KEY).optional().meta({
+    description:
+      'A new value, such as a UUID, for every creation; the same one when the request is repeated. For 24 h the same request gets the same response, and another one `IDEMPOTENCY_CONFLICT`.',
+  }),
+})

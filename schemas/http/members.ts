@@ -1,26 +1,25 @@
 import { z } from 'zod'
-import { PERMISSIONS, permissionSchema, userIdSchema } from '../records/directory.ts'
+import { permissionSchema, userIdSchema } from '../records/directory.ts'
 import { READER, USER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
-import { emailSchema, exactObject, listOf, textOf } from './fields.ts'
+import { emailSchema, exactObject, idempotencyHeader, textOf } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from './problem-sets.ts'
-import { okSchema } from './workspaces/schemas.ts'
-
-const permissionsSchema = listOf(
-  z.enum(PERMISSIONS, { error: `must be one of ${PERMISSIONS.join(', ')}` }).meta({ id: 'GrantedPermission' }),
-  100,
-  { error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions') },
-)
+import {
+  IDEMPOTENCY_CONFLICT,
+  workspaceCreationProblems,
+  workspaceListProblems,
+  workspaceProblems,
+} from './problem-sets.ts'
+import { grantedPermissionsSchema, okSchema } from './workspaces/schemas.ts'
 
 /** Body of POST /v3/members. */
 export const addMemberSchema = exactObject({
   userId: userIdSchema.meta({
     description: 'The identity: the claim `sub` of the tokens with which the user signs in.',
   }),
-  permissions: permissionsSchema,
+  permissions: grantedPermissionsSchema,
   name: textOf(1, 120).optional().meta({ description: 'Shown to members of this workspace only.' }),
   email: emailSchema.optional().meta({
     description: 'Shown to members of this workspace only.',
@@ -28,7 +27,9 @@ export const addMemberSchema = exactObject({
 }).meta({ id: 'AddMemberRequest' })
 
 /** Body of PATCH /v3/members/{userId}. */
-export const changeMemberSchema = exactObject({ permissions: permissionsSchema }).meta({ id: 'ChangeMemberRequest' })
+export const changeMemberSchema = exactObject({ permissions: grantedPermissionsSchema }).meta({
+  id: 'ChangeMemberRequest',
+})
 
 /** A member of a workspace. */
 const listedMemberSchema = z
@@ -100,6 +101,7 @@ export const addMember: PermittedOperation = {
     'The user is a member at once, and can sign in with a token of this identity. The caller must have every permission in `permissions`.',
   permission: 'org:members:write',
   credentials: USER,
+  parameters: { header: idempotencyHeader },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     contents: { 'application/json': { schema: addMemberSchema, example: added } },
@@ -109,7 +111,7 @@ export const addMember: PermittedOperation = {
     description: 'Added, now or by an earlier request with the same permissions.',
     contents: { 'application/json': { schema: memberAnswerSchema, example: { member } } },
   },
-  problems: workspaceCreationProblems,
+  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Changes the permissions of a member (docs/api/workspaces.md#members). */

@@ -4,6 +4,12 @@ import type { ProblemService } from './problems.ts'
 /** Problem of every operation. */
 export const INTERNAL: DocumentedProblem = { code: 'INTERNAL', when: 'internal error' }
 
+/** Problem of every operation that takes the header `Idempotency-Key`. */
+export const IDEMPOTENCY_CONFLICT: DocumentedProblem = {
+  code: 'IDEMPOTENCY_CONFLICT',
+  when: 'the idempotency key was used with another request, or the key that it created is revoked',
+}
+
 /** Problems of a body, whatever it contains. Its limit belongs to its operation: see `problemsOf`. */
 function bodyProblems(service: ProblemService): DocumentedProblem[] {
   return [

@@ -107,7 +107,7 @@ export const readReceipt: Operation = {
   tag: 'telemetry',
   summary: 'Read the outcome of an accepted request',
   description:
-    'A key may read the receipts of its own surface, a token with any read permission those of its workspace. A receipt is kept as long as the data.',
+    'A key of a surface may read the receipts of that surface, a token or an API key with any read permission those of its workspace. A receipt is kept as long as the data.',
   credentials: [...PUBLIC_KEY, 'secretKey', ...READER],
   cors: true,
   parameters: {

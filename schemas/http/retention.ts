@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RETAINED_KINDS, RETENTION_MAX_DAYS, type RetainedKind } from '../records/directory.ts'
-import { MANAGER, MANAGING_READER } from './credentials.ts'
+import { MANAGER, READER } from './credentials.ts'
 import { exactObject } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
@@ -86,7 +86,7 @@ export const readRetention: PermittedOperation = {
   tag: 'retention',
   summary: 'Read how long each kind of data of the workspace is kept',
   permission: 'org:telemetry:read',
-  credentials: MANAGING_READER,
+  credentials: READER,
   success: {
     status: 200,
     description: 'The retention of each kind of data.',

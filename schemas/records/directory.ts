@@ -145,10 +145,7 @@ export const surfaceKeySchema = z.object({
 /** Record of a key of a surface. */
 export type SurfaceKey = z.infer<typeof surfaceKeySchema>
 
-/**
- * Record of a workspace API key. `digest` is the SHA-256 of the key in hex. The key itself is not stored, but the
- * server derives it again from its pepper, `salt`, workspace, user and `idempotencyKey` (docs/api/workspaces.md#create-key).
- */
+/** Record of a workspace API key. `digest` is the SHA-256 of the key in hex. The key itself is not stored. */
 export const workspaceKeySchema = z.object({
   version: z.literal(1),
   id: keyId,
@@ -159,14 +156,10 @@ export const workspaceKeySchema = z.object({
   digest,
   /** Visible part of the key: `wk_` and at most three further characters. */
   prefix: z.string().max(6),
-  salt: z.string().regex(/^[0-9a-f]{64}$/),
   createdBy: userIdSchema,
-  idempotencyKey: z.guid(),
   createdAt: instant,
   expiresAt: instant.nullable(),
   revokedAt: instant.nullable(),
-  /** As requested. A repeated request is recognized by it. */
-  secondsUntilExpiration: z.number().int().min(1).nullable(),
 })
 /** Record of a workspace API key. */
 export type WorkspaceKey = z.infer<typeof workspaceKeySchema>

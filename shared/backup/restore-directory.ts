@@ -4,6 +4,7 @@ import { createGunzip } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { pagesOf } from '../concurrency/pages.ts'
 import { importChanges } from '../directory/changes/change-log.ts'
+import { writeCreation } from '../directory/creations.ts'
 import { writeErasure } from '../directory/erasures.ts'
 import type { LineKind, RecordLine } from '../directory/export/lines.ts'
 import { readExport } from '../directory/export/read-export.ts'
@@ -117,6 +118,7 @@ const indexesOf = (workspaceId: string) => [
   ...[directoryKeys.surfaceIds(workspaceId), directoryKeys.surfaceKeyEnds(workspaceId)],
   directoryKeys.members(workspaceId),
   directoryKeys.workspaceKeys(workspaceId),
+  directoryKeys.creations(workspaceId),
   directoryKeys.erasures(workspaceId),
 ]
 
@@ -139,7 +141,9 @@ function writeLine(line: RecordLine, now: number): readonly Command[] {
     case 'surface-key':
       return writeSurfaceKey(line.record).commands
     case 'workspace-key':
-      return writeWorkspaceKey(line.record, now).commands
+      return writeWorkspaceKey(line.record).commands
+    case 'creation':
+      return writeCreation(line.record, now)
     case 'release': {
       const { workspaceId, slug, createdAt } = line.record
       // The line of its manifest, if it has one, removes it from this index.

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type ChangeLog, createChangeLog } from './changes/change-log.ts'
+import { type CreationStore, createCreationStore } from './creations.ts'
 import { createErasureStore, type ErasureStore } from './erasures.ts'
 import { createFindingWorkStore, type FindingWorkStore } from './findings/finding-work-store.ts'
 import { createMemberChanges, type MemberChanges } from './members/member-changes.ts'
@@ -15,6 +16,7 @@ export interface Directory
     SurfaceRecords,
     SurfaceKeyRecords,
     WorkspaceKeyRecords,
+    CreationStore,
     ErasureStore,
     FindingWorkStore,
     ChangeLog,
@@ -34,6 +36,7 @@ export function createDirectory(redis: Redis): Directory {
     ...createSurfaceRecords(redis),
     ...createSurfaceKeyRecords(redis, { member: workspaces.member, workspaceKey: workspaceKeys.workspaceKey }),
     ...workspaceKeys,
+    ...createCreationStore(redis),
     ...createErasureStore(redis),
     ...createFindingWorkStore(redis),
     ...createChangeLog(redis),

@@ -3,10 +3,11 @@ import type { Redis } from 'ioredis'
 import { type Erasure, type ErasureSubject, erasureSchema } from '../../schemas/records/erasure.ts'
 import { pagesOf } from '../concurrency/pages.ts'
 import { type Author, writeChange } from './changes/change-log.ts'
+import { decideOnce, NOTHING } from './creations.ts'
 import { ensureReceiptSecret } from './receipt-secret.ts'
 import { directoryKeys as keys, parseRecord, upkeepKeys } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
-import { type Command, commitIf, decideAndCommit } from './transaction.ts'
+import { type Command, commitIf } from './transaction.ts'
 
 /** Erasures of a workspace that may be in progress. */
 export const ACTIVE_ERASURES_MAX = 100
@@ -55,10 +56,10 @@ export function createErasureStore(redis: Redis): ErasureStore {
     async createErasure({ workspaceId, subject, createdBy, now, author }) {
       const subjectHash = hashSubject(await ensureReceiptSecret(redis), workspaceId, subject)
       const activeKey = keys.activeErasures(workspaceId)
-      return decideAndCommit<Erasure | 'too_many_erasures'>(redis, async () => {
+      return decideOnce<Erasure | 'too_many_erasures'>(redis, author?.once, async () => {
         const known = await redis.hget(activeKey, subjectHash)
         const [present] = known === null ? [] : await load(workspaceId, [known])
-        if (present) return { result: present }
+        if (present) return { result: present, transaction: NOTHING }
         if ((await redis.hlen(activeKey)) >= ACTIVE_ERASURES_MAX) return { result: 'too_many_erasures' }
         const erasure = newErasure(workspaceId, subject, subjectHash, { createdBy, now })
         const guards = [['HGET', activeKey, known ?? '', subjectHash] as const]

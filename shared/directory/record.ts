@@ -53,7 +53,8 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - workspaceKeys: key ids by time
  * - workspaceKeyDigests: key id → digest (hash)
  * - workspaceKeyEnds: key ids, scored with the time of their revocation or expiry, or +inf
- * - keyRequest: digest of the key that this request of a user has created (string, for 24 h)
+ * - creation: a creation that its client may repeat, as a JSON record (string, for 24 h)
+ * - creations: ids of such creations, by the time at which they are not recognized any more
  * - erasure: one JSON record each (string)
  * - erasures: ids of erasures, by time
  * - activeErasures: hash of the subject → id of the erasure in progress (hash)
@@ -105,8 +106,8 @@ export const directoryKeys = {
   findingActivity: (workspaceId: string, findingId: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding:${findingId}:activity`,
   findingCommentBytes: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-comment-bytes`,
-  keyRequest: (workspaceId: string, idempotencyKey: string, userId: string) =>
-    `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-request:${idempotencyKey}:${userId}`,
+  creation: (workspaceId: string, id: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creation:${id}`,
+  creations: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creations`,
 }
 
 /**

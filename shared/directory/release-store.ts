@@ -5,17 +5,20 @@ import {
   type Release,
   releaseSchema,
 } from '../../schemas/records/directory.ts'
+import { decideOnce, NOTHING, type Once } from './creations.ts'
 import { directoryScript } from './directory-script.ts'
 import { createMapStore, type MapStore } from './maps/map-store.ts'
 import { DIRECTORY_ROOT, mapKeys, parseRecord, upkeepKeys } from './record.ts'
+import type { Command, Decision } from './transaction.ts'
 
 /** Stores the releases of a workspace, and which manifest of each is current. */
 export interface ReleaseStore extends MapStore {
   /**
-   * Registers a release. Returns the release as it was first registered under this slug, because it never changes. At
-   * RELEASES_MAX the oldest release without a manifest is removed. If all of them have one, the release is refused.
+   * Registers a release and returns it. One that is registered already takes the commit and the metadata that are given, and
+   * keeps its time of creation. At RELEASES_MAX the oldest release without a manifest is removed. If all of them have one, the
+   * release is refused. `once` is given if the client may repeat the registration.
    */
-  register(release: Release): Promise<Release | 'too_many_releases'>
+  register(release: Release, once?: Once): Promise<Release | 'too_many_releases'>
   /** Removes a release with its pointer. Its manifest stays in the object store, and its maps while they are used. */
   remove(workspaceId: string, slug: string): Promise<'removed' | 'absent'>
   /**
@@ -57,7 +60,6 @@ export const RELEASES_MAX = 10_000
 /** Number of releases without a manifest that one registration looks at when there are too many. */
 const UNFINISHED_READ = 100
 
-const REGISTER = directoryScript('register-release')
 const REMOVE_UNFINISHED = directoryScript('remove-unfinished')
 const REPLACE_MANIFEST = directoryScript('replace-manifest')
 const REMOVE = directoryScript('remove-release')
@@ -67,18 +69,14 @@ const LIST_RELEASES = directoryScript('list-releases')
 export function createReleaseStore(redis: Redis): ReleaseStore {
   return {
     ...createMapStore(redis),
-    async register(release) {
-      const record = JSON.stringify(releaseSchema.parse(release))
-      const { workspaceId, slug, createdAt } = release
-      const createdAtMs = Date.parse(createdAt)
-      const key = releaseKeys.release(workspaceId, slug)
-      const lists = [releaseKeys.releases(workspaceId), releaseKeys.unfinished(workspaceId)]
+    async register(release, once) {
+      const { workspaceId } = release
       for (let attempt = 0; attempt < REGISTER_ATTEMPTS; attempt++) {
-        const args = [record, createdAtMs, slug, RELEASES_MAX, UNFINISHED_READ]
-        const stored = await REGISTER.run(redis, [key, ...lists], args)
-        if (!Array.isArray(stored)) return parseRecord(key, String(stored), releaseSchema)
-        if (stored.length === 0) break
-        await removeUnfinished(redis, workspaceId, stored as string[])
+        const registered = await decideOnce(redis, once, () => decideRelease(redis, release))
+        if (registered !== 'too_many_releases') return registered
+        const oldest = await redis.zrange(releaseKeys.unfinished(workspaceId), '0', String(UNFINISHED_READ - 1))
+        if (oldest.length === 0) break
+        await removeUnfinished(redis, workspaceId, oldest)
       }
       return 'too_many_releases'
     },
@@ -126,6 +124,29 @@ export function createReleaseStore(redis: Redis): ReleaseStore {
 
 /** Attempts to make room for a release. Each looks at UNFINISHED_READ releases that may have a manifest by now. */
 const REGISTER_ATTEMPTS = 5
+
+/** Decides how a registration would change the current state. */
+async function decideRelease(redis: Redis, release: Release): Promise<Decision<Release | 'too_many_releases'>> {
+  const { workspaceId, slug, createdAt, commit, metadata } = release
+  const key = releaseKeys.release(workspaceId, slug)
+  const text = await redis.get(key)
+  const before = text === null ? undefined : parseRecord(key, text, releaseSchema)
+  const [index, unfinished] = [releaseKeys.releases(workspaceId), releaseKeys.unfinished(workspaceId)]
+  if (before === undefined && (await redis.zcard(index)) >= RELEASES_MAX) return { result: 'too_many_releases' }
+  const result = before
+    ? { ...before, commit: commit ?? before.commit, metadata: metadata ?? before.metadata }
+    : releaseSchema.parse(release)
+  const record = JSON.stringify(result)
+  if (record === text) return { result, transaction: NOTHING }
+  const createdAtMs = Date.parse(createdAt)
+  const added: Command[] = before
+    ? []
+    : [
+        ['ZADD', index, createdAtMs, slug],
+        ['ZADD', unfinished, createdAtMs, slug],
+      ]
+  return { result, transaction: { guards: [['GET', key, text ?? '']], commands: [['SET', key, record], ...added] } }
+}
 
 async function removeUnfinished(redis: Redis, workspaceId: string, slugs: readonly string[]): Promise<void> {
   const records = slugs.flatMap(slug => [

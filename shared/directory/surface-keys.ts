@@ -4,6 +4,7 @@ import type { MAKER_STATES } from '../../schemas/http/workspaces/schemas.ts'
 import { type Member, type SurfaceKey, surfaceKeySchema, type WorkspaceKey } from '../../schemas/records/directory.ts'
 import { earlier, keyEnd, keyState } from '../ids/key-state.ts'
 import { type Author, writeChange } from './changes/change-log.ts'
+import { decideOnce } from './creations.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, parseRecord } from './record.ts'
 import { type Command, commitIf, decideAndCommit, type Guard } from './transaction.ts'
 import { writeSurfaceKey } from './writes.ts'
@@ -100,7 +101,7 @@ export function createSurfaceKeyRecords(redis: Redis, { member, workspaceKey }: 
     async putSurfaceKey(key) {
       await commitIf(redis, { guards: [], commands: writeSurfaceKey(key).commands })
     },
-    createSurfaceKey: (key, author) => decideAndCommit(redis, () => decideKey(redis, key, author)),
+    createSurfaceKey: (key, author) => decideOnce(redis, author?.once, () => decideKey(redis, key, author)),
     updateSurfaceKey(workspaceId, surfaceId, keyId, change, author) {
       return decideAndCommit<SurfaceKey | undefined>(redis, async () => {
         const stored = await findStored(redis, workspaceId, surfaceId, keyId)

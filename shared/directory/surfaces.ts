@@ -1,10 +1,11 @@
 import type { Redis } from 'ioredis'
 import { type Surface, surfaceSchema } from '../../schemas/records/directory.ts'
 import { type Author, writeChange } from './changes/change-log.ts'
+import { decideOnce } from './creations.ts'
 import { directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest, walkNames } from './sorted-index.ts'
 import { loadSurfaceKeys, publishChanges, removalOf, revocationOf } from './surface-keys.ts'
-import { type Command, commitIf, decideAndCommit, type Guard } from './transaction.ts'
+import { type Command, commitIf, type Decision, decideAndCommit, type Guard } from './transaction.ts'
 import { writeSurface } from './writes.ts'
 
 /** Greatest number of surfaces of a workspace. Concurrent requests may exceed it by their number. */
@@ -45,18 +46,7 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
     async putSurface(surface) {
       await commitIf(redis, { guards: [], commands: writeSurface(surface).commands })
     },
-    async createSurface(surface, author) {
-      const { workspaceId, id, name } = surface
-      const [count, known] = await Promise.all([
-        redis.zcard(keys.surfaces(workspaceId)),
-        redis.zcard(keys.surfaceIds(workspaceId)),
-      ])
-      if (count >= SURFACES_MAX) return 'too_many_surfaces'
-      const forgotten = known - count >= DELETED_SURFACES_KEPT ? await forgetDeleted(redis, workspaceId) : []
-      const logged = writeChange(workspaceId, author, { action: 'surface.created', subject: id, name })
-      await commitIf(redis, { guards: [], commands: [...writeSurface(surface).commands, ...forgotten, ...logged] })
-      return 'created'
-    },
+    createSurface: (surface, author) => decideOnce(redis, author?.once, () => decideSurface(redis, surface, author)),
     surface: async (workspaceId, surfaceId) => (await loadSurfaces(workspaceId, [surfaceId]))[0],
     surfaces: (workspaceId, page) =>
       listNewest(redis, keys.surfaces(workspaceId), page, ids => loadSurfaces(workspaceId, ids)),
@@ -93,6 +83,24 @@ export function createSurfaceRecords(redis: Redis): SurfaceRecords {
       })
     },
   }
+}
+
+/** Decides how a new surface would change the current state. */
+async function decideSurface(
+  redis: Redis,
+  surface: Surface,
+  author: Author | undefined,
+): Promise<Decision<'created' | 'too_many_surfaces'>> {
+  const { workspaceId, id, name } = surface
+  const [count, known] = await Promise.all([
+    redis.zcard(keys.surfaces(workspaceId)),
+    redis.zcard(keys.surfaceIds(workspaceId)),
+  ])
+  if (count >= SURFACES_MAX) return { result: 'too_many_surfaces' }
+  const forgotten = known - count >= DELETED_SURFACES_KEPT ? await forgetDeleted(redis, workspaceId) : []
+  const logged = writeChange(workspaceId, author, { action: 'surface.created', subject: id, name })
+  const commands = [...writeSurface(surface).commands, ...forgotten, ...logged]
+  return { result: 'created', transaction: { guards: [], commands } }
 }
 
 /** Returns the commands that remove the surfaces that were deleted longest ago, with what is left of their keys. */

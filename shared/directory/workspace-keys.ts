@@ -1,19 +1,16 @@
 import type { Redis } from 'ioredis'
 import { type WorkspaceKey, workspaceKeySchema } from '../../schemas/records/directory.ts'
 import { type Author, writeChange } from './changes/change-log.ts'
-import { DirectoryRecordError, directoryKeys as keys, parseRecord } from './record.ts'
+import { decideOnce } from './creations.ts'
+import { directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
 import { type Command, type Decision, decideAndCommit } from './transaction.ts'
-import { KEY_REQUEST_LIFETIME_MS, writeWorkspaceKey } from './writes.ts'
+import { writeWorkspaceKey } from './writes.ts'
 
 /** Stores the API keys of a workspace. `now` is in Unix milliseconds. */
 export interface WorkspaceKeyRecords {
-  /**
-   * Stores a key. If the same user has created a key in this workspace with the same idempotency key in the 24 h before
-   * `createdAt`, returns that key in its current state and stores nothing. Refuses beyond WORKSPACE_KEYS_MAX, unless some
-   * keys are revoked or expired, which are removed.
-   */
-  createWorkspaceKey(key: WorkspaceKey, author?: Author): Promise<CreatedWorkspaceKey>
+  /** Stores a new key. Refuses beyond WORKSPACE_KEYS_MAX, unless some keys are revoked or expired, which are removed. */
+  createWorkspaceKey(key: WorkspaceKey, author?: Author): Promise<'created' | 'too_many_keys'>
   workspaceKey(workspaceId: string, keyId: string): Promise<WorkspaceKey | undefined>
   /** Finds a key by its digest alone. The key identifies its workspace. */
   workspaceKeyByDigest(digest: string): Promise<WorkspaceKey | undefined>
@@ -24,19 +21,12 @@ export interface WorkspaceKeyRecords {
 }
 
 /**
- * Greatest number of keys of a workspace. Revoked and expired keys count, but make room for new ones once they are older
- * than KEY_REQUEST_LIFETIME_MS. Concurrent requests may exceed it.
+ * Greatest number of keys of a workspace. Revoked and expired keys count, but make room for new ones. Concurrent requests may
+ * exceed it.
  */
 export const WORKSPACE_KEYS_MAX = 10_000
-/** Number of ended keys that are read when there are too many, and the number of them that one creation removes. */
-const ENDED_READ = 1_000
+/** Number of ended keys that one creation removes when there are too many. */
 const REMOVED_AT_ONCE = 100
-
-/** Outcome of `createWorkspaceKey`, with the new or the existing key. */
-interface CreatedWorkspaceKey {
-  readonly outcome: 'created' | 'exists' | 'too_many_keys'
-  readonly key: WorkspaceKey
-}
 
 /** Creates the part of the directory that stores the API keys of workspaces. */
 export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
@@ -52,8 +42,7 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
   }
 
   return {
-    createWorkspaceKey: (key, author) =>
-      decideAndCommit<CreatedWorkspaceKey>(redis, () => decideKey(redis, key, author)),
+    createWorkspaceKey: (key, author) => decideOnce(redis, author?.once, () => decideKey(redis, key, author)),
     async workspaceKey(workspaceId, keyId) {
       const text = await loadText(workspaceId, keyId)
       return text === undefined ? undefined : parseRecord(keyId, text, workspaceKeySchema)
@@ -67,7 +56,7 @@ export function createWorkspaceKeyRecords(redis: Redis): WorkspaceKeyRecords {
         if (text === undefined) return { result: 'absent' as const }
         const key = parseRecord(keyId, text, workspaceKeySchema)
         if (key.revokedAt !== null) return { result: 'revoked' as const }
-        const { key: at, commands } = writeWorkspaceKey({ ...key, revokedAt: new Date(now).toISOString() }, now)
+        const { key: at, commands } = writeWorkspaceKey({ ...key, revokedAt: new Date(now).toISOString() })
         // The first command frees memory, so that a Redis that is full runs the step (`transaction.ts`).
         const frees: Command = ['ZREM', keys.workspaceKeyEnds(workspaceId), keyId]
         const logged = writeChange(workspaceId, author, { action: 'api-key.revoked', subject: keyId })
@@ -90,44 +79,27 @@ async function decideKey(
   redis: Redis,
   key: WorkspaceKey,
   author: Author | undefined,
-): Promise<Decision<CreatedWorkspaceKey>> {
-  const { workspaceId, idempotencyKey, createdBy, createdAt } = key
-  const request = keys.keyRequest(workspaceId, idempotencyKey, createdBy)
-  const made = await redis.get(request)
-  if (made !== null) {
-    const stored = await findByDigest(redis, made)
-    if (!stored) throw new DirectoryRecordError(`${request}: its key does not exist`)
-    // The caller's clock decides. The expiry in Redis only cleans up.
-    const ageMs = Date.parse(createdAt) - Date.parse(stored.createdAt)
-    if (ageMs < KEY_REQUEST_LIFETIME_MS) return { result: { outcome: 'exists', key: stored } }
-  }
+): Promise<Decision<'created' | 'too_many_keys'>> {
+  const { workspaceId, createdAt } = key
   const removals = await makeRoom(redis, workspaceId, Date.parse(createdAt))
-  if (removals === undefined) return { result: { outcome: 'too_many_keys', key } }
-  const { commands } = writeWorkspaceKey(key, Date.parse(createdAt))
+  if (removals === undefined) return { result: 'too_many_keys' }
+  const { commands } = writeWorkspaceKey(key)
   const { id: subject, name, scopes: permissions } = key
   const logged = writeChange(workspaceId, author, { action: 'api-key.created', subject, name, permissions })
-  return {
-    transaction: { guards: [['GET', request, made ?? '']], commands: [...commands, ...removals, ...logged] },
-    result: { outcome: 'created', key },
-  }
+  return { transaction: { guards: [], commands: [...commands, ...removals, ...logged] }, result: 'created' }
 }
 
 /**
  * Returns the commands that make room for a new key, which are none as long as there are few enough. Returns undefined if
- * there are too many, and no key has ended whose request cannot be repeated any more.
+ * there are too many, and none of them has ended.
  */
 async function makeRoom(redis: Redis, workspaceId: string, now: number): Promise<Command[] | undefined> {
   if ((await redis.zcard(keys.workspaceKeys(workspaceId))) < WORKSPACE_KEYS_MAX) return []
   const ends = keys.workspaceKeyEnds(workspaceId)
-  const ended = await redis.zrangebyscore(ends, '-inf', now, 'LIMIT', 0, ENDED_READ)
+  const ended = await redis.zrangebyscore(ends, '-inf', now, 'LIMIT', 0, REMOVED_AT_ONCE)
   if (ended.length === 0) return undefined
-  const createdAt = await redis.zmscore(keys.workspaceKeys(workspaceId), ended)
-  const removable = ended
-    .filter((_, i) => Number(createdAt[i] ?? 0) <= now - KEY_REQUEST_LIFETIME_MS)
-    .slice(0, REMOVED_AT_ONCE)
-  if (removable.length === 0) return undefined
-  const digests = await redis.hmget(keys.workspaceKeyDigests(workspaceId), ...removable)
-  return removable.flatMap((id, i): Command[] => [
+  const digests = await redis.hmget(keys.workspaceKeyDigests(workspaceId), ...ended)
+  return ended.flatMap((id, i): Command[] => [
     ['DEL', keys.workspaceCredential(digests[i] ?? '')],
     ['ZREM', keys.workspaceKeys(workspaceId), id],
     ['HDEL', keys.workspaceKeyDigests(workspaceId), id],

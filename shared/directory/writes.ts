@@ -15,14 +15,10 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
-import { DAY_MS } from '../../schemas/units.ts'
 import { keyEnd } from '../ids/key-state.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, mapKeys } from './record.ts'
 import { releaseKeys } from './release-store.ts'
 import type { Command } from './transaction.ts'
-
-/** How long a repeated request for a workspace key is recognized by its idempotency key (`docs/api/workspaces.md#create-key`). */
-export const KEY_REQUEST_LIFETIME_MS = DAY_MS
 
 /** The Redis key of a record, and the commands that write the record and its indexes in one step. */
 export interface RecordWrite {
@@ -93,26 +89,20 @@ export function writeSurfaceKey(surfaceKey: SurfaceKey): RecordWrite {
   }
 }
 
-/**
- * Returns the commands that store a key of a workspace and publish the change. The request that created the key stays
- * recognizable by its idempotency key until KEY_REQUEST_LIFETIME_MS have passed at `now` (Unix milliseconds).
- */
-export function writeWorkspaceKey(workspaceKey: WorkspaceKey, now: number): RecordWrite {
-  const { workspaceId, id, digest, createdAt, createdBy, idempotencyKey } = workspaceKey
+/** Returns the commands that store a key of a workspace and publish the change. */
+export function writeWorkspaceKey(workspaceKey: WorkspaceKey): RecordWrite {
+  const { workspaceId, id, digest, createdAt } = workspaceKey
   const key = keys.workspaceCredential(digest)
-  const createdAtMs = Date.parse(createdAt)
-  const requestLeftMs = createdAtMs + KEY_REQUEST_LIFETIME_MS - now
-  const commands: Command[] = [
-    set(key, workspaceKeySchema.parse(workspaceKey)),
-    ['ZADD', keys.workspaceKeys(workspaceId), createdAtMs, id],
-    ['HSET', keys.workspaceKeyDigests(workspaceId), id, digest],
-    ['ZADD', keys.workspaceKeyEnds(workspaceId), scoreOf(keyEnd(workspaceKey)), id],
-    ['PUBLISH', CREDENTIAL_CHANGES_CHANNEL, digest],
-  ]
-  if (requestLeftMs > 0) {
-    commands.push(['SET', keys.keyRequest(workspaceId, idempotencyKey, createdBy), digest, 'PX', requestLeftMs])
+  return {
+    key,
+    commands: [
+      set(key, workspaceKeySchema.parse(workspaceKey)),
+      ['ZADD', keys.workspaceKeys(workspaceId), Date.parse(createdAt), id],
+      ['HSET', keys.workspaceKeyDigests(workspaceId), id, digest],
+      ['ZADD', keys.workspaceKeyEnds(workspaceId), scoreOf(keyEnd(workspaceKey)), id],
+      ['PUBLISH', CREDENTIAL_CHANGES_CHANNEL, digest],
+    ],
   }
-  return { key, commands }
 }
 
 /** Returns the commands that store the secret that seals receipt ids. */

@@ -17,6 +17,7 @@ import type { PermittedOperation } from '../../../schemas/http/operation.ts'
 import { pageQuerySchema } from '../../../schemas/http/page.ts'
 import type { Actor, FindingEntry } from '../../../schemas/records/change.ts'
 import { type FindingWork, KNOWN_VERSIONS_MAX } from '../../../schemas/records/finding-work.ts'
+import type { NewCreation, Once } from '../../../shared/directory/creations.ts'
 import { type Directory, newId } from '../../../shared/directory/directory.ts'
 import {
   type ChangedWork,
@@ -27,9 +28,10 @@ import {
 import type { Reply, Route } from '../../../shared/http/route.ts'
 import { type BodyRequest, bodyRoute } from '../../http/body-route.ts'
 import type { CreationRouteDeps } from '../../http/creation-route.ts'
-import { actorOf, cutDirectoryPage, directoryPage, queryDirectory, withOneMore } from '../../http/directory.ts'
+import { actorOf, cutDirectoryPage, directoryPage, onceOf, queryDirectory, withOneMore } from '../../http/directory.ts'
 import { dayOf, rfc3339FromUnixMs } from '../../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
+import { createOnce, creationOf } from '../../http/idempotency.ts'
 import {
   createdReply,
   invalid,
@@ -137,7 +139,7 @@ function entriesOf(body: ChangeFinding, assigned: string | null, by: Actor, crea
 /** Returns the route that comments on a finding (docs/api/findings.md#finding-work). */
 function commentFindingRoute(deps: Deps): Route {
   async function comment(request: ChangeRequest<{ text: string }>): Promise<Outcome<CommentCreated>> {
-    const { caller, body, param, deadline } = request
+    const { caller, body, param, deadline, creation } = request
     const finding = { workspaceId: caller.workspaceId, findingId: param('findingId') }
     const row = await loadExisting(deps.clickhouse, finding.workspaceId, finding.findingId, deadline)
     if (row === undefined) return notFound(FINDINGS)
@@ -149,7 +151,8 @@ function commentFindingRoute(deps: Deps): Route {
       const commentBytes = work.commentBytes + Buffer.byteLength(text)
       return { work: { ...work, commentBytes, changedAt: at }, entries: [entry] }
     }
-    const changed = await commitChange(deps, finding, change, deadline)
+    const once = onceOf(creation, () => ({ entry }))
+    const changed = await commitChange(deps, finding, change, deadline, once)
     return changed.ok ? { ok: true, value: { entry } } : changed
   }
   return changeRoute(deps, commentFinding, commentFindingSchema, comment, createdReply)
@@ -182,6 +185,8 @@ type ChangeRouteDeps = GuardedRouteDeps & CreationRouteDeps
 interface ChangeRequest<B> extends Pick<BodyRequest<B>, 'caller' | 'body' | 'param'> {
   /** Fires when the deadline of the request has passed or its client has left. */
   readonly deadline: AbortSignal
+  /** Undefined for a request that the client cannot repeat. */
+  readonly creation: NewCreation | undefined
 }
 
 /**
@@ -189,7 +194,7 @@ interface ChangeRequest<B> extends Pick<BodyRequest<B>, 'caller' | 'body' | 'par
  * writes to the directory, so it is refused while that is nearly full.
  */
 function changeRoute<S extends z.ZodType, T>(
-  { authenticate, directoryMemory, logger, queryTimeoutMs, shares }: ChangeRouteDeps,
+  { authenticate, directoryMemory, logger, now, queryTimeoutMs, shares }: ChangeRouteDeps,
   operation: PermittedOperation,
   body: S,
   run: (request: ChangeRequest<z.infer<S>>) => Promise<Outcome<T>>,
@@ -201,7 +206,13 @@ function changeRoute<S extends z.ZodType, T>(
     refuse: () => directoryMemory.refuse(),
     handle({ exchange, closed, ...request }) {
       const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
-      const makeReply = async () => renderOutcome(await run({ ...request, deadline }), { operation, reply })
+      const answer = async (): Promise<Outcome<T>> => {
+        const creation = creationOf(operation, request, now())
+        if (!creation.ok) return creation
+        const asked = { ...request, deadline, creation: creation.value }
+        return createOnce(creation.value, request.body, () => run(asked), {})
+      }
+      const makeReply = async () => renderOutcome(await answer(), { operation, reply })
       const shared = { owner: request.caller.workspaceId, operation, signal: deadline }
       return replyUnlessUnavailable(() => withinShares(shares, shared, makeReply), {
         operation,
@@ -264,16 +275,17 @@ async function commitChange(
   finding: FindingOfWorkspace,
   change: (before: FindingWork | undefined) => ChangedWork,
   signal: AbortSignal,
+  once?: Once,
 ): Promise<Outcome<FindingWork>> {
   const { workspaceId } = finding
-  let outcome = await queryDirectory(directory.changeFinding(finding, change))
+  let outcome = await queryDirectory(directory.changeFinding(finding, change, once))
   if (outcome === 'too_many_findings') {
     const oldest = await queryDirectory(directory.longestUnchanged(workspaceId, LOOKED_AT_FOR_ROOM))
     const retained = await selectFindings(clickhouse, { workspaceId, findingIds: oldest }, signal)
     const kept = new Set(retained.map(({ id }) => id))
     const gone = oldest.filter(id => !kept.has(id))
     await queryDirectory(directory.forgetFindings(workspaceId, gone))
-    if (gone.length > 0) outcome = await queryDirectory(directory.changeFinding(finding, change))
+    if (gone.length > 0) outcome = await queryDirectory(directory.changeFinding(finding, change, once))
   }
   if (outcome === 'too_many_findings') return TOO_MANY_FINDINGS
   return outcome === 'too_many_comments' ? TOO_MANY_COMMENTS : { ok: true, value: outcome }

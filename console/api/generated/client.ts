@@ -1064,12 +1064,13 @@ export type WorkspaceKeysPage = {
     /** The `cursor` of the next page; null on the last page. */
     nextCursor: string | null;
 };
+export type GrantedPermission = "org:workspace_auth:write" | "org:members:read" | "org:members:write" | "org:surfaces:read" | "org:surfaces:write" | "org:surfaces:delete" | "org:findings:read" | "org:findings:write" | "org:sessions:read" | "org:releases:read" | "org:telemetry:read" | "org:telemetry:admin";
 export type CreateWorkspaceKeyRequest = {
-    /** A new UUID for every key; the same one when the request is repeated. */
-    idempotencyKey: string;
-    name: string;
-    /** The permissions of the key, from those in `Permission`. */
-    scopes: string[];
+    /** A new UUID for every key; the same one when the request is repeated. The header `Idempotency-Key` does the same. */
+    idempotencyKey?: string;
+    name?: string;
+    /** The permissions of the key. */
+    scopes: GrantedPermission[];
     /** Seconds. Null means no expiry. */
     secondsUntilExpiration: number | null;
 };
@@ -1096,7 +1097,6 @@ export type MembersPage = {
     /** The `cursor` of the next page; null on the last page. */
     nextCursor: string | null;
 };
-export type GrantedPermission = "org:workspace_auth:write" | "org:members:read" | "org:members:write" | "org:surfaces:read" | "org:surfaces:write" | "org:surfaces:delete" | "org:findings:read" | "org:findings:write" | "org:sessions:read" | "org:releases:read" | "org:telemetry:read" | "org:telemetry:admin";
 export type AddMemberRequest = {
     /** The identity: the claim `sub` of the tokens with which the user signs in. */
     userId: string;
@@ -1460,8 +1460,9 @@ export function changeFinding({ findingId, changeFindingRequest }: {
 /**
  * Comment on a finding
  */
-export function commentFinding({ findingId, commentFindingRequest }: {
+export function commentFinding({ findingId, idempotencyKey, commentFindingRequest }: {
     findingId: string;
+    idempotencyKey?: string;
     commentFindingRequest: CommentFindingRequest;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -1472,7 +1473,10 @@ export function commentFinding({ findingId, commentFindingRequest }: {
     }>(`/v3/findings/${encodeURIComponent(findingId)}/comments`, oazapfts.json({
         ...opts,
         method: "POST",
-        body: commentFindingRequest
+        body: commentFindingRequest,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "idempotency-key": idempotencyKey
+        })
     })));
 }
 /**
@@ -1884,7 +1888,8 @@ export function listSurfaces({ limit, cursor }: {
 /**
  * Create a surface
  */
-export function createSurface({ createSurfaceRequest }: {
+export function createSurface({ idempotencyKey, createSurfaceRequest }: {
+    idempotencyKey?: string;
     createSurfaceRequest: CreateSurfaceRequest;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -1895,7 +1900,10 @@ export function createSurface({ createSurfaceRequest }: {
     }>("/v3/surfaces", oazapfts.json({
         ...opts,
         method: "POST",
-        body: createSurfaceRequest
+        body: createSurfaceRequest,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "idempotency-key": idempotencyKey
+        })
     })));
 }
 /**
@@ -1933,8 +1941,9 @@ export function listSurfaceKeys({ surfaceId, limit, cursor }: {
 /**
  * Create a public or secret key of a surface
  */
-export function createSurfaceKey({ surfaceId, createSurfaceKeyRequest }: {
+export function createSurfaceKey({ surfaceId, idempotencyKey, createSurfaceKeyRequest }: {
     surfaceId: string;
+    idempotencyKey?: string;
     createSurfaceKeyRequest: CreateSurfaceKeyRequest;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -1945,7 +1954,10 @@ export function createSurfaceKey({ surfaceId, createSurfaceKeyRequest }: {
     }>(`/v3/surfaces/${encodeURIComponent(surfaceId)}/keys`, oazapfts.json({
         ...opts,
         method: "POST",
-        body: createSurfaceKeyRequest
+        body: createSurfaceKeyRequest,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "idempotency-key": idempotencyKey
+        })
     })));
 }
 /**
@@ -2003,8 +2015,9 @@ export function listWorkspaceKeys({ workspaceSlug, limit, cursor }: {
 /**
  * Create a workspace API key
  */
-export function createWorkspaceKey({ workspaceSlug, createWorkspaceKeyRequest }: {
+export function createWorkspaceKey({ workspaceSlug, idempotencyKey, createWorkspaceKeyRequest }: {
     workspaceSlug: string;
+    idempotencyKey?: string;
     createWorkspaceKeyRequest: CreateWorkspaceKeyRequest;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -2015,7 +2028,10 @@ export function createWorkspaceKey({ workspaceSlug, createWorkspaceKeyRequest }:
     }>(`/v3/workspaces/${encodeURIComponent(workspaceSlug)}/api-keys`, oazapfts.json({
         ...opts,
         method: "POST",
-        body: createWorkspaceKeyRequest
+        body: createWorkspaceKeyRequest,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "idempotency-key": idempotencyKey
+        })
     })));
 }
 /**
@@ -2053,7 +2069,8 @@ export function listMembers({ limit, cursor }: {
 /**
  * Invite a user by identity
  */
-export function addMember({ addMemberRequest }: {
+export function addMember({ idempotencyKey, addMemberRequest }: {
+    idempotencyKey?: string;
     addMemberRequest: AddMemberRequest;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -2064,7 +2081,10 @@ export function addMember({ addMemberRequest }: {
     }>("/v3/members", oazapfts.json({
         ...opts,
         method: "POST",
-        body: addMemberRequest
+        body: addMemberRequest,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "idempotency-key": idempotencyKey
+        })
     })));
 }
 /**

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { MANAGER, READER } from '../credentials.ts'
 import { EXAMPLE, EXAMPLE_EXCEPTION, EXAMPLE_TIMES } from '../example-values.ts'
+import { idempotencyHeader } from '../fields.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
-import { findingChangeProblems, findingsProblems } from '../problem-sets.ts'
+import { findingChangeProblems, findingsProblems, IDEMPOTENCY_CONFLICT } from '../problem-sets.ts'
 import {
   findingActivityQuerySchema,
   findingAnswerSchema,
@@ -226,7 +227,7 @@ export const commentFinding: PermittedOperation = {
   summary: 'Comment on a finding',
   credentials: MANAGER,
   permission: 'org:findings:write',
-  parameters: { path: z.object({ findingId }) },
+  parameters: { path: z.object({ findingId }), header: idempotencyHeader },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     contents: {
@@ -238,7 +239,7 @@ export const commentFinding: PermittedOperation = {
     description: 'The comment.',
     contents: { 'application/json': { schema: commentCreatedSchema, example: ANSWERS.commentFinding } },
   },
-  problems: findingChangeProblems,
+  problems: [...findingChangeProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Lists what was done with a finding (docs/api/findings.md#finding-work). */

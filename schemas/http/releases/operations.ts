@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { MANAGER, READER, SECRET_KEY } from '../credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from '../example-values.ts'
+import { idempotencyHeader } from '../fields.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { Operation, PermittedOperation } from '../operation.ts'
-import { releaseProblems, releasesProblems, secretKeyProblems } from '../problem-sets.ts'
+import { IDEMPOTENCY_CONFLICT, releaseProblems, releasesProblems, secretKeyProblems } from '../problem-sets.ts'
 import {
   buildReportSchema,
   listReleasesQuerySchema,
@@ -84,6 +85,7 @@ export const registerRelease: Operation = {
   summary: 'Register a release',
   description: 'The same surface and version always have the same slug.',
   credentials: SECRET_KEY,
+  parameters: { header: idempotencyHeader },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     contents: {
@@ -97,7 +99,7 @@ export const registerRelease: Operation = {
       'application/json': { schema: registeredReleaseSchema, example: { releaseSlug: EXAMPLE.releaseSlug } },
     },
   },
-  problems: secretKeyProblems,
+  problems: [...secretKeyProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Accepts the report of a build (docs/api/releases.md#build-report). */

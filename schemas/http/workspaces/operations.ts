@@ -1,10 +1,16 @@
 import { z } from 'zod'
-import { MANAGER, MANAGING_READER, USER } from '../credentials.ts'
+import { MANAGER, READER, USER } from '../credentials.ts'
 import { EXAMPLE } from '../example-values.ts'
+import { idempotencyHeader } from '../fields.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
-import { workspaceCreationProblems, workspaceListProblems, workspaceProblems } from '../problem-sets.ts'
+import {
+  IDEMPOTENCY_CONFLICT,
+  workspaceCreationProblems,
+  workspaceListProblems,
+  workspaceProblems,
+} from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import {
   apiKeyIdSchema,
@@ -54,7 +60,7 @@ export const listSurfaces: PermittedOperation = {
   tag: 'workspaces',
   summary: 'List the surfaces of the workspace, newest first',
   permission: 'org:surfaces:read',
-  credentials: MANAGING_READER,
+  credentials: READER,
   parameters: { query: pageQuerySchema },
   success: {
     status: 200,
@@ -74,6 +80,7 @@ export const createSurface: PermittedOperation = {
   summary: 'Create a surface',
   permission: 'org:surfaces:write',
   credentials: MANAGER,
+  parameters: { header: idempotencyHeader },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     contents: { 'application/json': { schema: createSurfaceSchema, example: { name: 'Shop' } } },
@@ -83,7 +90,7 @@ export const createSurface: PermittedOperation = {
     description: 'Created.',
     contents: { 'application/json': { schema: surfaceCreatedSchema, example: ANSWERS.createSurface } },
   },
-  problems: workspaceCreationProblems,
+  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Deletes a surface (docs/api/workspaces.md#surfaces). */
@@ -111,7 +118,7 @@ export const listSurfaceKeys: PermittedOperation = {
   tag: 'workspaces',
   summary: 'List the keys of a surface, newest first, without their secrets',
   permission: 'org:surfaces:read',
-  credentials: MANAGING_READER,
+  credentials: READER,
   parameters: { path: surfacePath, query: pageQuerySchema },
   success: {
     status: 200,
@@ -132,7 +139,7 @@ export const createSurfaceKey: PermittedOperation = {
   description: 'Only this response contains the secret. A secret key requires `scopes`; a public key has none.',
   permission: 'org:surfaces:write',
   credentials: MANAGER,
-  parameters: { path: surfacePath },
+  parameters: { path: surfacePath, header: idempotencyHeader },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     contents: {
@@ -147,7 +154,7 @@ export const createSurfaceKey: PermittedOperation = {
     description: 'Created. The key works at once.',
     contents: { 'application/json': { schema: surfaceKeyCreatedSchema, example: ANSWERS.createSurfaceKey } },
   },
-  problems: workspaceCreationProblems,
+  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Changes the quotas and the allowed origins of a key of a surface (docs/api/credentials.md#quotas). */
@@ -230,7 +237,7 @@ export const createWorkspaceKey: PermittedOperation = {
     'The caller must have every permission in `scopes`. At any moment the key has the permissions that are in its scopes and that its creator has. The same request with the same `idempotencyKey` returns the same key and secret for 24 h.',
   permission: 'org:workspace_auth:write',
   credentials: USER,
-  parameters: { path: workspacePath },
+  parameters: { path: workspacePath, header: idempotencyHeader },
   body: {
     limitBytes: SMALL_BODY_BYTES,
     contents: {
@@ -250,13 +257,7 @@ export const createWorkspaceKey: PermittedOperation = {
     description: 'Created, now or by an earlier identical request.',
     contents: { 'application/json': { schema: workspaceKeyCreatedSchema, example: ANSWERS.createWorkspaceKey } },
   },
-  problems: [
-    ...workspaceCreationProblems,
-    {
-      code: 'IDEMPOTENCY_CONFLICT',
-      when: 'the idempotencyKey was used with another name, scopes or expiry, or its key was revoked',
-    },
-  ],
+  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Revokes a workspace API key (docs/api/workspaces.md#revoke-key). */

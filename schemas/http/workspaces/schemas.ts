@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { permissionSchema, QUOTA_MAX } from '../../records/directory.ts'
+import { PERMISSIONS, permissionSchema, QUOTA_MAX } from '../../records/directory.ts'
 import { isOriginPattern } from '../../records/origin-pattern.ts'
 import { DAY_S } from '../../units.ts'
 import { exactObject, listOf, textOf, uuidSchema } from '../fields.ts'
@@ -185,20 +185,25 @@ export const surfaceKeysPageSchema = z
 /** Response of GET /v3/surfaces/{surfaceId}/keys. */
 export type SurfaceKeysPage = z.infer<typeof surfaceKeysPageSchema>
 
-const WORKSPACE_KEY_SCOPES_MAX = 100
+const KNOWN_PERMISSIONS = `one of ${PERMISSIONS.join(', ')}`
 
-/**
- * Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/api/workspaces.md#create-key). Accepts scopes that do not exist:
- * the route refuses them with PERMISSION_DENIED, like those that the caller lacks.
- */
+/** Permissions that a request gives to a member or to an API key. */
+export const grantedPermissionsSchema = listOf(
+  z.enum(PERMISSIONS, { error: `must be ${KNOWN_PERMISSIONS}` }).meta({ id: 'GrantedPermission' }),
+  100,
+  { error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions') },
+)
+
+/** Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/api/workspaces.md#create-key). */
 export const createWorkspaceKeySchema = exactObject({
-  idempotencyKey: uuidSchema.meta({
-    description: 'A new UUID for every key; the same one when the request is repeated.',
+  idempotencyKey: uuidSchema.optional().meta({
+    description:
+      'A new UUID for every key; the same one when the request is repeated. The header `Idempotency-Key` does the same.',
   }),
-  name: textOf(1, 120),
-  scopes: listOf(textOf(1, 64), WORKSPACE_KEY_SCOPES_MAX, {
-    error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions'),
-  }).meta({ description: 'The permissions of the key, from those in `Permission`.' }),
+  name: textOf(1, 120).default('API key'),
+  scopes: grantedPermissionsSchema
+    .refine(scopes => scopes.length > 0, `must have at least ${KNOWN_PERMISSIONS}`)
+    .meta({ minItems: 1, description: 'The permissions of the key.' }),
   secondsUntilExpiration: keyLifetimeSchema,
 }).meta({ id: 'CreateWorkspaceKeyRequest' })
 /** Body of POST …/api-keys. */

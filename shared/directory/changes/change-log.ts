@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Actor, type Change, changeSchema } from '../../../schemas/records/change.ts'
+import type { Once } from '../creations.ts'
 import { directoryKeys as keys } from '../record.ts'
 import type { ListPage } from '../sorted-index.ts'
 import { type Command, commitIf } from '../transaction.ts'
@@ -13,6 +14,8 @@ export const CHANGES_KEPT = 10_000
 export interface Author {
   readonly by: Actor
   readonly now: number
+  /** Given for a creation that its client may repeat. */
+  readonly once?: Once | undefined
 }
 
 /** A change, without who made it. */

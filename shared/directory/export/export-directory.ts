@@ -21,8 +21,8 @@ export interface ExportedDirectory {
 }
 
 /**
- * Yields all records of the directory as lines. Two things are left out: the requests that created workspace keys,
- * which follow from the keys, and the ids of deleted surfaces that never had a key, for which nothing was ever stored.
+ * Yields all records of the directory as lines. The ids of deleted surfaces that never had a key are left out, for which
+ * nothing was ever stored.
  * Equal directories give equal lines. One page of records and the ids of a workspace's surfaces are in memory at a
  * time. Each record is as it was when it was read, so a concurrent change may be missing.
  */
@@ -82,6 +82,7 @@ async function* exportAccess(store: Directory, { id }: Workspace): AsyncGenerato
     for (const record of await store.surfaceKeys(id, surfaceId)) yield { kind: 'surface-key', record }
   }
   for await (const record of walkNewest(page => store.workspaceKeys(id, page))) yield { kind: 'workspace-key', record }
+  for await (const record of store.creations(id)) yield { kind: 'creation', record }
 }
 
 async function* exportReleases(redis: Redis, workspaceId: string): AsyncGenerator<Line> {

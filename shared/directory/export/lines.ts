@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { changeSchema, findingEntrySchema } from '../../../schemas/records/change.ts'
+import { creationSchema } from '../../../schemas/records/creation.ts'
 import {
   manifestPointerSchema,
   memberSchema,
@@ -72,6 +73,7 @@ const LINE_SCHEMAS = {
   surface: surfaceSchema,
   'surface-key': surfaceKeySchema,
   'workspace-key': workspaceKeySchema,
+  creation: creationSchema,
   release: releaseSchema,
   manifest: manifestLineSchema,
   'stored-maps': storedMapsLineSchema,

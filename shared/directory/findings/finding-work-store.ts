@@ -3,9 +3,10 @@ import { type FindingEntry, findingEntrySchema } from '../../../schemas/records/
 import { type FindingWork, findingWorkSchema } from '../../../schemas/records/finding-work.ts'
 import { MIB } from '../../../schemas/units.ts'
 import { readEntries } from '../changes/bounded-log.ts'
+import { decideOnce, type Once } from '../creations.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { ListPage } from '../sorted-index.ts'
-import { type Command, commitIf, decideAndCommit, type Guard } from '../transaction.ts'
+import { type Command, commitIf, type Guard } from '../transaction.ts'
 import { removeFindingWork, writeFindingWork } from './write-finding-work.ts'
 
 /** Greatest number of findings of a workspace that members have worked on. Concurrent requests may exceed it by their number. */
@@ -39,11 +40,13 @@ export interface FindingWorkStore {
   findingWork(workspaceId: string, findingIds: readonly string[]): Promise<(FindingWork | undefined)[]>
   /**
    * Changes a finding and adds the entries to its activity, in one step. `change` is called again with the newer record if
-   * somebody else has changed the finding meanwhile, so that no change is lost. Refuses beyond the bounds.
+   * somebody else has changed the finding meanwhile, so that no change is lost. Refuses beyond the bounds. `once` is given
+   * for a change that its client may repeat.
    */
   changeFinding(
     finding: FindingOfWorkspace,
     change: (before: FindingWork | undefined) => ChangedWork,
+    once?: Once,
   ): Promise<FindingWork | 'too_many_findings' | 'too_many_comments'>
   /** Returns the findings that are stored as resolved, with the time of their resolution. */
   resolvedFindings(workspaceId: string): Promise<TimedFinding[]>
@@ -71,9 +74,9 @@ export function createFindingWorkStore(redis: Redis): FindingWorkStore {
     async findingWork(workspaceId, findingIds) {
       return (await loadTexts(workspaceId, findingIds)).map(parse)
     },
-    changeFinding({ workspaceId, findingId }, change) {
+    changeFinding({ workspaceId, findingId }, change, once) {
       const key = keys.findingWork(workspaceId)
-      return decideAndCommit<FindingWork | 'too_many_findings' | 'too_many_comments'>(redis, async () => {
+      return decideOnce<FindingWork | 'too_many_findings' | 'too_many_comments'>(redis, once, async () => {
         const [text = null] = await loadTexts(workspaceId, [findingId])
         if (text === null && (await redis.hlen(key)) >= FINDING_WORK_MAX) return { result: 'too_many_findings' }
         const before = parse(text)

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis'
 import { type Member, memberSchema } from '../../../schemas/records/directory.ts'
 import { type Author, type ChangeOf, writeChange } from '../changes/change-log.ts'
+import { decideOnce } from '../creations.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
-import { type Command, decideAndCommit, type Guard } from '../transaction.ts'
+import type { Command, Guard } from '../transaction.ts'
 import { writeMember } from '../writes.ts'
 
 /** Greatest number of members of a workspace that are added by members. Concurrent requests may exceed it by their number. */
@@ -34,7 +35,7 @@ export function createMemberChanges(redis: Redis): MemberChanges {
     ) {
       const key = keys.member(workspaceId, userId)
       const managers = keys.managers(workspaceId)
-      return decideAndCommit<R | 'changed' | 'last_manager' | 'too_many_members'>(redis, async () => {
+      return decideOnce<R | 'changed' | 'last_manager' | 'too_many_members'>(redis, author.once, async () => {
         const [count, text] = [await redis.scard(managers), await redis.get(key)]
         const stored = text === null ? undefined : parseRecord(key, text, memberSchema)
         // Redis keys are UTF-8, in which all lone surrogates look alike, so the id of the record is compared too.

@@ -142,7 +142,7 @@ describe('refuses as described', () => {
     ['createWorkspaceKey', 409, { name: 'Another' }],
     ['signSourceMaps', 413, { files: [{ path: 'a.map', size: 64 * MIB + 1, hash: 'x' }] }],
     ['completeSourceMaps', 400, { files: [{ path: 'never-sent.map', hash: 'x', debugId: '', chunkUrl: '' }] }],
-    ['createWorkspaceKey', 403, { scopes: ['org:everything'] }],
+    ['createWorkspaceKey', 400, { scopes: ['org:everything'] }],
   ])('%s with %i when its fields are invalid', async (operationId, status, fields) => {
     const operation = operationOf(operationId)
     const request = requestOf(operation)

@@ -90,7 +90,7 @@ it('no credential is logged, stored or returned again, whatever happens to its r
 
   expect(await askApi('GET /v3/surfaces', apiKey.secret)).toBe(200)
   expect(await askApi('POST /v3/surfaces', apiKey.secret, {})).toBe(403)
-  expect(await askApi('GET /v3/findings', apiKey.secret)).toBe(401)
+  expect(await askApi('GET /v3/findings', apiKey.secret)).toBe(403)
   expect(await askApi(`GET /v3/surfaces/${surfaceId}/keys`, token)).toBe(200)
   expect(await askApi(`GET ${apiKeysPath}`, token)).toBe(200)
   expect([await sendBeat(publicKey.secret), await register(secretKey.secret)]).toEqual([200, 200])

@@ -15,6 +15,7 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 const PROBES = {
   'org:surfaces:read': { operation: 'GET /v3/surfaces', body: undefined, granted: 200 },
   'org:surfaces:write': { operation: 'POST /v3/surfaces', body: {}, granted: 400 },
+  'org:members:read': { operation: 'GET /v3/members', body: undefined, granted: 200 },
   'org:surfaces:delete': { operation: 'DELETE /v3/surfaces/srf_absent', body: undefined, granted: 404 },
 } as const
 type Probed = keyof typeof PROBES
@@ -29,7 +30,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ type: fc.constant('near' as const), ms: fc.integer({ min: -1, max: 1 }) }) },
 )
 const life = fc.record({
-  scopes: permissionSet,
+  scopes: fc.subarray([...PERMISSIONS], { minLength: 1 }),
   seconds: fc.option(fc.integer({ min: 1, max: 10 })),
   steps: fc.array(step, { maxLength: 6 }),
 })

@@ -65,7 +65,12 @@ let from: Installation
 let to: Installation
 let tenant: Tenant
 /** Key created by this request, which is sent again to the new installation. */
-const keyRequest = { idempotencyKey: randomUUID(), name: 'deploy', scopes: [], secondsUntilExpiration: 3_600 }
+const keyRequest = {
+  idempotencyKey: randomUUID(),
+  name: 'deploy',
+  scopes: ['org:surfaces:read'],
+  secondsUntilExpiration: 3_600,
+}
 let keyMade: unknown
 let exported: string
 let before: Contents

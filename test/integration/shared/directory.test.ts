@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { SurfaceKey, WorkspaceKey } from '../../../schemas/records/directory.ts'
 import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
+import type { CreationRefused } from '../../../shared/directory/creations.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
+import { newCreation } from '../../../shared/directory/new-creation.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, DirectoryRecordError, directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore, RELEASES_MAX, releaseKeys } from '../../../shared/directory/release-store.ts'
 import { SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../../shared/directory/surface-keys.ts'
@@ -373,56 +374,45 @@ describe('keys of surfaces that an API key has made', () => {
 })
 
 describe('keys of workspaces', () => {
-  it('make room for a new one when they have ended and their requests cannot be repeated any more', async () => {
-    const created = (hours: number) => new Date(NOW - hours * HOUR_MS).toISOString()
-    const young = aWorkspaceKey({ createdAt: created(23) })
-    const old = aWorkspaceKey({ createdAt: created(25) })
-    for (const key of [young, old]) {
-      await store.createWorkspaceKey(key)
-      await store.revokeWorkspaceKey('ws_1', key.id, NOW - 1_000)
-    }
-    const active = Array.from({ length: WORKSPACE_KEYS_MAX - 2 }, (_, i) => [String(i), `key_x${i}`]).flat()
+  it('make room for a new one when they have ended', async () => {
+    const ended = aWorkspaceKey({ createdAt: new Date(NOW - HOUR_MS).toISOString() })
+    await store.createWorkspaceKey(ended)
+    await store.revokeWorkspaceKey('ws_1', ended.id, NOW - 1_000)
+    const active = Array.from({ length: WORKSPACE_KEYS_MAX - 1 }, (_, i) => [String(i), `key_x${i}`]).flat()
     await redis.zadd(directoryKeys.workspaceKeys('ws_1'), ...active)
     const next = () => store.createWorkspaceKey(aWorkspaceKey({ createdAt: NOW_TEXT }))
-    expect((await next()).outcome).toBe('created')
-    expect(await store.workspaceKeyByDigest(old.digest)).toBeUndefined()
-    expect(await store.workspaceKey('ws_1', young.id)).toBeDefined()
-    expect((await next()).outcome).toBe('too_many_keys')
-    const repeated = { ...young, id: 'key_other', digest: 'a'.repeat(64), createdAt: NOW_TEXT }
-    expect(await store.createWorkspaceKey(repeated)).toMatchObject({ outcome: 'exists', key: { id: young.id } })
+    expect(await next()).toBe('created')
+    expect(await store.workspaceKeyByDigest(ended.digest)).toBeUndefined()
+    expect(await next()).toBe('too_many_keys')
   })
 
-  it('are created once for one request of a user, however often it is sent', async () => {
-    const idempotencyKey = randomUUID()
-    const asked = Array.from({ length: 20 }, () => aWorkspaceKey({ idempotencyKey }))
-    const answers = await Promise.all(asked.map(key => store.createWorkspaceKey(key)))
-    const created = answers.filter(({ outcome }) => outcome === 'created')
-    expect(created).toHaveLength(1)
-    expect(new Set(answers.map(({ key }) => key.id))).toEqual(new Set([created[0]?.key.id]))
-    expect(await store.workspaceKeys('ws_1', { limit: 10 })).toHaveLength(1)
-
-    for (const other of [{ createdBy: 'user_2' }, { workspaceId: 'ws_2' }, { idempotencyKey: randomUUID() }]) {
-      const key = aWorkspaceKey({ idempotencyKey, ...other })
-      expect((await store.createWorkspaceKey(key)).outcome, JSON.stringify(other)).toBe('created')
+  it('are created once for one creation, however often it is sent, and it is remembered for 24 hours', async () => {
+    const create = async (at: number, key = 'k', workspaceId = 'ws_1') => {
+      const record = aWorkspaceKey({ workspaceId, createdAt: new Date(at).toISOString() })
+      const creation = newCreation({ workspaceId, of: ['createWorkspaceKey', 'user_1'], key, asked: {} }, at)
+      const once = { creation, answerOf: () => ({ id: record.id }) }
+      try {
+        await store.createWorkspaceKey(record, { by: { userId: 'user_1', apiKeyId: null }, now: at, once })
+        return record.id
+      } catch (error) {
+        return (error as CreationRefused).stored?.answer.id
+      }
     }
-  })
-
-  it('answer a repeated request with their current state for 24 hours', async () => {
-    const key = aWorkspaceKey()
-    const { idempotencyKey, createdAt } = key
-    await store.createWorkspaceKey(key)
-    await store.revokeWorkspaceKey('ws_1', key.id, NOW)
-    const later = (ms: number) => new Date(Date.parse(createdAt) + ms).toISOString()
-    const late = aWorkspaceKey({ idempotencyKey, createdAt: later(DAY_MS - 1) })
-    expect(await store.createWorkspaceKey(late)).toEqual({ outcome: 'exists', key: { ...key, revokedAt: NOW_TEXT } })
-    expect(await store.workspaceKey('ws_1', late.id)).toBeUndefined()
-
-    const next = aWorkspaceKey({ idempotencyKey, createdAt: later(DAY_MS) })
-    expect(await store.createWorkspaceKey(next)).toEqual({ outcome: 'created', key: next })
-    expect(await store.createWorkspaceKey(late)).toEqual({ outcome: 'exists', key: next })
-    expect(await store.workspaceKey('ws_1', key.id)).toMatchObject({ id: key.id, revokedAt: NOW_TEXT })
-    const request = directoryKeys.keyRequest('ws_1', idempotencyKey, 'user_1')
-    expect(await redis.pttl(request)).toBeGreaterThan(DAY_MS - 10_000)
+    const ids = await Promise.all(Array.from({ length: 20 }, () => create(NOW)))
+    const [first] = ids
+    expect(ids).toEqual(Array(20).fill(first))
+    expect(await store.workspaceKeys('ws_1', { limit: 10 })).toHaveLength(1)
+    expect(await create(NOW, 'other')).not.toBe(first)
+    expect(await create(NOW, 'k', 'ws_2')).not.toBe(first)
+    expect(await create(NOW + DAY_MS - 1)).toBe(first)
+    const next = await create(NOW + DAY_MS)
+    expect(next).not.toBe(first)
+    expect(await create(NOW + DAY_MS - 1)).toBe(next)
+    const remembered = await collect(store.creations('ws_1'))
+    expect(remembered.map(({ answer }) => answer.id)).toContain(next)
+    for (const { id } of remembered) {
+      expect(await redis.pttl(directoryKeys.creation('ws_1', id))).toBeGreaterThan(DAY_MS - 10_000)
+    }
   })
 
   it('are found by digest and by id only in their workspace, and listed page by page, the newest first', async () => {
@@ -467,7 +457,7 @@ describe('releases', () => {
     }
   })
 
-  it('make room for a new one: the oldest without a manifest is removed (register-release.lua, remove-unfinished.lua)', async () => {
+  it('make room for a new one: the oldest without a manifest is removed (remove-unfinished.lua)', async () => {
     const releases = createReleaseStore(redis)
     const at = (ms: number) => new Date(NOW + ms).toISOString()
     const pointer = {

@@ -127,13 +127,10 @@ async function restore(directory: Directory): Promise<void> {
     scopes: ['org:surfaces:read'],
     digest: hash('sha256', EXAMPLE.apiKeyId),
     prefix: 'wk_4Fq',
-    salt: '0'.repeat(64),
     createdBy: userId,
-    idempotencyKey: '9a1d6c0e-5b62-4f0e-8d1f-2f7c0b3a4e55',
     createdAt,
     expiresAt: null,
     revokedAt: null,
-    secondsUntilExpiration: null,
   })
 }
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Surface, SurfaceKey, Workspace, WorkspaceKey } from '../../../schemas/records/directory.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
@@ -46,13 +45,10 @@ export function aWorkspaceKey(change: Partial<WorkspaceKey> = {}): WorkspaceKey 
     scopes: ['org:surfaces:read'],
     digest: digestOf(text),
     prefix: text.slice(0, 6),
-    salt: 'ab'.repeat(32),
     createdBy: 'user_1',
-    idempotencyKey: randomUUID(),
     createdAt: AT,
     expiresAt: null,
     revokedAt: null,
-    secondsUntilExpiration: null,
     ...change,
   }
 }

@@ -67,7 +67,7 @@ interface MatrixRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const READERS: readonly CredentialKind[] = ['sessionToken', 'workload']
+const READERS: readonly CredentialKind[] = ['sessionToken', 'workload', 'workspaceKey']
 const MANAGERS: readonly CredentialKind[] = ['sessionToken', 'workspaceKey']
 const USERS: readonly CredentialKind[] = ['sessionToken']
 const TELEMETRY: readonly CredentialKind[] = ['publicKey']
@@ -278,11 +278,11 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
 
   read('GET /v3/watermarks', 'own', (_, query) => `/v3/watermarks?${query}`),
 
-  row('GET /v3/dead-letters', [...MANAGERS, 'workload'], 'own', (_, query) => ({ path: `/v3/dead-letters?${query}` })),
-  row('GET /v3/dead-letters/:letterId', [...MANAGERS, 'workload'], 'absent', ({ letterId }) => ({
+  row('GET /v3/dead-letters', READERS, 'own', (_, query) => ({ path: `/v3/dead-letters?${query}` })),
+  row('GET /v3/dead-letters/:letterId', READERS, 'absent', ({ letterId }) => ({
     path: `/v3/dead-letters/${letterId}`,
   })),
-  row('GET /v3/dead-letters/:letterId/body', [...MANAGERS, 'workload'], 'absent', ({ letterId }) => ({
+  row('GET /v3/dead-letters/:letterId/body', READERS, 'absent', ({ letterId }) => ({
     path: `/v3/dead-letters/${letterId}/body`,
   })),
   row('POST /v3/dead-letters/replay', MANAGERS, 'own', ({ letterId }) => ({
@@ -294,10 +294,10 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     body: { ids: [letterId] },
   })),
 
-  row('GET /v3/surfaces', [...MANAGERS, 'workload'], 'own', (_, query) => ({ path: `/v3/surfaces?${query}` })),
+  row('GET /v3/surfaces', READERS, 'own', (_, query) => ({ path: `/v3/surfaces?${query}` })),
   row('POST /v3/surfaces', MANAGERS, 'own', () => ({ path: '/v3/surfaces', body: { name: INTRUDER } })),
   row('DELETE /v3/surfaces/:surfaceId', MANAGERS, 'absent', ({ surfaceId }) => ({ path: `/v3/surfaces/${surfaceId}` })),
-  row('GET /v3/surfaces/:surfaceId/keys', [...MANAGERS, 'workload'], 'absent', ({ surfaceId }, query) => ({
+  row('GET /v3/surfaces/:surfaceId/keys', READERS, 'absent', ({ surfaceId }, query) => ({
     path: `/v3/surfaces/${surfaceId}/keys?${query}`,
   })),
   row('POST /v3/surfaces/:surfaceId/keys', MANAGERS, 'absent', ({ surfaceId }) => ({
@@ -312,7 +312,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: `/v3/surfaces/${surfaceId}/keys/${surfaceKeyId}`,
   })),
 
-  row('GET /v3/retention', [...MANAGERS, 'workload'], 'own', () => ({ path: '/v3/retention' })),
+  row('GET /v3/retention', READERS, 'own', () => ({ path: '/v3/retention' })),
   row('POST /v3/erasures', MANAGERS, 'own', ({ sessionId }) => ({ path: '/v3/erasures', body: { sessionId } })),
   row('GET /v3/erasures', MANAGERS, 'own', (_, query) => ({ path: `/v3/erasures?${query}` })),
   row('GET /v3/erasures/:erasureId', MANAGERS, 'absent', ({ erasureId }) => ({ path: `/v3/erasures/${erasureId}` })),
@@ -334,7 +334,14 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   })),
   row('POST /v3/workspaces/:workspaceSlug/api-keys', USERS, 'absent', ({ slug }) => ({
     path: `/v3/workspaces/${slug}/api-keys`,
-    body: { idempotencyKey: IDEMPOTENCY_KEY, name: INTRUDER, scopes: [], secondsUntilExpiration: null },
+    body: {
+      ...{
+        idempotencyKey: IDEMPOTENCY_KEY,
+        name: INTRUDER,
+        scopes: ['org:surfaces:read'],
+        secondsUntilExpiration: null,
+      },
+    },
   })),
   row('DELETE /v3/workspaces/:workspaceSlug/api-keys/:apiKeyId', USERS, 'absent', ({ slug, apiKeyId }) => ({
     path: `/v3/workspaces/${slug}/api-keys/${apiKeyId}`,

@@ -22,7 +22,10 @@ describe('credentials', () => {
     expect(await ask('Basic abc')).toMatchObject(missing(/malformed/))
     expect(await ask(`Bearer ${build.secretKey}x`)).toMatchObject(missing(/malformed/))
     expect(await ask(`Bearer ${generateKey('secret')}`)).toMatchObject(missing(/unknown/))
-    expect(await ask(`Bearer ${await issueKey(directory)}`)).toMatchObject(missing(/malformed/))
+    const wrong = (sent: string) =>
+      missing(new RegExp(`takes a secret key of a surface \\(sk_…\\); ${sent} .* was sent$`))
+    expect(await ask(`Bearer ${await issueKey(directory)}`)).toMatchObject(wrong('a public key of a surface'))
+    expect(await ask(`Bearer ${generateKey('workspace')}`)).toMatchObject(wrong('a workspace API key'))
     expect(await ask(`Bearer ${await issueKey(directory, { ...SECRET, scopes: ['release:read'] })}`)).toMatchObject(
       refusal(403, 'AUTH_AK_SCOPE_MISMATCH', /release:write/, 'frontier-auth'),
     )
@@ -55,7 +58,12 @@ describe('credentials', () => {
       headers: { 'content-type': 'application/json', 'x-service-public-key': build.secretKey },
       body: '{}',
     })
-    expect(drain.status).toBe(401)
+    expect([drain.status, await drain.json()]).toEqual([
+      401,
+      {
+        message: 'this operation takes a public key of a surface (pk_…); a secret key of a surface (sk_…) was sent',
+      },
+    ])
   })
 
   it('a revoked key stops working within a second, with a message that names the reason', async () => {

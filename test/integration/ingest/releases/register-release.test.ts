@@ -13,23 +13,40 @@ afterAll(() => build.stop())
 const { redis, directory, logLines, send } = build
 
 describe('register', () => {
-  it('returns the same slug for the same version, and keeps the first registration', async () => {
+  it('returns the same slug for the same version, and takes the fields that are given again', async () => {
     const first = { version: '2.0.0', commit: 'abc', metadata: { branch: 'main', n: [1, null] } }
     const answer = await send('POST', '/v3/releases', { body: first })
     expect(answer).toMatchObject({ status: 200, body: { releaseSlug: expect.stringMatching(/^rel_[a-z2-7]{26}$/) } })
     const again = await send('POST', '/v3/releases', { body: { version: '2.0.0', commit: 'other' } })
     expect(again.body).toEqual(answer.body)
+    expect((await send('POST', '/v3/releases', { body: { version: '2.0.0' } })).body).toEqual(answer.body)
     const slug = answer.body.releaseSlug as string
     expect(await createReleaseStore(redis).release('ws_1', slug)).toMatchObject({
       slug,
       ...OWNER,
       name: '2.0.0',
-      commit: 'abc',
+      commit: 'other',
       metadata: first.metadata,
     })
     const key = await issueKey(directory, { ...SECRET, surfaceId: 'srf_2' })
     const other = await send('POST', '/v3/releases', { key, body: first })
     expect(other.body.releaseSlug).not.toBe(slug)
+  })
+
+  it('is done once for an idempotency key, and another request with it conflicts', async () => {
+    const headers = { 'idempotency-key': 'release "1"' }
+    expect(await send('POST', '/v3/releases', { headers, body: { version: '3.0.0' } })).toMatchObject(
+      refusal(400, 'REQUEST_INVALID', /^Idempotency-Key must have 1 to 255 visible/),
+    )
+    const ask = (body: object) => send('POST', '/v3/releases', { headers: { 'idempotency-key': 'release-1' }, body })
+    const first = await ask({ version: '3.0.0', commit: 'a' })
+    await send('POST', '/v3/releases', { body: { version: '3.0.0', commit: 'b' } })
+    expect(await ask({ commit: 'a', version: '3.0.0' })).toMatchObject({ status: 200, body: first.body })
+    const stored = await createReleaseStore(redis).release('ws_1', first.body.releaseSlug as string)
+    expect(stored?.commit).toBe('b')
+    expect(await ask({ version: '3.0.1' })).toMatchObject(
+      refusal(409, 'IDEMPOTENCY_CONFLICT', /^Idempotency-Key was used with another request$/, 'operation'),
+    )
   })
 
   const deep = `{"version":"1","metadata":${'{"a":'.repeat(30_000)}1${'}'.repeat(30_001)}`
