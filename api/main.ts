@@ -1,4 +1,5 @@
 import { serve } from '../shared/http/serve.ts'
+import { answerVersion, BUILD } from '../shared/runtime/build-info.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
@@ -8,8 +9,10 @@ import { connectApi } from './connect.ts'
 import { createConsoleRoutes } from './console/console-routes.ts'
 import { createApiRoutes } from './routes.ts'
 
+answerVersion()
 const config = parseConfig(apiConfigSchema, process.env)
 const logger = createLogger('api', config.LOG_LEVEL)
+logger.info(BUILD, 'starting')
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('api')
 const api = connectApi(config, logger, metrics, lifecycle)

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { pino } from 'pino'
+import { BUILD } from '../shared/runtime/build-info.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { backupConfigSchema, cliConfigSchema, directoryConfigSchema } from './config.ts'
 import { withBackups, withDirectory, withStores } from './connect.ts'
@@ -9,7 +10,12 @@ import { addCommands, type ProgramContext, runProgram } from './program.ts'
 import { writeText } from './terminal.ts'
 
 /** Starts `npm run cli -- …`. It reads the settings of the other processes (deploy/env.example). */
-const program = new Command('penstock').description('operate a Penstock installation').exitOverride()
+const program = new Command('penstock')
+  .description('operate a Penstock installation')
+  .version(BUILD.version)
+  // After the name of a command, --version is an option of that command: the version of a release.
+  .enablePositionalOptions()
+  .exitOverride()
 // A failure is one line on stderr, so the connections do not log.
 const logger = pino({ level: 'silent' })
 const environment = () => withLocalStores(process.env, process.cwd())

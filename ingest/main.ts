@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { serve } from '../shared/http/serve.ts'
+import { answerVersion, BUILD } from '../shared/runtime/build-info.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { prepareHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
@@ -10,12 +11,15 @@ import { connectEdge } from './connect.ts'
 import { createGrpcMethods } from './routes/grpc-methods.ts'
 import { createIngestRoutes } from './routes.ts'
 
+answerVersion()
+
 /** `--listen grpc` or `--listen http` serves one protocol alone: floods of one then take no CPU from the other. */
 const { listen } = parseArgs({ options: { listen: { type: 'string' } } }).values
 if (listen !== undefined && listen !== 'http' && listen !== 'grpc') throw new Error('--listen must be http or grpc')
 
 const config = parseConfig(ingestConfigSchema, process.env)
 const logger = createLogger('ingest', config.LOG_LEVEL)
+logger.info(BUILD, 'starting')
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('ingest')
 const edge = connectEdge(config, logger, metrics, lifecycle)

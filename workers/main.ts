@@ -3,6 +3,7 @@ import { QUEUES } from '../schemas/queues/names.ts'
 import { createQueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { startHeartbeat } from '../shared/queue/watch/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
+import { answerVersion, BUILD } from '../shared/runtime/build-info.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import { errorFields } from '../shared/runtime/errors.ts'
 import { prepareHeap } from '../shared/runtime/heap.ts'
@@ -25,9 +26,11 @@ const SAVE_COUNTS_EVERY_MS = 60_000
 /** Time between two observations of the jobs that wait. */
 const OBSERVE_EVERY_MS = 10_000
 
+answerVersion()
 const config = parseConfig(workersConfigSchema, process.env)
 const queues = poolsFromArguments(process.argv.slice(2), QUEUES)
 const logger = createLogger('workers', config.LOG_LEVEL)
+logger.info(BUILD, 'starting')
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const processMetrics = createMetrics('workers')
 const metrics = createWorkerMetrics(processMetrics)

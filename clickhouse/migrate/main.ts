@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { runningWorkers } from '../../shared/queue/watch/worker-heartbeats.ts'
+import { answerVersion, BUILD } from '../../shared/runtime/build-info.ts'
 import { parseConfig, tableSettingsOf } from '../../shared/runtime/config.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
@@ -15,9 +16,11 @@ import { migrateCluster } from './migrate-cluster.ts'
  * Entry point of `npm run migrate`: migrates ClickHouse to the schema of this checkout, or exits with 1. A migration that needs
  * quiet is refused while workers run, unless `--force` is given.
  */
+answerVersion()
 const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } })
 const config = parseConfig(migrateConfigSchema, process.env)
 const logger = createLogger('migrate', config.LOG_LEVEL)
+logger.info(BUILD, 'starting')
 const access = { user: config.CLICKHOUSE_USER, password: config.CLICKHOUSE_PASSWORD }
 // Without the database, which migrations create.
 const connect = (url: string) => createClickHouse({ url, ...access, requestTimeoutMs: MIGRATION_TIMEOUT_MS })

@@ -17,6 +17,6 @@ exec 3<>"/dev/tcp/$host/$port" || exit 1
 printf 'GET /%s HTTP/1.0\r\n\r\n' "${1:-livez}" >&3
 IFS= read -r -t 2 status <&3 || exit 1
 case $status in *' 200 '*) exit 0 ;; esac
-# The reason is in the body. Docker keeps it with the health of the container.
-tail -n 1 <&3
+# The reason is in the body, after the empty line. Docker keeps it with the health of the container.
+sed '1,/^\r*$/d' <&3
 exit 1

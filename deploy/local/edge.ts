@@ -7,6 +7,7 @@ import { connectEdge } from '../../ingest/connect.ts'
 import { createGrpcMethods } from '../../ingest/routes/grpc-methods.ts'
 import { createIngestRoutes } from '../../ingest/routes.ts'
 import { serve } from '../../shared/http/serve.ts'
+import { BUILD } from '../../shared/runtime/build-info.ts'
 import { parseConfig } from '../../shared/runtime/config.ts'
 import { createLifecycle } from '../../shared/runtime/lifecycle.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
@@ -24,6 +25,7 @@ import { loadSecrets } from './workspace/secrets.ts'
 const config = parseConfig(ingestConfigSchema, process.env)
 const apiConfig = parseConfig(apiConfigSchema, process.env)
 const logger = createLogger('edge', config.LOG_LEVEL)
+logger.info(BUILD, 'starting')
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('edge')
 const api = connectApi(apiConfig, logger, metrics, lifecycle)

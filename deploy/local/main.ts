@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { answerVersion } from '../../shared/runtime/build-info.ts'
 import { ConfigError } from '../../shared/runtime/config.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { readSecretFiles } from '../../shared/runtime/secret-files.ts'
@@ -21,6 +22,7 @@ const STOP_DEADLINE_MS = 4_700
 /** The terminal, npm and bootstrap.mjs each forward the same Ctrl-C, so signals this close together count as one. */
 const SAME_SIGNAL_MS = 500
 
+answerVersion()
 const startedAt = Date.now()
 const isWatched = process.argv.includes('--watch')
 const { env, faults } = readSecretFiles(process.env)

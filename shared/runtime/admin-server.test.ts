@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { afterEach, expect, it } from 'vitest'
 import { type AdminServer, createAdminServer, type Health } from './admin-server.ts'
+import { BUILD } from './build-info.ts'
 import { createLogger } from './logger.ts'
 import { createMetrics } from './metrics.ts'
 
+const BUILD_LINE = `version ${BUILD.version}, commit ${BUILD.commit}\n`
 const servers: AdminServer[] = []
 afterEach(() => Promise.all(servers.splice(0).map(server => server.close())))
 
@@ -29,14 +32,14 @@ it('returns 200 for a healthy check, and 503 with the cause for an unhealthy one
     async () => true,
   )
   expect(await healthy('/livez')).toEqual({ status: 200, text: 'ok\n' })
-  expect(await healthy('/readyz?verbose')).toEqual({ status: 200, text: 'ok\n' })
+  expect(await healthy('/readyz?verbose')).toEqual({ status: 200, text: `ok\n${BUILD_LINE}` })
 
   const unhealthy = await start(
     () => 'no job finished for 90 s',
     () => Promise.reject(new Error('redis is unavailable')),
   )
   expect(await unhealthy('/livez')).toEqual({ status: 503, text: 'no job finished for 90 s\n' })
-  expect(await unhealthy('/readyz')).toEqual({ status: 503, text: 'Error: redis is unavailable\n' })
+  expect(await unhealthy('/readyz')).toEqual({ status: 503, text: `Error: redis is unavailable\n${BUILD_LINE}` })
 })
 
 // Linux has all of 127.0.0.0/8, so that 127.0.0.2 is to this server as any other address of the machine.
@@ -58,7 +61,7 @@ it('reports a check that hangs as unhealthy', async () => {
     () => true,
     () => new Promise(() => {}),
   )
-  expect(await get('/readyz')).toEqual({ status: 503, text: 'Error: the check timed out\n' })
+  expect(await get('/readyz')).toEqual({ status: 503, text: `Error: the check timed out\n${BUILD_LINE}` })
 })
 
 it('serves only the metrics of its registry, with the process as a label', async () => {
@@ -70,6 +73,8 @@ it('serves only the metrics of its registry, with the process as a label', async
   expect(status).toBe(200)
   expect(text).toContain('penstock_things_total{kind="a",process="test"} 3')
   expect(text).toContain('nodejs_eventloop_lag_seconds')
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(text).toContain(`penstock_build_info{version="${version}",commit="unknown",process="test"} 1`)
   expect((await get('/')).status).toBe(404)
   expect((await get('/metrics', 'POST')).status).toBe(405)
 })

@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Gauge } from 'prom-client'
+import { BUILD } from './build-info.ts'
 import { describeError, errorFields } from './errors.ts'
 import { withDeadline } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
@@ -9,13 +10,15 @@ import type { Registry } from './metrics.ts'
 /** `true` means healthy. `false`, or a text with the cause, means unhealthy. */
 export type Health = boolean | string
 
+type Check = () => Health | Promise<Health>
+
 /** Dependencies of an admin server. */
 interface AdminServerDeps {
   readonly registry: Registry
   /** Reports progress (finished jobs, event loop), not an open port. An unhealthy process must be restarted. */
-  readonly isLive: () => Health | Promise<Health>
+  readonly isLive: Check
   /** Returns false while the process is starting, draining or cut off from a dependency, so that traffic goes elsewhere. */
-  readonly isReady: () => Health | Promise<Health>
+  readonly isReady: Check
   /** Returns the document of `/queues`. Without it there is no such path. */
   readonly readQueues?: () => Promise<object>
   readonly logger: Logger
@@ -31,9 +34,12 @@ export interface AdminServer {
 /** A probe times out after a second, so a check that hangs must be reported as unhealthy before that. */
 const CHECK_DEADLINE_MS = 900
 
+/** Second line of `/readyz`. The first one is `ok` or the reason. */
+const BUILD_LINE = `version ${BUILD.version}, commit ${BUILD.commit}\n`
+
 /** Serves `/livez`, `/readyz`, `/metrics` and `/queues` of one process on a separate port. */
 export function createAdminServer({ registry, isLive, isReady, readQueues, logger }: AdminServerDeps): AdminServer {
-  async function healthOf(check: () => Health | Promise<Health>): Promise<Health> {
+  async function healthOf(check: Check): Promise<Health> {
     try {
       return await withDeadline(Promise.resolve(check()), CHECK_DEADLINE_MS, 'the check timed out')
     } catch (error) {
@@ -41,10 +47,10 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
     }
   }
 
-  async function answerHealth(response: ServerResponse, check: () => Health | Promise<Health>): Promise<void> {
+  async function answerHealth(response: ServerResponse, check: Check, rest = ''): Promise<void> {
     const health = await healthOf(check)
-    if (health === true) return send(response, 200, 'text/plain; charset=utf-8', 'ok\n')
-    send(response, 503, 'text/plain; charset=utf-8', `${health === false ? 'not ok' : health}\n`)
+    if (health === true) return send(response, 200, 'text/plain; charset=utf-8', `ok\n${rest}`)
+    send(response, 503, 'text/plain; charset=utf-8', `${health === false ? 'not ok' : health}\n${rest}`)
   }
 
   async function answerQueues(response: ServerResponse, read: () => Promise<object>): Promise<void> {
@@ -72,7 +78,7 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
       return send(response, 405, 'text/plain; charset=utf-8', 'only GET and HEAD are allowed\n')
     }
     if (path === '/livez') return void answerHealth(response, isLive)
-    if (path === '/readyz') return void answerHealth(response, isReady)
+    if (path === '/readyz') return void answerHealth(response, isReady, BUILD_LINE)
     if (path === '/queues' && readQueues) return void answerQueues(response, readQueues)
     if (path !== '/metrics') {
       const paths = ['/livez', '/readyz', '/metrics', ...(readQueues ? ['/queues'] : [])]

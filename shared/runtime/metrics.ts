@@ -8,6 +8,7 @@ import {
   type HistogramConfiguration,
   Registry,
 } from 'prom-client'
+import { BUILD } from './build-info.ts'
 import { SeriesHistogram } from './series-histogram.ts'
 
 export type { Registry } from 'prom-client'
@@ -39,6 +40,8 @@ export function createMetrics(process: string): Metrics {
   registry.setDefaultLabels({ process })
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_PRECISION_MS })
   const registers = [registry]
+  const build = { name: 'penstock_build_info', help: 'Always 1: version and commit of what runs.' }
+  new Gauge({ ...build, labelNames: ['version', 'commit'], registers }).set(BUILD, 1)
   return {
     registry,
     counter: configuration => new Counter({ ...configuration, registers }),
