@@ -22,7 +22,8 @@ export function digestOfSources(): string {
   return hash.update(readFileSync(join(CONSOLE, '../package-lock.json'))).digest('hex')
 }
 
-/** Reports whether the built files are those of the sources. */
+/** Reports whether the built files are those of the sources. A package has no sources, only what was built from them. */
 export function isConsoleBuilt(): boolean {
+  if (!existsSync(join(CONSOLE, 'index.html'))) return existsSync(DIGEST_FILE)
   return existsSync(DIGEST_FILE) && readFileSync(DIGEST_FILE, 'utf8') === digestOfSources()
 }

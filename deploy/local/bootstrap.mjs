@@ -1,23 +1,29 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { constants } from 'node:os'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
  * Runs `npm start`, `npm test` and `npm run bench` on a fresh machine that has only Node 20 and npm. Installs the
  * dependencies, finds Node 22 and Redis or installs them, then runs the command. Plain JavaScript without dependencies.
+ * `npx penstock start` runs it from a package, whose dependencies npm has installed.
  */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const IS_PACKAGE = !existsSync(join(ROOT, 'package-lock.json'))
 const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
-const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench [arguments]'
+const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench|package|release [arguments]'
 /** Node runs TypeScript files from 22.18 and 23.6 on, and uWebSockets.js has binaries up to Node 23. */
 const isUsableNode = version => /^v?(22\.(1[89]|[2-9]\d)|23\.([6-9]|[1-9]\d))\./.test(version)
 
 const isTerminal = process.stdout.isTTY === true && env.TERM !== 'dumb'
 const SHOWN_EVERY_MS = isTerminal ? 1_000 : 15_000
 const ERASE = '\r\x1b[2K'
+
+// A package has its data where it is run, as a checkout has them in its own directory.
+if (IS_PACKAGE) env.LOCAL_DIR = resolve(env.LOCAL_DIR || '.local')
 
 const [task, ...rest] = process.argv.slice(2)
 /** A start has six steps, and this is the first of them (processes/start-log.ts). */
@@ -27,12 +33,15 @@ const commands = {
   test: ['node_modules/vitest/vitest.mjs', 'run', ...rest],
   compose: ['test/support/containers/run-tests.ts', ...rest],
   bench: ['bench/main.ts', ...rest],
+  package: ['--disable-warning=ExperimentalWarning', 'deploy/release/build-package.ts', ...rest],
+  release: ['deploy/release/release.ts', ...rest],
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 
 if (task === 'start') show('')
-const node = await prepareNode()
-await requireRedis()
+const node = await (IS_PACKAGE ? findPackagedNode() : prepareNode())
+if (task === 'start') requireLocalServers()
+if (task !== 'package' && task !== 'release') await requireRedis()
 if (isTerminal) process.stdout.write(ERASE)
 handOver(node.path, commands[task])
 
@@ -62,6 +71,56 @@ async function nodeOutsideTheTree() {
   const wanted = platform ? platform.join('@') : 'node@22'
   await npm('downloading Node 22', undefined, ['install', '--prefix', asideDirectory(), '--no-save', wanted])
   return inspect(aside()) ?? fail('Node 22 is required and could not be downloaded: install it from https://nodejs.org')
+}
+
+/**
+ * Returns the Node 22 that runs this, or the one that npm has installed with the package. npm that ran on another Node has left out
+ * what does not run there, and installs it now.
+ */
+async function findPackagedNode() {
+  const packaged = Object.keys(readJson('package.json').optionalDependencies)
+    .filter(name => name.endsWith(`${process.platform}-${process.arch}`))
+    .flatMap(name => resolvePackage(`${name}/package.json`) ?? [])
+    .map(path => join(dirname(path), 'bin/node'))
+  const found = [process.execPath, ...packaged].map(inspect).find(Boolean)
+  if (!found)
+    fail(`Node 22.18 or a later 22 is required, and this is ${process.version}: install it from https://nodejs.org`)
+  const isOfAnotherNode = ['18', '20', '22', '23'].some(major => hasHttpServer({ version: major }))
+  const project = ROOT.slice(0, ROOT.indexOf(`${sep}node_modules${sep}`))
+  if (!hasHttpServer(found) && isOfAnotherNode && existsSync(join(project, 'node_modules/.package-lock.json'))) {
+    const title = `installing what npm has left out on another Node (npm install on Node ${found.version})`
+    await npm(title, found, ['install'], undefined, project)
+  }
+  return found
+}
+
+/** Returns true if the native part of uWebSockets.js for this Node is installed. */
+function hasHttpServer({ version }) {
+  const path = resolvePackage('uWebSockets.js')
+  const name = `@uwsjs/${process.platform}-${process.arch}-${version.split('.', 1)}`
+  return path !== undefined && resolvePackage(name, createRequire(path)) !== undefined
+}
+
+/**
+ * Makes sure that the packages of the local servers are installed. They are optional dependencies, because the processes do not
+ * need them. A server that the environment names is not started here.
+ */
+function requireLocalServers() {
+  const needed = { chdb: 'CLICKHOUSE_URL', 'ffi-rs': 'CLICKHOUSE_URL', miniflare: 'S3_ENDPOINT' }
+  const missing = Object.keys(needed).filter(name => !env[needed[name]] && !resolvePackage(name))
+  if (missing.length === 0) return
+  const settings = [...new Set(missing.map(name => needed[name]))].join(' and ')
+  const advice = `run "npm install --include=optional", or set ${settings} to servers of your own`
+  fail(`the local servers need ${missing.join(', ')}, which npm has not installed: ${advice}`)
+}
+
+/** Returns the path to which Node resolves a name, or undefined. */
+function resolvePackage(name, require = createRequire(join(ROOT, 'package.json'))) {
+  try {
+    return require.resolve(name)
+  } catch {
+    return undefined
+  }
 }
 
 /** Returns undefined if the path does not exist, does not run, or is an unsupported version. */
@@ -97,22 +156,22 @@ function countPackages() {
 }
 
 /** Runs npm on the given Node. Without one, runs npm on the first Node on PATH. */
-async function npm(title, on, args, progress) {
+async function npm(title, on, args, progress, cwd) {
   const path = on ? [dirname(on.path), env.PATH].join(delimiter) : env.PATH
   const quiet = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error']
   const cli = env.npm_execpath?.endsWith('npm-cli.js') ? env.npm_execpath : undefined
   const command = cli ? [on?.path ?? process.execPath, cli] : ['npm']
-  const code = await run(title, [...command, ...args, ...quiet], { PATH: path }, progress)
+  const code = await run(title, [...command, ...args, ...quiet], { PATH: path }, progress, cwd)
   if (code !== 0) fail(`npm ${args[0]} failed`)
 }
 
 /** Runs a command, shows its title with the time that it takes and its progress, and resolves with its exit code. */
-async function run(title, [command, ...args], settings = {}, progress = () => '') {
+async function run(title, [command, ...args], settings = {}, progress = () => '', cwd = ROOT) {
   const startedAt = Date.now()
   const tell = () => show(`${title}${progress()} (${Math.floor((Date.now() - startedAt) / 1_000)} s)`)
   show(title)
   const timer = setInterval(tell, SHOWN_EVERY_MS)
-  const child = spawn(command, args, { cwd: ROOT, env: { ...env, ...settings }, stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(command, args, { cwd, env: { ...env, ...settings }, stdio: ['ignore', 'ignore', 'pipe'] })
   child.stderr.on('data', text => process.stderr.write(isTerminal ? ERASE + text : text))
   const code = await new Promise(resolve => {
     child.once('error', () => resolve(undefined))

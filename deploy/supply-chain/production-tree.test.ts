@@ -10,8 +10,13 @@ it('has every package of the processes and of the bundle of the console, and no 
   const names = [...packages].map(text => text.slice(0, text.lastIndexOf('@')))
   for (const name of ['pino', 'zod', 'ioredis', '@aws-sdk/client-s3', 'uWebSockets.js']) expect(names).toContain(name)
   for (const name of [...CONSOLE_DEPENDENCIES, '@preact/signals-core', '@rrweb/types']) expect(names).toContain(name)
-  for (const name of ['vitest', 'vite', 'typescript', 'chdb']) expect(names).not.toContain(name)
+  for (const name of ['vitest', 'vite', 'typescript']) expect(names).not.toContain(name)
+  for (const name of ['@uwsjs/linux-x64-22', '@uwsjs/darwin-arm64-22']) expect(names).toContain(name)
+  const local = Object.keys(JSON.parse(read('package.json')).optionalDependencies)
+  expect(local).toContain('chdb')
+  for (const name of [...local, 'workerd', '@chdb/lib-linux-x64-gnu']) expect(names).not.toContain(name)
   expect(manifest).not.toHaveProperty('devDependencies')
+  expect(manifest).not.toHaveProperty('optionalDependencies')
 })
 
 it('keeps what a bundled package needs, in the version that it finds', () => {

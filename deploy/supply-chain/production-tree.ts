@@ -13,7 +13,6 @@ const versions = z.record(z.string(), z.string()).optional()
 
 const packageSchema = z.looseObject({
   version: z.string().optional(),
-  dev: z.boolean().optional(),
   dependencies: versions,
   optionalDependencies: versions,
   peerDependencies: versions,
@@ -21,7 +20,11 @@ const packageSchema = z.looseObject({
 
 const lockSchema = z.looseObject({ packages: z.record(z.string(), packageSchema) })
 
-const manifestSchema = z.looseObject({ dependencies: versions, devDependencies: versions })
+const manifestSchema = z.looseObject({
+  dependencies: versions,
+  devDependencies: versions,
+  optionalDependencies: versions,
+})
 
 /** The packages of production, in the form of package.json and package-lock.json. */
 interface ProductionTree {
@@ -33,15 +36,15 @@ interface ProductionTree {
 
 /**
  * Returns package.json and its lock with what an image contains: the packages of the processes, and those of which the console is
- * bundled (`bundled`, which are development dependencies). `--omit dev` of npm 11 does not do the same: it leaves out every package
- * that a package of development needs too, which are half of them here.
+ * bundled (`bundled`, which are development dependencies), with all that they need. Optional dependencies of package.json are Node
+ * and the local servers of `npm start`; those of packages are native parts, which stay.
  */
 export function productionTree(
   manifestText: string,
   lockText: string,
   bundled: readonly string[] = CONSOLE_DEPENDENCIES,
 ): ProductionTree {
-  const withoutDevelopment = ({ devDependencies, ...rest }: z.infer<typeof manifestSchema>) => {
+  const produced = ({ devDependencies, optionalDependencies: _, ...rest }: z.infer<typeof manifestSchema>) => {
     const shipped = bundled.map(name => {
       const version = devDependencies?.[name]
       if (version === undefined) throw new Error(`${name} is bundled, but is no development dependency of package.json`)
@@ -49,14 +52,14 @@ export function productionTree(
     })
     return { ...rest, dependencies: { ...rest.dependencies, ...Object.fromEntries(shipped) } }
   }
-  const manifest = withoutDevelopment(manifestSchema.parse(JSON.parse(manifestText)))
+  const manifest = produced(manifestSchema.parse(JSON.parse(manifestText)))
   const lock = lockSchema.parse(JSON.parse(lockText))
-  const inBundle = pathsOf(lock, bundled)
-  const kept = Object.entries(lock.packages).filter(([path, { dev }]) => dev !== true || inBundle.has(path))
+  const needed = pathsOf(lock, Object.keys(manifest.dependencies))
+  const kept = Object.entries(lock.packages).filter(([path]) => path === '' || needed.has(path))
   const packages = Object.fromEntries(
-    kept.map(([path, { dev: _, ...entry }]) => [
+    kept.map(([path, { dev: _, devOptional: __, ...entry }]) => [
       path,
-      path === '' ? withoutDevelopment(manifestSchema.parse(entry)) : entry,
+      path === '' ? produced(manifestSchema.parse(entry)) : entry,
     ]),
   )
   const named = kept.flatMap(([path, { version }]) => (path === '' ? [] : [`${nameOf(path)}@${version}`]))

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MANIFEST } from '../../deploy/release/manifest.ts'
 import { type Composition, type ServiceName, startComposition } from '../support/containers/composition.ts'
 import { docker } from '../support/containers/engine.ts'
 import { until } from '../support/until.ts'
@@ -16,6 +17,14 @@ describe('the image', () => {
     expect(Number(stdout)).toBeLessThan(COMPRESSED_BYTES)
   })
 
+  it('has the version of package.json in its label, its processes and its command line', async () => {
+    const label = '{{index .Config.Labels "org.opencontainers.image.version"}}'
+    expect(await docker('inspect', '--format', label, 'penstock')).toBe(MANIFEST.version)
+    for (const command of [['edge'], ['penstock']]) {
+      expect(await docker('run', '--rm', 'penstock', ...command, '--version')).toBe(MANIFEST.version)
+    }
+  })
+
   it('lists its commands, and refuses others', async () => {
     const refused = await docker('run', '--rm', 'penstock', 'wrokers').catch(
       (error: { code: number; stderr: string }) => error,
@@ -27,7 +36,9 @@ describe('the image', () => {
     const packages = (await docker('run', '--rm', 'penstock', 'ls', '/app/node_modules')).split('\n')
     expect(packages).toContain('uWebSockets.js')
     expect(
-      packages.filter(name => /^(node-(linux|darwin|bin)|chdb|miniflare|ffi-rs|vitest|typescript)/.test(name)),
+      packages.filter(name =>
+        /^(node-(linux|darwin|bin)|chdb|miniflare|ffi-rs|pino-pretty|vitest|typescript)/.test(name),
+      ),
     ).toEqual([])
     const tests = await docker(
       'run',

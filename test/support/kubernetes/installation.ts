@@ -63,8 +63,8 @@ async function provideImages(cluster: Cluster): Promise<{ product: string; store
 }
 
 async function buildStores(image: string): Promise<void> {
-  const { devDependencies } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8'))
-  const packages = ['chdb', 'ffi-rs', 'miniflare'].map(name => `${name}@${devDependencies[name]}`).join(' ')
+  const { optionalDependencies } = JSON.parse(await readFile(`${ROOT}package.json`, 'utf8'))
+  const packages = ['chdb', 'ffi-rs', 'miniflare'].map(name => `${name}@${optionalDependencies[name]}`).join(' ')
   const context = await mkdtemp(join(tmpdir(), 'penstock-stores-'))
   try {
     for (const file of [
