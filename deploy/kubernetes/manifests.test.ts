@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import { load } from 'js-yaml'
 import { describe, expect, it } from 'vitest'
+import { MANIFEST } from '../release/manifest.ts'
 import { CHART, findHelm, type Manifest, NO_HELM, render } from './render.ts'
 import { chartSettings, OWN_SETTINGS } from './write-settings.ts'
 
@@ -162,10 +163,10 @@ describe.runIf(helm !== undefined)('the chart', () => {
   it('takes the image from another registry, by tag or digest', () => {
     const imageOf = (...values: string[]) =>
       podsOf(manifestsOf([...SECRET, ...values.flatMap(value => ['--set', value])]))[0].spec.containers[0].image
-    expect(imageOf()).toBe('penstock:0.1.0')
+    expect(imageOf()).toBe(`penstock:${MANIFEST.version}`)
     expect(imageOf('imageRegistry=r.example/team', 'image.tag=v7')).toBe('r.example/team/penstock:v7')
     expect(imageOf('imageRegistry=r.example', 'image.repository=ghcr.io/acme/penstock')).toBe(
-      'r.example/acme/penstock:0.1.0',
+      `r.example/acme/penstock:${MANIFEST.version}`,
     )
     const digest = `sha256:${'0'.repeat(64)}`
     expect(imageOf(`image.digest=${digest}`)).toBe(`penstock@${digest}`)
