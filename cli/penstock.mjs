@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 
 /**
  * The command `penstock`. A checkout and an image have the sources, which Node runs as they are. A package has them as JavaScript
- * in build/, because Node does not run TypeScript in node_modules. `penstock start` is `npm start`.
+ * in build/, because Node does not run TypeScript in node_modules. `start` and `console:link` are those of npm.
  */
 const hasSources = existsSync(new URL('main.ts', import.meta.url))
 const root = new URL(hasSources ? '..' : '../build/', import.meta.url)
 const bootstrap = new URL('deploy/local/bootstrap.mjs', root)
-const isStart = process.argv[2] === 'start' && existsSync(bootstrap)
-await import(isStart ? bootstrap.href : new URL(hasSources ? 'cli/main.ts' : 'cli/main.js', root).href)
+const isLocal = ['start', 'console:link'].includes(process.argv[2]) && existsSync(bootstrap)
+await import(isLocal ? bootstrap.href : new URL(hasSources ? 'cli/main.ts' : 'cli/main.js', root).href)

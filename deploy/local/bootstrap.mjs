@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const IS_PACKAGE = !existsSync(join(ROOT, 'package-lock.json'))
 const IN_TREE = join(ROOT, 'node_modules/.bin/node')
 const { env } = process
-const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench|package|release [arguments]'
+const USAGE = 'usage: node deploy/local/bootstrap.mjs start|test|compose|bench|package|release|console:link [arguments]'
 /** Node runs TypeScript files from 22.18 and 23.6 on, and uWebSockets.js has binaries up to Node 23. */
 const isUsableNode = version => /^v?(22\.(1[89]|[2-9]\d)|23\.([6-9]|[1-9]\d))\./.test(version)
 
@@ -35,13 +35,14 @@ const commands = {
   bench: ['bench/main.ts', ...rest],
   package: ['--disable-warning=ExperimentalWarning', 'deploy/release/build-package.ts', ...rest],
   release: ['deploy/release/release.ts', ...rest],
+  'console:link': ['deploy/local/issuer/print-link.ts'],
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 
-if (task === 'start') show('')
+if (task === 'start' && !rest.includes('--version')) show('')
 const node = await (IS_PACKAGE ? findPackagedNode() : prepareNode())
 if (task === 'start') requireLocalServers()
-if (task !== 'package' && task !== 'release') await requireRedis()
+if (!['package', 'release', 'console:link'].includes(task)) await requireRedis()
 if (isTerminal) process.stdout.write(ERASE)
 handOver(node.path, commands[task])
 
@@ -106,12 +107,12 @@ function hasHttpServer({ version }) {
  * need them. A server that the environment names is not started here.
  */
 function requireLocalServers() {
-  const needed = { chdb: 'CLICKHOUSE_URL', 'ffi-rs': 'CLICKHOUSE_URL', miniflare: 'S3_ENDPOINT' }
+  const needed = { chdb: 'CLICKHOUSE_URL', 'ffi-rs': 'CLICKHOUSE_URL', miniflare: 'S3_ENDPOINT', 'pino-pretty': '' }
   const missing = Object.keys(needed).filter(name => !env[needed[name]] && !resolvePackage(name))
   if (missing.length === 0) return
-  const settings = [...new Set(missing.map(name => needed[name]))].join(' and ')
-  const advice = `run "npm install --include=optional", or set ${settings} to servers of your own`
-  fail(`the local servers need ${missing.join(', ')}, which npm has not installed: ${advice}`)
+  const settings = [...new Set(missing.map(name => needed[name]))].filter(Boolean).join(' and ')
+  const advice = `run "npm install --include=optional"${settings && `, or set ${settings} to servers of your own`}`
+  fail(`a local start needs ${missing.join(', ')}, which npm has not installed: ${advice}`)
 }
 
 /** Returns the path to which Node resolves a name, or undefined. */

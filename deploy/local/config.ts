@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -15,8 +16,15 @@ import {
   redisUrl,
 } from '../../shared/runtime/config.ts'
 
-/** The root directory of this checkout. */
+/** The root directory of this checkout, or build/ of a package. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const RUN = existsSync(join(ROOT, 'package-lock.json')) ? 'npm run' : 'npx penstock'
+
+/** Returns what to type in order to run this script, in a checkout or where a package is installed. */
+export function commandFor(script: 'start' | 'demo' | 'console:link'): string {
+  return `${RUN} ${script}`.replace('npm run start', 'npm start')
+}
 
 /** Settings of `npm start`. */
 export const localSettings = z.object({

@@ -5,7 +5,7 @@ import { answerVersion } from '../../shared/runtime/build-info.ts'
 import { ConfigError } from '../../shared/runtime/config.ts'
 import { describeError } from '../../shared/runtime/errors.ts'
 import { readSecretFiles } from '../../shared/runtime/secret-files.ts'
-import { parseLocalConfig } from './config.ts'
+import { commandFor, parseLocalConfig } from './config.ts'
 import { claimDirectory } from './lock.ts'
 import { createConsoleLog } from './processes/console-log.ts'
 import { addressesOf } from './processes/processes.ts'
@@ -44,7 +44,7 @@ const claim = claimDirectory(config.LOCAL_DIR)
 if ('heldBy' in claim) {
   giveUp(
     `already running with its data in ${config.LOCAL_DIR} (pid ${claim.heldBy})
-  to open its console: npm run console:link
+  to open its console: ${commandFor('console:link')}
   to stop it: Ctrl-C in its terminal
   to run another one beside it: set LOCAL_DIR and other ports (deploy/local/README.md)`,
   )
@@ -79,7 +79,7 @@ function announce({ credentials, consoleUrl }: Started): void {
     ...(consoleUrl && { console: consoleUrl }),
     endpoint: `${credentials.baseUrl} (OTLP/gRPC: ${addressesOf(config).grpcUrl})`,
     key: `${credentials.publicKey} (header x-service-public-key)`,
-    demo: 'npm run demo, in a second terminal: stores the telemetry of a small shop',
+    demo: `${commandFor('demo')}, in a second terminal: stores the telemetry of a small shop`,
   }
   const text = [
     '',
@@ -88,7 +88,7 @@ function announce({ credentials, consoleUrl }: Started): void {
     ...Object.entries(rows).map(([name, value]) => `  ${name.padEnd(9)} ${value}`),
     '',
     ...(consoleUrl?.includes('?code=')
-      ? ['The link signs one browser in, once. Another link: npm run console:link']
+      ? [`The link signs one browser in, once. Another link: ${commandFor('console:link')}`]
       : []),
     `All addresses and keys: ${join(config.LOCAL_DIR, 'credentials.json')}`,
     '',

@@ -55,7 +55,7 @@ describe('a package that is installed in an empty folder', () => {
     await rename(server, `${server}-away`)
     await expect(penstock('start')).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/need miniflare, .*: run "npm install --include=optional", or set S3_ENDPOINT/),
+      stderr: expect.stringMatching(/needs miniflare, .*: run "npm install --include=optional", or set S3_ENDPOINT/),
     })
     await rename(`${server}-away`, server)
   })
@@ -75,6 +75,8 @@ describe('a package that is installed in an empty folder', () => {
       const read = () => penstock('trace', TRACE_ID, '--json').catch(() => undefined)
       expect((await until('the trace is stored', read, { everyMs: 500 })).stdout).toContain('GET /cart')
       expect((await fetch(`${credentials.baseUrl}/console/`)).status).toBe(200)
+      const link = (await penstock('console:link')).stdout.trim()
+      expect((await fetch(link, { redirect: 'manual' })).status).toBe(302)
       for (const url of Object.values(credentials.adminUrls)) {
         expect(await (await fetch(`${url}/readyz`)).text()).toMatch(/^ok\nversion \S+, commit [0-9a-f]{40}(-dirty)?\n$/)
       }

@@ -10,6 +10,7 @@ import {
   type Route,
 } from '../../../shared/http/route.ts'
 import { setBounded } from '../../../shared/memory/bounded-map.ts'
+import { commandFor } from '../config.ts'
 import { openLink } from './links.ts'
 import { ACCESS_TOKEN_SECONDS, type IssuerIdentity, IssuerTokens } from './tokens.ts'
 
@@ -58,7 +59,7 @@ export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly 
     if (await tokens.isSession(cookie))
       return back({ code: grants.add({ redirectUri, codeChallenge: challenge, nonce }) })
     if (prompt === 'none') return back({ error: 'login_required' })
-    return issuePage(401, 'You are not signed in. Open the link that "npm start" printed, or print another one:')
+    return issuePage(401, 'You are not signed in. Open the link that the start printed, or print another one:')
   }
 
   async function exchange(form: URLSearchParams): Promise<Reply> {
@@ -201,7 +202,7 @@ code { font: 14px/1.5 ui-monospace, monospace; background: color-mix(in srgb, cu
 <main>
 <h1>Penstock</h1>
 <p>${text.replaceAll('"', '&quot;')}</p>
-<p><code>npm run console:link</code></p>
+<p><code>${commandFor('console:link')}</code></p>
 </main>
 </html>
 `

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readSecretFiles } from '../../../shared/runtime/secret-files.ts'
-import { parseLocalConfig } from '../config.ts'
+import { commandFor, parseLocalConfig } from '../config.ts'
 import { ISSUER_PATH } from './issuer-routes.ts'
 import { createLink } from './links.ts'
 
@@ -12,6 +12,6 @@ try {
   process.stdout.write(`${baseUrl}${ISSUER_PATH}/open?code=${await createLink(LOCAL_DIR)}\n`)
 } catch (error) {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  process.stderr.write(`penstock: nothing runs with its data in ${LOCAL_DIR}: run "npm start" first\n`)
+  process.stderr.write(`penstock: nothing runs with its data in ${LOCAL_DIR}: run "${commandFor('start')}" first\n`)
   process.exitCode = 1
 }
