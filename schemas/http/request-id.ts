@@ -1,4 +1,4 @@
-/** Header with the id of a request: the client may choose it, and every refusal has it (docs/api/requests.md#request-ids). */
+/** Header with the id of a request: the client may choose it, and every response has it (docs/api/requests.md#request-ids). */
 export const REQUEST_ID_HEADER = 'x-request-id'
 
 /**

@@ -52,8 +52,7 @@ export type BodyHandler = (body: Buffer, request: HeldBody) => Reply | Promise<R
 /** A request, as the log and its client name it. */
 export interface IdentifiedRequest {
   /**
-   * Id of the request (docs/api/requests.md#request-ids): the client's if it was read, else one that is made when it is first
-   * used. Use it only for what fails, because a request that is accepted needs none.
+   * Id of the request (docs/api/requests.md#request-ids): the client's, else one that is made when it is first used.
    */
   readonly requestId: string
 }

@@ -260,6 +260,7 @@ export class GrpcExchange implements HeldBody, BodyType {
     const stream = this.#stream
     const trailers = {
       'grpc-status': '0',
+      [REQUEST_ID_HEADER]: this.requestId,
       ...(this.#receiptId !== undefined && { [RECEIPT_HEADER]: this.#receiptId }),
     }
     stream.respond(this.#head(), { waitForTrailers: true })

@@ -124,12 +124,11 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
     const { bodyLimitBytes } = this.#route
     head.open(request, this)
     const { contentLength, bodyFollows, fault } = head
+    this.#requestId = readRequestId(head)
     if (this.#route.cors) this.origin = readOrigin(head)
     let decision: Decision | Promise<Decision>
     try {
       decision = fault === undefined ? this.#route.accept(head, this) : this.#rendered(fault)
-      // Not for a body that is taken at once, as almost every one is: reading two more headers would cost each request.
-      if (typeof decision !== 'function') this.#requestId ??= readRequestId(head)
     } catch (error) {
       decision = this.#replyToFault(error)
     } finally {
@@ -154,8 +153,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   }
 
   get requestId(): string {
-    const { head } = this.#context
-    this.#requestId ??= (head.isOf(this) ? readRequestId(head) : undefined) ?? randomUUID()
+    this.#requestId ??= randomUUID()
     return this.#requestId
   }
 

@@ -12,7 +12,7 @@ export interface Framing {
   readonly origin: string | undefined
   /** Whether this is the response to a HEAD request. */
   readonly headOnly: boolean
-  /** Id of the request, which every refusal has. Made when it is first read. */
+  /** Id of the request. Made when it is first read. */
   readonly requestId: string
   /** Id of the receipt of a request that was accepted, in ASCII. */
   readonly receiptId: Uint8Array | undefined
@@ -23,7 +23,7 @@ export function writeHead(res: HttpResponse, reply: Reply, framing: Framing, wil
   if (reply.status !== 200) res.writeStatus(statusLine(reply.status))
   if (reply.headers) for (const [name, value] of reply.headers) res.writeHeader(name, value)
   if (framing.receiptId !== undefined) res.writeHeader(RECEIPT_HEADER, framing.receiptId)
-  if (reply.status >= 400) res.writeHeader(REQUEST_ID_HEADER, framing.requestId)
+  res.writeHeader(REQUEST_ID_HEADER, framing.requestId)
   if (framing.origin !== undefined) writeCorsHeaders(res, framing.origin)
   if (willClose) res.writeHeader('connection', 'close')
   // uWebSockets.js closes a connection after 10 seconds without a request. A client that returns after a `Retry-After` of as many

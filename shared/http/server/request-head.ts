@@ -49,11 +49,6 @@ export class RequestHeadView implements RequestHead {
     }
   }
 
-  /** Returns whether the head of this exchange is readable now. */
-  isOf(exchange: Closable): boolean {
-    return this.#exchange === exchange
-  }
-
   close(): void {
     this.#request = undefined
     this.#exchange = undefined

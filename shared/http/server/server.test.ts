@@ -248,6 +248,16 @@ describe('the limit of held bodies', () => {
   })
 })
 
+it('refuses another method of a plain path, although a path with a parameter has it', async () => {
+  const port = await serve([
+    postRoute('/things/purge', () => () => text('purged')),
+    getRoute('/things/:id', () => text('read')),
+  ])
+  expect((await request(port, rawRequest('GET', '/things/purge'))).status).toBe(405)
+  expect((await request(port, rawRequest('GET', '/things/other'))).status).toBe(200)
+  expect((await request(port, rawRequest('POST', '/things/purge', {}, '{}'))).status).toBe(200)
+})
+
 describe('ids of requests', () => {
   const refuse: Route['accept'] = () => problemReply({ code: 'NOT_FOUND', message: 'nothing' })
   const fail: Route['accept'] = async () => {
@@ -286,9 +296,15 @@ describe('ids of requests', () => {
     }
   })
 
-  it('a request that is accepted has none', async () => {
-    const port = await serve([postRoute('/taken', () => () => text('ok'))])
-    const { headers } = await request(port, rawRequest('POST', '/taken', { 'x-request-id': 'mine' }, '{}'))
-    expect(headers['x-request-id']).toBeUndefined()
+  it('a request that is accepted has its id too, whatever the method', async () => {
+    const port = await serve([postRoute('/taken', () => () => text('ok')), getRoute('/read', () => text('ok'))])
+    for (const [method, path] of [
+      ['POST', '/taken'],
+      ['GET', '/read'],
+      ['OPTIONS', '/read'],
+    ] as const) {
+      const sent = rawRequest(method, path, { 'x-request-id': 'mine' }, method === 'POST' ? '{}' : undefined)
+      expect((await request(port, sent)).headers['x-request-id'], method).toBe('mine')
+    }
   })
 })

@@ -184,10 +184,15 @@ class UwsServer implements HttpServer {
     }
     const get = routes.find(route => route.method === 'GET')
     const otherwise = otherMethods(routes, this.#logger)
-    this.#app.any(routes[0].path, (res, request) => {
+    const answerOther = (res: HttpResponse, request: HttpRequest) => {
       const head = isHead(request)
       new HttpExchange(context, head && get ? get : otherwise, res, head).start(request)
-    })
+    }
+    this.#app.any(routes[0].path, answerOther)
+    // uWS prefers a path with parameters and this method to a plain path for any: GET /things/purge would read the thing "purge".
+    for (const [method, mount] of Object.entries(mountMethod)) {
+      if (!routes.some(route => route.method === method)) this.#app[mount](routes[0].path, answerOther)
+    }
   }
 
   async #untilIdle(deadlineMs: number): Promise<void> {
