@@ -36,11 +36,11 @@ function createErasureRoute(deps: Deps): Route {
     resource: ERASURE,
     body: createErasureSchema,
     async create({ caller, body, creation }): Promise<Outcome<ErasureAnswer>> {
-      const { workspaceId, userId } = caller
+      const { workspaceId } = caller
       const now = deps.now()
       const answerOf = (erasure: unknown) => ({ erasure: presentErasure(erasure as Erasure) })
       const author = authorOf(caller, now, onceOf(creation, answerOf))
-      const request = { workspaceId, subject: subjectOf(body), createdBy: userId, now, author }
+      const request = { workspaceId, subject: subjectOf(body), now, author }
       const erasure = await queryDirectory(deps.directory.createErasure(request))
       if (erasure === 'too_many_erasures') return invalid(TOO_MANY)
       return { ok: true, value: answerOf(erasure) }

@@ -6,6 +6,7 @@ import { PERMISSIONS, type Permission } from '../schemas/records/directory.ts'
 import { DAY_MS } from '../schemas/units.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { operationRoute } from '../shared/http/operation-route.ts'
+import { otherParameterFault } from '../shared/http/parse-query.ts'
 import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../shared/http/route.ts'
 import { openReceiptId } from '../shared/ids/receipt.ts'
 import { detailOf, labelOf, type RefusalLabel, type RejectionLabel } from '../shared/runtime/reason.ts'
@@ -14,7 +15,7 @@ import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from 
 import { queryDirectory } from './http/directory.ts'
 import { rfc3339FromUnixMs } from './http/format-time.ts'
 import type { GuardedRouteDeps } from './http/guarded-route.ts'
-import { type Outcome, okReply, refusalReply, renderOutcome, replyUnlessUnavailable } from './http/outcome.ts'
+import { invalid, type Outcome, okReply, refusalReply, renderOutcome, replyUnlessUnavailable } from './http/outcome.ts'
 import { withinShares } from './http/read-shares.ts'
 import { notFound, type Resource } from './http/resource.ts'
 
@@ -59,11 +60,12 @@ export function readReceiptRoute(deps: Deps): Route {
       const closed = head.closed()
       const deadline = AbortSignal.any([AbortSignal.timeout(deps.queryTimeoutMs), closed])
       const id = head.param('receiptId')
+      const otherFault = otherParameterFault(readReceipt, head.rawQuery(), ['public_key'])
       const authorization = head.header('authorization')
       const key = presentedSurfaceKey(head)
       if (key === undefined && authorization === undefined) return problemReply(ABSENT)
       const { unavailable } = RECEIPT
-      const makeReply = () => readAs(deps, { authorization, key, request }, id, deadline)
+      const makeReply = () => readAs(deps, { authorization, key, request }, { id, otherFault }, deadline)
       const { logger } = deps
       return replyUnlessUnavailable(makeReply, { operation: readReceipt, unavailable, logger, request, closed })
     },
@@ -76,9 +78,15 @@ interface PresentedCredential {
   readonly request: IdentifiedRequest
 }
 
-async function readAs(deps: Deps, credential: PresentedCredential, id: string, deadline: AbortSignal): Promise<Reply> {
+async function readAs(
+  deps: Deps,
+  credential: PresentedCredential,
+  { id, otherFault }: { readonly id: string; readonly otherFault: string | undefined },
+  deadline: AbortSignal,
+): Promise<Reply> {
   const reader = await readerOf(deps, credential)
   if (!reader.ok) return refusalReply(reader.problem, readReceipt)
+  if (otherFault !== undefined) return refusalReply(invalid(otherFault).problem, readReceipt)
   const { workspaceId, surfaceId } = reader.value
   // A public key is on every page, so the requests with keys of surfaces have a share of their own. It is one for all
   // surfaces, because a workspace may have thousands.

@@ -88,10 +88,14 @@ it('names the missing permission to a member', async () => {
 })
 
 it('returns not found to a user who is not a member, and for an unknown workspace', async () => {
-  expect(await setup(undefined).check()).toEqual({ ok: false, problem: guard.notFound })
+  const message = expect.stringContaining('you are not a member of the workspace')
+  const refusal = { ok: false, problem: { ...guard.notFound, message } }
+  expect(await setup(undefined).check()).toEqual(refusal)
   for (const org of ['other', 'Not A Slug', '*', '../acme']) {
-    expect(await setup(['org:findings:read'], claims({ org })).check()).toEqual({ ok: false, problem: guard.notFound })
+    expect(await setup(['org:findings:read'], claims({ org })).check()).toEqual(refusal)
   }
+  // A path with a workspace is answered as any path of which the caller sees nothing.
+  expect(await setup(undefined).check('acme')).toEqual({ ok: false, problem: guard.notFound })
 })
 
 it('requires the claim org', async () => {

@@ -53,13 +53,21 @@ async function lookUp(
 }
 
 function checkPermission(access: BearerAccess, { permissions, notFound }: Guard): Access {
-  if (access.is === 'notAMember') return { ok: false, problem: notFound }
+  if (access.is === 'notAMember') {
+    return { ok: false, problem: access.isOfToken ? { ...notFound, message: NOT_A_MEMBER } : notFound }
+  }
   if (access.is === 'refused') return { ok: false, problem: access.problem }
   const { caller, reasonForLack } = access
   if (permissions.some(permission => caller.permissions.has(permission))) return { ok: true, caller }
   const message = `the permission ${permissions.join(' or ')} is required${reasonForLack(permissions[0])}`
   return { ok: false, problem: { code: 'PERMISSION_DENIED', message } }
 }
+
+/**
+ * Message to a caller who is not a member of the workspace that the token names. It is the same for every workspace, also for one
+ * that does not exist.
+ */
+const NOT_A_MEMBER = 'you are not a member of the workspace that the claim "org" of the token names, or there is none'
 
 /** Returns the workspace key of an `Authorization` header, well-formed or not, or undefined if the header has another value. */
 function presentedWorkspaceKey(authorization: string): string | undefined {

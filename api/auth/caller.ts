@@ -9,7 +9,7 @@ export interface Guard {
   readonly permissions: readonly [Permission, ...Permission[]]
   /** Kinds of credentials that are accepted. */
   readonly credentials: readonly Credential[]
-  /** Returned to a caller who is not a member of the workspace, as if the resource did not exist. */
+  /** Returned, with a text of its own, to a caller who is not a member of the workspace: it is unknown whether that exists. */
   readonly notFound: Problem
   /** Returned when the token, the key or the membership cannot be looked up. */
   readonly unavailable: Problem
@@ -49,5 +49,8 @@ export type BearerAccess =
       readonly reasonForLack: (permission: Permission) => string
     }
   | { readonly is: 'refused'; readonly problem: Problem }
-  /** The caller is not a member of the workspace, and must not learn whether it exists. */
-  | { readonly is: 'notAMember' }
+  /**
+   * The caller is not a member of the workspace, and must not learn whether it exists. `isOfToken` is true if the token alone names
+   * it, not the path.
+   */
+  | { readonly is: 'notAMember'; readonly isOfToken: boolean }

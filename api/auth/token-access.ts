@@ -16,7 +16,6 @@ const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/
 const READ_PERMISSIONS: ReadonlySet<Permission> = new Set(
   PERMISSIONS.filter(permission => permission.endsWith(':read')),
 )
-const NOT_A_MEMBER = { is: 'notAMember' } as const
 
 /**
  * Looks up the bearer of a session token or a workload's token. The token opens only the workspace of its claim `org`. If
@@ -34,18 +33,19 @@ export async function accessByToken(
   if (org === undefined) {
     return { is: 'refused', problem: { code: 'AUTH_ORG_REQUIRED', message: 'the token has no claim "org"' } }
   }
-  if (!SLUG.test(org) || (workspaceSlug !== undefined && workspaceSlug !== org)) return NOT_A_MEMBER
+  const notAMember = { is: 'notAMember', isOfToken: workspaceSlug === undefined } as const
+  if (!SLUG.test(org) || (workspaceSlug !== undefined && workspaceSlug !== org)) return notAMember
   const lastId = lastIds.get(org)
   const early = lastId === undefined ? undefined : permissionsIn(directory, lastId, verdict.claims)
   // If the id has changed, nothing awaits this, and its failure must not count as unhandled.
   early?.catch(() => {})
   const workspace = await directory.workspaceBySlug(org)
-  if (workspace === undefined) return NOT_A_MEMBER
+  if (workspace === undefined) return notAMember
   if (workspace.id !== lastId) setBounded(lastIds, LAST_IDS_MAX, org, workspace.id)
   const permissions = await (workspace.id === lastId && early !== undefined
     ? early
     : permissionsIn(directory, workspace.id, verdict.claims))
-  if (permissions === undefined) return NOT_A_MEMBER
+  if (permissions === undefined) return notAMember
   const caller = { workspaceId: workspace.id, userId: subject, apiKeyId: null, permissions }
   return { is: 'known', caller, reasonForLack: () => '' }
 }

@@ -5,6 +5,7 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import { bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import { otherParameterFault } from '../../shared/http/parse-query.ts'
 import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { Authenticate, Caller } from '../auth/caller.ts'
 import { guardOf, namesNothing, pathParameters, workspaceSlugOf } from './guarded-route.ts'
@@ -54,6 +55,7 @@ export function bodyRoute<S extends z.ZodType>(
       const authorization = head.header('authorization')
       const param = paramsOf(head)
       const idempotencyKey = head.header(IDEMPOTENCY_KEY_HEADER)
+      const otherFault = otherParameterFault(operation, head.rawQuery(), [])
       const slug = workspaceSlugOf(operation, param)
       const accepted = await authenticate(authorization, guard, slug, arriving)
       if (!accepted.ok) return problemReply(accepted.problem)
@@ -62,6 +64,7 @@ export function bodyRoute<S extends z.ZodType>(
       return async bytes => {
         const fault = refuse?.() ?? bodyTypeFault(type, ['application/json'])
         if (fault) return refusalReply(fault, operation)
+        if (otherFault !== undefined) return refusalReply(invalid(otherFault).problem, operation)
         const body = parseJsonBody(schema, bytes)
         if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
         const access = await authenticate(authorization, guard, slug, arriving)

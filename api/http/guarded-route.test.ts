@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { READER, USER } from '../../schemas/http/credentials.ts'
 import { readFinding } from '../../schemas/http/findings/operations.ts'
+import { tempoTags } from '../../schemas/http/grafana/tempo.ts'
 import { listSurfaces, listWorkspaceKeys } from '../../schemas/http/workspaces/operations.ts'
 import { FairShares } from '../../shared/concurrency/fair-shares.ts'
 import { FairSlots } from '../../shared/concurrency/fair-slots.ts'
@@ -74,11 +75,17 @@ it('checks the permission and the credentials of the operation, in the workspace
 it('checks the credential before the query, and the query before it runs', async () => {
   const refused = setup(never, { ok: false, problem: { code: 'AUTH_MISSING', message: 'no' } })
   expect(await refused.ask(readFinding, { limit: 'x' })).toMatchObject({ status: 401 })
-  const message = 'limit must be a digit'
+  const problem = (message: string) => ({ code: 'REQUEST_INVALID', message, service: 'api-findings' })
   expect(await setup(never).ask(readFinding, { limit: 'x' })).toEqual({
     status: 400,
-    body: { code: 'REQUEST_INVALID', message, service: 'api-findings' },
+    body: problem('limit must be a digit'),
   })
+  expect(await setup(never).ask(readFinding, { limitt: '7' })).toEqual({
+    status: 400,
+    body: problem('"limitt" is not a query parameter of this operation: use limit'),
+  })
+  // Clients of Tempo send parameters that are not used.
+  expect(await setup(async () => 'read').ask(tempoTags, { spss: '3' })).toMatchObject({ status: 200 })
 })
 
 it('returns the problem of the resource when a store fails, and throws every other error', async () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { parseQuery } from '../../shared/http/parse-query.ts'
+import { otherParameterFault, parseQuery } from '../../shared/http/parse-query.ts'
 import {
   type IdentifiedRequest,
   problemReply,
@@ -80,6 +80,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const param = paramsOf(head)
       const accept = head.header('accept')
       const readsGzip = acceptsGzip(head.header('accept-encoding'))
+      const otherFault = otherParameterFault(operation, head.rawQuery(), parameterNames)
       const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
       const access = await authenticate(
         head.header('authorization'),
@@ -89,6 +90,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       )
       if (!access.ok) return problemReply(access.problem)
       if (namesNothing(operation, param)) return problemReply(resource.notFound)
+      if (otherFault !== undefined) return refusalReply(invalid(otherFault).problem, operation)
       const query = parseQuery(schema, parameters)
       if (!query.ok) return refusalReply(invalid(query.fault).problem, operation)
       const { caller } = access

@@ -20,7 +20,7 @@ export interface ReadShares {
 interface SharedRequest {
   /** The id of the workspace, or one of all its surfaces. Requests with the same owner have one share together. */
   readonly owner: string
-  readonly operation: Pick<Operation, 'problems'>
+  readonly operation: Pick<Operation, 'tag'>
   /** Fires when the time of the request is over or its client has left. */
   readonly signal: AbortSignal
 }
@@ -50,21 +50,21 @@ export async function withinShares(
 const CANCELLATION_MS = 500
 
 /**
- * Returns the refusal of a request over the share of its workspace, in the name of the service that the operation documents
- * for it. `reason` names what the workspace has too much of.
+ * Returns the refusal of a request over the share of its workspace, in the name of the service that a client waits for.
+ * `reason` names what the workspace has too much of.
  */
-export function overShareProblem(reason: string, { problems }: Pick<Operation, 'problems'>): Problem {
-  const service = problems.find(({ code }) => code === 'INGEST_BACKPRESSURE')?.service
+export function overShareProblem(reason: string, { tag }: Pick<Operation, 'tag'>): Problem {
+  const service = tag === 'releases' ? 'frontier-buildtime' : 'frontier-runtime'
   const message = `${reason}: retry after the delay`
-  return { code: 'INGEST_BACKPRESSURE', message, retryAfterSeconds: 2, ...(service && { service }) }
+  return { code: 'INGEST_BACKPRESSURE', message, retryAfterSeconds: 2, service }
 }
 
-function overShare(reason: string, operation: Pick<Operation, 'problems'>): Reply {
+function overShare(reason: string, operation: Pick<Operation, 'tag'>): Reply {
   return problemReply(overShareProblem(reason, operation))
 }
 
 /** Counts the bytes of a large reply until its client has read them or has left. */
-function countedReply(reply: Reply, shares: FairShares, owner: string, operation: Pick<Operation, 'problems'>): Reply {
+function countedReply(reply: Reply, shares: FairShares, owner: string, operation: Pick<Operation, 'tag'>): Reply {
   const { body } = reply
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return reply
   if (body.length <= COUNTED_REPLY_BYTES) return reply

@@ -126,7 +126,7 @@ function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output') {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io,
     override: ({ jsonSchema }) => {
-      tidySchema(jsonSchema as Record<string, unknown>)
+      tidySchema(jsonSchema as Record<string, unknown>, io)
       delete jsonSchema.example
       // Any further members, which is the rule without it.
       if (JSON.stringify(jsonSchema.additionalProperties) === '{}') delete jsonSchema.additionalProperties

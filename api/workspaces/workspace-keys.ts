@@ -144,5 +144,6 @@ function revokeWorkspaceKeyRoute(deps: Deps): Route {
 /** Returns an API key of a workspace as lists show it: without its secret. */
 function presentWorkspaceKey(key: WorkspaceKey): ListedWorkspaceKey {
   const { id, name, prefix, scopes, createdBy, createdAt, expiresAt, revokedAt } = key
-  return { id, name, prefix: keyPrefix(prefix), scopes, createdBy, createdAt, expiresAt, revokedAt }
+  const actor = { userId: createdBy, apiKeyId: null }
+  return { id, name, prefix: keyPrefix(prefix), scopes, createdBy: actor, createdAt, expiresAt, revokedAt }
 }

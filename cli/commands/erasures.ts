@@ -86,7 +86,6 @@ async function create(options: ErasuresOptions, context: DirectoryCommandContext
     const erasure = await store.createErasure({
       workspaceId,
       subject,
-      createdBy: 'operator',
       now: now(),
       author: { by: null, now: now() },
     })

@@ -38,9 +38,10 @@ const daysSchema = z
   .transform(Number)
   .refine(days => days <= RETENTION_MAX_DAYS, DAYS_RULE)
 const changeSchema = z.union([z.literal('default'), daysSchema], DAYS_RULE)
-const WIDTHS = [12, 8]
+const WIDTHS = [14, 8]
 
-type Changes = Partial<Record<RetainedKind, number | 'default'>>
+/** Options of the kinds, by the names that commander gives them: `deadLetters` for `--dead-letters`. */
+type Changes = Readonly<Record<string, unknown>>
 interface RetentionOptions extends Changes {
   readonly workspace: string
   readonly json?: boolean
@@ -66,7 +67,7 @@ export function addRetention(parent: Command, context: DirectoryCommandContext):
     .description('change how many days kinds of data are kept')
     .requiredOption(...WORKSPACE_OPTION)
   for (const kind of RETAINED_KINDS) {
-    set.option(`--${optionOf(kind)} <days>`, `retention of ${optionOf(kind)}`, parsedBy(changeSchema))
+    set.option(`--${kind} <days>`, `retention of ${kind}`, parsedBy(changeSchema))
   }
   set
     .option('--json', 'print the days as JSON')
@@ -76,7 +77,7 @@ export function addRetention(parent: Command, context: DirectoryCommandContext):
 
 async function setRetention(options: RetentionOptions, context: DirectoryCommandContext): Promise<void> {
   const { exit } = context
-  if (RETAINED_KINDS.every(kind => options[kind] === undefined)) {
+  if (RETAINED_KINDS.every(kind => changeOf(options, kind) === undefined)) {
     return exit(EXIT.usage, 'pass at least one kind of data, such as --traces 14')
   }
   await context.withDirectory(async ({ store, retentionDays }) => {
@@ -100,7 +101,7 @@ async function setRetention(options: RetentionOptions, context: DirectoryCommand
 function changed(before: Retention, changes: Changes): Retention {
   const after = { ...before }
   for (const kind of RETAINED_KINDS) {
-    const days = changes[kind]
+    const days = changeOf(changes, kind)
     if (days === 'default') delete after[kind]
     else if (days !== undefined) after[kind] = days
   }
@@ -124,11 +125,12 @@ function print(
   context.print(rowOf(['KIND', 'DAYS', 'FROM'], WIDTHS))
   for (const { kind, days, isDefault } of kinds) {
     const shown = days === null ? 'no limit' : String(days)
-    context.print(rowOf([optionOf(kind), shown, isDefault ? 'installation' : 'workspace'], WIDTHS))
+    context.print(rowOf([kind, shown, isDefault ? 'installation' : 'workspace'], WIDTHS))
   }
 }
 
-/** Returns the name of the option of a kind of data. */
-function optionOf(kind: RetainedKind): string {
-  return kind.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
+/** Returns the value of the option of a kind of data. */
+function changeOf(options: Changes, kind: RetainedKind): number | 'default' | undefined {
+  const name = kind.replaceAll(/-[a-z]/g, ([, letter = '']) => letter.toUpperCase())
+  return options[name] as number | 'default' | undefined
 }

@@ -14,8 +14,8 @@ const NAMES: Readonly<Record<Kind, string>> = {
   findings: 'Findings',
   sessions: 'Sessions',
   replay: 'Replays',
-  builds: 'Reports of builds',
-  deadLetters: 'Dead letters',
+  'build-reports': 'Reports of builds',
+  'dead-letters': 'Dead letters',
   releases: 'Releases and source maps',
 }
 

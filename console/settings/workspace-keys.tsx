@@ -92,7 +92,7 @@ function KeyCard(props: {
         <h3>{shown.name}</h3>
         <code>{shown.prefix}…</code> <KeyState of={shown} />
         <span class="quiet">
-          created <Time iso={shown.createdAt} /> by {shown.createdBy}
+          created <Time iso={shown.createdAt} /> by {shown.createdBy?.userId}
         </span>
         {shown.revokedAt === null && (
           <span class="card-actions">

@@ -1,6 +1,7 @@
 import type { Problem, ProblemCode } from '../../schemas/http/problems.ts'
 import { releaseSlugSchema } from '../../schemas/http/releases/schemas.ts'
 import { type BodyType, bodyTypeFault } from '../../shared/http/body-type.ts'
+import { checkValue } from '../../shared/http/check-value.ts'
 import {
   type ArrivingBody,
   type Decision,
@@ -94,8 +95,8 @@ export function withRelease(
 
 /** Returns the fault of a slug. Routes that accept unknown releases check it last, because the order of checks is fixed. */
 export function slugFault(slug: string): string | undefined {
-  const result = releaseSlugSchema.safeParse(slug)
-  return result.success ? undefined : `releaseSlug ${result.error.issues[0]?.message}`
+  const checked = checkValue(releaseSlugSchema, slug, ['releaseSlug'])
+  return checked.ok ? undefined : checked.fault
 }
 
 /** Returns the reply that refuses a body: for the backpressure of its queue, else for its type. */

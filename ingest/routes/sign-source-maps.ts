@@ -9,8 +9,9 @@ import {
   signSourceMapsSchema,
 } from '../../schemas/http/source-maps/schemas.ts'
 import { bodyTypeOf } from '../../shared/http/body-type.ts'
+import { checkValue } from '../../shared/http/check-value.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
-import { firstFault, parseJsonBody } from '../../shared/http/parse-json-body.ts'
+import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { type IdentifiedRequest, jsonReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
 import { overUploadBudget } from '../../shared/queue/upload-budget.ts'
@@ -72,15 +73,15 @@ async function signFiles(
   const paths = new Set<string>()
   for (const [i, entry] of entries.entries()) {
     if (i > 0 && i % FILES_PER_TURN === 0) await nextTurn()
-    const file = declaredFileSchema.safeParse(entry)
-    if (!file.success) return invalid(firstFault(file.error, ['files', i]))
-    const { path, size } = file.data
+    const file = checkValue(declaredFileSchema, entry, ['files', i])
+    if (!file.ok) return invalid(file.fault)
+    const { path, size } = file.value
     if (size > SOURCE_MAP_MAX_BYTES) {
       return refusal('RELEASE_SIGN_FILE_TOO_LARGE', `files.${i}.size must be at most 64 MiB: ${path}`)
     }
     if (paths.has(path)) return invalid(`files.${i}.path is declared twice: ${path}`)
     paths.add(path)
-    files.push(file.data)
+    files.push(file.value)
   }
   return sign(deps, release, files, request)
 }

@@ -25,7 +25,6 @@ import { addMember, changeMember, listMembers, removeMember } from './members.ts
 import { listMetrics, readMetricSeries } from './metrics.ts'
 import type { Operation } from './operation.ts'
 import { readPipeline } from './pipeline.ts'
-import { INTERNAL } from './problem-sets.ts'
 import { readReceipt } from './receipts.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
@@ -70,7 +69,8 @@ export const readOpenApi: Operation = {
   },
   isConditional: true,
   cors: true,
-  problems: [INTERNAL],
+  // The one that every path has. The others do not name it.
+  problems: [{ code: 'METHOD_NOT_ALLOWED' }],
 }
 
 /** Operations that depend on no setting, in the order of the document. */

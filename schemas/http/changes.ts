@@ -5,7 +5,7 @@ import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
 import { shownActorSchema } from './findings/work.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import { workspaceListProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 
 /** A change of a workspace. */
 const listedChangeSchema = z
@@ -60,5 +60,5 @@ export const listChanges: PermittedOperation = {
       'application/json': { schema: changesPageSchema, example: { changes: [change], nextCursor: null } },
     },
   },
-  problems: workspaceListProblems,
+  problems: callerProblems,
 }

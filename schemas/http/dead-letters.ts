@@ -6,7 +6,7 @@ import { exactObject, listOf } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { cursorSchema, nextCursorSchema, pageQuerySchema } from './page.ts'
-import { letterChangeProblems, readProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 
 /** Id of a dead letter: `letters/letter-id.ts` defines its parts. */
 const letterIdSchema = z.string().regex(/^dlt_[A-Za-z0-9_-]{15,296}$/, 'must be the id of a dead letter')
@@ -23,13 +23,13 @@ const LETTER_STATES = ['dead', 'replaying', 'replayed'] as const
 /** Reasons why a letter is not replayed or purged. `letters/replay-letters.ts` describes them. */
 const SKIP_REASONS = ['replaying', 'replayed', 'purged', 'not_found', 'bytes_missing', 'not_replayable'] as const
 
-const instant = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time, such as 2026-11-21T10:00:00Z' })
-const word = z.string().min(1, 'must not be empty').max(200, 'must have at most 200 characters')
-const queue = z.enum(QUEUES, { error: `must be one of ${QUEUES.join(', ')}` })
+const instant = z.iso.datetime({ offset: true })
+const word = z.string().min(1).max(200)
+const queue = z.enum(QUEUES)
 
 /** Conditions on dead letters. Absent ones match all. */
 const conditions = {
-  state: z.enum(['dead', 'replayed'], { error: 'must be dead or replayed' }).optional().meta({
+  state: z.enum(['dead', 'replayed']).optional().meta({
     description: 'Only letters in this state. `dead` includes those that are being replayed.',
     example: 'dead',
   }),
@@ -58,10 +58,9 @@ const selection = {
   ids: listOf(letterIdSchema, LETTERS_PER_STEP, 'must be an array of ids of dead letters').optional(),
   cursor: cursorSchema,
   limit: z
-    .number({ error: 'must be a number' })
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .max(LETTERS_PER_STEP, `must be at most ${LETTERS_PER_STEP}`)
+    .int()
+    .min(1)
+    .max(LETTERS_PER_STEP)
     .default(LETTERS_PER_STEP)
     .meta({ description: 'The maximum number of letters of one call.' }),
 }
@@ -70,7 +69,7 @@ const filter = exactObject(conditions)
 function hasOne({ ids, filter: given }: { ids?: unknown; filter?: unknown }): boolean {
   return (ids === undefined) !== (given === undefined)
 }
-const ONE_OF = { path: ['ids'], error: 'or "filter" must be given, and not both' }
+const ONE_OF = { path: ['ids'], error: 'must be given, or filter, and not both' }
 
 /** Body of POST /v3/dead-letters/replay. */
 export const replayLettersSchema = exactObject({ ...selection, filter: filter.optional() }).refine(hasOne, ONE_OF)
@@ -86,7 +85,7 @@ const letter = {
   state: z.enum(LETTER_STATES),
   queue: queueNameSchema.meta({ description: 'The queue that refused the request.' }),
   surfaceId: z.string(),
-  reason: z.string(),
+  reason: z.string().meta({ description: 'Why it was refused: a name, such as `refused_by_clickhouse`.' }),
   receivedAt: z.iso.datetime().meta({ description: 'When the request arrived.' }),
   settledAt: z.iso.datetime().meta({ description: 'When it was refused, or stored, last.' }),
   bodyBytes: z.number().int().min(0).meta({ description: 'The size of the body as it was sent.' }),
@@ -204,11 +203,7 @@ const letterRead = {
   tag: 'dead-letters',
   permission: 'org:telemetry:read',
   credentials: READER,
-  problems: readProblems(
-    'dead letters are unavailable',
-    'there is no such dead letter, or it is no longer retained',
-    'operation',
-  ),
+  problems: callerProblems,
 } as const
 
 const letterChange = {
@@ -217,7 +212,7 @@ const letterChange = {
   tag: 'dead-letters',
   permission: 'org:telemetry:admin',
   credentials: MANAGER,
-  problems: letterChangeProblems,
+  problems: callerProblems,
 } as const
 
 /** Lists dead letters (docs/api/dead-letters.md#replay-letters). */

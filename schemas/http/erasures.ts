@@ -2,15 +2,11 @@ import { z } from 'zod'
 import { MANAGER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
 import { exactObject, idempotencyHeader, textOf } from './fields.ts'
+import { shownActorSchema } from './findings/work.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import {
-  IDEMPOTENCY_CONFLICT,
-  workspaceCreationProblems,
-  workspaceListProblems,
-  workspaceProblems,
-} from './problem-sets.ts'
+import { callerProblems, IDEMPOTENCY_CONFLICT } from './problem-sets.ts'
 import { sessionIdSchema } from './sessions/schemas.ts'
 
 /** Id of an erasure. */
@@ -50,7 +46,7 @@ const shownErasureSchema = z
     }),
     failure: z.enum(['too_many_sessions']).nullable().meta({ description: 'Why the erasure has failed; else null.' }),
     createdAt: z.iso.datetime(),
-    createdBy: z.string(),
+    createdBy: shownActorSchema,
     completedAt: z.iso.datetime().nullable(),
     sessions: z.int().meta({ description: 'Number of sessions.' }),
     rows: z.record(z.string(), z.int()).meta({ description: 'Deleted rows by table.' }),
@@ -80,7 +76,7 @@ const begun = {
   state: 'deleting',
   failure: null,
   createdAt: EXAMPLE_TIMES.createdAt,
-  createdBy: EXAMPLE.userId,
+  createdBy: { userId: EXAMPLE.userId, apiKeyId: null },
   completedAt: null,
   sessions: 0,
   rows: {},
@@ -130,7 +126,7 @@ export const createErasure: PermittedOperation = {
     description: 'The erasure is recorded, and workers begin within seconds.',
     contents: { 'application/json': { schema: erasureAnswerSchema, example: ANSWERS.createErasure } },
   },
-  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
+  problems: [...callerProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Lists erasures (docs/api/retention.md#erasures). */
@@ -149,7 +145,7 @@ export const listErasures: PermittedOperation = {
     description: 'A page of erasures.',
     contents: { 'application/json': { schema: erasuresPageSchema, example: ANSWERS.listErasures } },
   },
-  problems: workspaceListProblems,
+  problems: callerProblems,
 }
 
 /** Reads an erasure (docs/api/retention.md#erasures). */
@@ -168,5 +164,5 @@ export const readErasure: PermittedOperation = {
     description: 'The erasure.',
     contents: { 'application/json': { schema: erasureAnswerSchema, example: ANSWERS.readErasure } },
   },
-  problems: workspaceProblems,
+  problems: callerProblems,
 }

@@ -2,10 +2,7 @@ import { z } from 'zod'
 import { SESSION_ID_MAX_CHARACTERS, textOf } from './fields.ts'
 
 /** A time in RFC 3339, with any offset. Fractions of a millisecond are ignored. */
-export const instantQuerySchema = z.iso.datetime({
-  offset: true,
-  error: 'must be an RFC 3339 time, such as 2026-11-21T10:00:00Z',
-})
+export const instantQuerySchema = z.iso.datetime({ offset: true })
 
 /** Reports whether `from` is before `to`, where both are given. */
 export function isOrdered({ from, to }: { from?: string | undefined; to?: string | undefined }): boolean {
@@ -16,13 +13,13 @@ export function isOrdered({ from, to }: { from?: string | undefined; to?: string
 export const orderedRange = { path: ['from'], error: 'must be before "to"' }
 
 /** Filter by the id of a surface. */
-export const surfaceFilter = textOf(0, 200).min(1, 'must not be empty').optional()
+export const surfaceFilter = textOf(0, 200).min(1).optional()
 /** Filter by the id of a session. */
-export const sessionFilter = textOf(0, SESSION_ID_MAX_CHARACTERS).min(1, 'must not be empty').optional()
+export const sessionFilter = textOf(0, SESSION_ID_MAX_CHARACTERS).min(1).optional()
 /** Filter by `service.name`. Empty for what has none. */
 export const serviceFilter = textOf(0, 1024).optional()
 /** Filter that is on if given. */
-export const flagFilter = z.enum(['true'], 'must be true').optional()
+export const flagFilter = z.enum(['true']).optional()
 
 /** Filter by an attribute, as `key=value`. The first `=` ends the key. */
 export const attributeFilter = textOf(0, 2048)

@@ -12,7 +12,7 @@ import {
 } from './filters.ts'
 import type { PermittedOperation } from './operation.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from './page.ts'
-import { logsProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 import {
   askedTraceIdSchema,
   recordShape,
@@ -58,13 +58,10 @@ const filter = {
   service: serviceFilter.meta({
     description: 'Only records of this `service.name`, as it was sent. If empty, only those without one.',
   }),
-  severity: z
-    .enum(SEVERITY_LEVELS, { error: `must be one of ${SEVERITY_LEVELS.join(', ')}` })
-    .optional()
-    .meta({ description: 'Only records of this severity or a higher one.' }),
+  severity: z.enum(SEVERITY_LEVELS).optional().meta({ description: 'Only records of this severity or a higher one.' }),
   q: z
     .string()
-    .max(200, 'must have at most 200 characters')
+    .max(200)
     .transform(wordsOf)
     .refine(
       words => words.length > 0,
@@ -268,7 +265,7 @@ const logsRead = {
   tag: 'logs',
   credentials: READER,
   permission: 'org:telemetry:read',
-  problems: logsProblems,
+  problems: callerProblems,
 } as const
 
 /** Lists log records (docs/api/logs.md#logs). */

@@ -3,17 +3,17 @@ import { READER } from './credentials.ts'
 import { EXAMPLE } from './example-values.ts'
 import { jsonObjectSchema } from './fields.ts'
 import type { PermittedOperation } from './operation.ts'
-import { mcpProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 import { type ProblemCode, problemSchema } from './problems.ts'
 
 /** Deepest nesting of a message. The arguments of tools are flat. */
 export const MCP_DEPTH_MAX = 16
 
-const textIdSchema = z.string().max(256, 'must have at most 256 characters')
+const textIdSchema = z.string().max(256)
 const idSchema = z.union([textIdSchema, z.number()], {
   error: 'must be a string or a number',
 })
-const version = z.literal('2.0', 'must be "2.0"')
+const version = z.literal('2.0')
 const object = jsonObjectSchema.optional()
 
 /** Body of POST /mcp: one message of JSON-RPC. The protocol has no batches since its revision of 2025-06-18. */
@@ -22,7 +22,7 @@ export const mcpMessageSchema = z
     {
       jsonrpc: version,
       id: idSchema.optional().meta({ description: 'Absent for a notification.' }),
-      method: z.string('must be a string').max(128, 'must have at most 128 characters').optional(),
+      method: z.string().max(128).optional(),
       params: object,
       result: object,
       error: object,
@@ -131,6 +131,6 @@ export const exchangeMcp: PermittedOperation = {
       },
     },
   },
-  problems: mcpProblems,
-  problemForm: { schema: mcpProblemSchema, of: mcpProblem },
+  problems: callerProblems,
+  problemForm: { schema: mcpProblemSchema },
 }

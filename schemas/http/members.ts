@@ -6,12 +6,7 @@ import { emailSchema, exactObject, idempotencyHeader, textOf } from './fields.ts
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import {
-  IDEMPOTENCY_CONFLICT,
-  workspaceCreationProblems,
-  workspaceListProblems,
-  workspaceProblems,
-} from './problem-sets.ts'
+import { callerProblems, IDEMPOTENCY_CONFLICT } from './problem-sets.ts'
 import { grantedPermissionsSchema, okSchema } from './workspaces/schemas.ts'
 
 /** Body of POST /v3/members. */
@@ -86,7 +81,7 @@ export const listMembers: PermittedOperation = {
       'application/json': { schema: membersPageSchema, example: { members: [changed], nextCursor: null } },
     },
   },
-  problems: workspaceListProblems,
+  problems: callerProblems,
 }
 
 /** Adds a member (docs/api/workspaces.md#members). */
@@ -111,7 +106,7 @@ export const addMember: PermittedOperation = {
     description: 'Added, now or by an earlier request with the same permissions.',
     contents: { 'application/json': { schema: memberAnswerSchema, example: { member } } },
   },
-  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
+  problems: [...callerProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Changes the permissions of a member (docs/api/workspaces.md#members). */
@@ -137,7 +132,7 @@ export const changeMember: PermittedOperation = {
     description: 'The changed member.',
     contents: { 'application/json': { schema: memberAnswerSchema, example: { member: changed } } },
   },
-  problems: workspaceCreationProblems,
+  problems: callerProblems,
 }
 
 /** Removes a member (docs/api/workspaces.md#members). */
@@ -149,7 +144,7 @@ export const removeMember: PermittedOperation = {
   tag: 'workspaces',
   summary: 'Remove a member',
   description:
-    'The caller must have every permission of the member. API keys that the member has created grant nothing any more.',
+    'The caller must have every permission of the member. API keys that the member has created grant nothing any more. The last member with the permission `org:members:write` cannot be removed.',
   permission: 'org:members:write',
   credentials: USER,
   parameters: { path: memberPath },
@@ -158,12 +153,5 @@ export const removeMember: PermittedOperation = {
     description: 'Removed.',
     contents: { 'application/json': { schema: okSchema, example: { ok: true } } },
   },
-  problems: [
-    ...workspaceProblems,
-    {
-      code: 'REQUEST_INVALID',
-      service: 'operation',
-      when: 'it is the last member with the permission org:members:write',
-    },
-  ],
+  problems: callerProblems,
 }

@@ -5,7 +5,7 @@ import { wholeNumber } from './fields.ts'
 import { instantQuerySchema, isOrdered, orderedRange } from './filters.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import { metricsProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 
 /** Most days between `from` and `to`. */
 export const METRICS_RANGE_DAYS_MAX = 31
@@ -37,11 +37,11 @@ const EXAMPLE_RANGE = { from: '2026-09-21T14:12:00Z', to: '2026-09-21T14:14:00Z'
 const ofPoints = {
   surface: z
     .string()
-    .min(1, 'must not be empty')
-    .max(200, 'must have at most 200 characters')
+    .min(1)
+    .max(200)
     .optional()
     .meta({ description: 'Only points of the surface with this id.', example: EXAMPLE.surfaceId }),
-  service: z.string().max(1024, 'must have at most 1024 characters').optional().meta({
+  service: z.string().max(1024).optional().meta({
     description: 'Only points of this `service.name`, as it was sent. If empty, only those without one.',
     example: EXAMPLE.serviceName,
   }),
@@ -61,8 +61,8 @@ export const listMetricsQuerySchema = pageQuerySchema
     ...ofPoints,
     prefix: z
       .string()
-      .min(1, 'must not be empty')
-      .max(1024, 'must have at most 1024 characters')
+      .min(1)
+      .max(1024)
       .optional()
       .meta({ description: 'Only metrics whose name begins with this text.', example: 'http.' }),
   })
@@ -72,7 +72,7 @@ export const listMetricsQuerySchema = pageQuerySchema
 function inJson<S extends z.ZodType>(value: S, rule: string) {
   return z
     .string()
-    .max(LABELS_CHARACTERS, `must have at most ${LABELS_CHARACTERS} characters`)
+    .max(LABELS_CHARACTERS)
     .transform((text, context): z.infer<S> => {
       const parsed = value.safeParse(jsonOf(text))
       if (parsed.success) return parsed.data
@@ -93,11 +93,8 @@ function jsonOf(text: string): unknown {
 export const metricSeriesQuerySchema = z
   .object({
     ...ofPoints,
-    type: z
-      .enum(METRIC_TYPES, { error: `must be one of ${METRIC_TYPES.join(', ')}` })
-      .optional()
-      .meta({ description: 'Only points of this type.', example: 'histogram' }),
-    unit: z.string().max(1024, 'must have at most 1024 characters').optional().meta({
+    type: z.enum(METRIC_TYPES).optional().meta({ description: 'Only points of this type.', example: 'histogram' }),
+    unit: z.string().max(1024).optional().meta({
       description: 'Only points in this unit. If empty, only those without one.',
       example: 's',
     }),
@@ -126,13 +123,10 @@ export const metricSeriesQuerySchema = z
         description: `Seconds of a step. At most ${STEPS_MAX} steps. Chosen by the range unless given.`,
         example: 60,
       }),
-    aggregation: z
-      .enum(AGGREGATIONS, { error: `must be one of ${AGGREGATIONS.join(', ')}` })
-      .optional()
-      .meta({
-        description: 'How points are aggregated. The default and the possible ones depend on the type.',
-        example: 'quantile',
-      }),
+    aggregation: z.enum(AGGREGATIONS).optional().meta({
+      description: 'How points are aggregated. The default and the possible ones depend on the type.',
+      example: 'quantile',
+    }),
     quantile: z
       .string()
       .regex(/^(0(\.\d{1,9})?|1(\.0{1,9})?)$/, 'must be a number from 0 to 1')
@@ -265,7 +259,7 @@ const metricsRead = {
   tag: 'metrics',
   credentials: READER,
   permission: 'org:telemetry:read',
-  problems: metricsProblems,
+  problems: callerProblems,
 } as const
 
 /** Lists the metrics of a workspace (docs/api/metrics.md#metrics). */

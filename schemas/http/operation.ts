@@ -58,12 +58,9 @@ export interface Operation extends RoutedOperation {
   readonly isConditional?: boolean
   /** The operation's problems, except those that `problemsOf` adds. */
   readonly problems: readonly DocumentedProblem[]
-  /**
-   * Schema of the problem body where it is not the common `{ code, message, service }`, and how it is made from that.
-   */
+  /** The problem body where it is not the common `{ code, message, service }`. */
   readonly problemForm?: {
     readonly schema: z.ZodType
-    readonly of: (common: { code: ProblemCode; message: string }) => unknown
     /** Another media type that it may have, as bytes. */
     readonly otherType?: string
   }
@@ -105,24 +102,30 @@ export interface Content {
   readonly example: unknown
 }
 
-/** A problem of an operation. Status and service are those of its code unless given. */
+/** A problem of an operation. Its status is that of its code unless given. */
 export interface DocumentedProblem {
   readonly code: ProblemCode
-  /** The condition, as the message states it. */
-  readonly when: string
   readonly status?: number
-  readonly service?: ProblemService
 }
 
-const METHOD_NOT_ALLOWED: DocumentedProblem = {
-  code: 'METHOD_NOT_ALLOWED',
-  when: 'the path does not support this method',
-}
-
-/** Returns every problem of the operation: its own, and those that follow from its path, its body and its method. */
+/** Returns every problem of the operation: its own, and those that follow from its body and its parameters. */
 export function problemsOf(operation: Operation): DocumentedProblem[] {
   const overLimit = overLimitOf(operation)
-  return [...(overLimit ? [{ ...overLimit, when: overLimit.message }] : []), ...operation.problems, METHOD_NOT_ALLOWED]
+  const code = 'REQUEST_INVALID'
+  return [
+    ...(overLimit ? [overLimit, { code, status: 408 } as const, { code, status: 415 } as const] : []),
+    ...(overLimit || operation.credentials.includes('sessionToken') ? [{ code } as const] : []),
+    ...operation.problems,
+    { code: 'INTERNAL' },
+  ]
+}
+
+/**
+ * Reports whether a query parameter that the operation does not have is refused (docs/api/requests.md#parameters): a program
+ * that filters by a misspelled name would act on everything.
+ */
+export function refusesOtherParameters({ path, credentials }: RoutedOperation): boolean {
+  return path.startsWith('/v3/') && credentials.includes('sessionToken')
 }
 
 /** The refusal of a body over the limit, without the operation's advice. */

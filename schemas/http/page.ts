@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { wholeNumber } from './fields.ts'
+import { DEFAULT, wholeNumber } from './fields.ts'
 
 /** Returns the schema of `limit`: the number of entries of a page. */
 export function pageLimit(max: number, byDefault: number) {
   return wholeNumber(1, max)
     .default(byDefault)
-    .meta({ description: 'The maximum number of entries.', default: byDefault, example: byDefault })
+    .meta({ description: 'The maximum number of entries.', [DEFAULT]: byDefault, example: byDefault })
 }
 
 const PAGE_LIMIT_MAX = 100
@@ -14,7 +14,7 @@ const PAGE_LIMIT_DEFAULT = 50
 /** `cursor`: where a page begins. */
 export const cursorSchema = z
   .string()
-  .max(512, 'must have at most 512 characters')
+  .max(512)
   .regex(/^[A-Za-z0-9_-]+$/, 'is invalid: start again without it')
   .optional()
   .meta({ description: 'The `nextCursor` of the previous page; absent for the first page.' })

@@ -3,7 +3,7 @@ import { ADMITTED_QUEUES, isAdmitted, QUEUES } from '../queues/names.ts'
 import { READER } from './credentials.ts'
 import { instantQuerySchema } from './filters.ts'
 import type { PermittedOperation } from './operation.ts'
-import { readProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 
 /** The most days of one history. */
 export const PIPELINE_DAYS_MAX = 31
@@ -160,5 +160,5 @@ export const readPipeline: PermittedOperation = {
     description: 'The pipeline of the workspace.',
     contents: { 'application/json': { schema: pipelineSchema, example: ANSWERS.readPipeline } },
   },
-  problems: readProblems('the queues are unavailable'),
+  problems: callerProblems,
 }

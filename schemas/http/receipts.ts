@@ -9,7 +9,7 @@ import { receiptsProblems } from './problem-sets.ts'
 export const RECEIPT_HEADER = 'x-receipt-id'
 
 /** Id of a receipt; `shared/ids/receipt.ts` defines its parts. */
-export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[\w.!~*'()%-]{1,765}$/)
+export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[A-Za-z0-9_.!~*'()%-]{1,765}$/)
 
 /**
  * Outcomes of an accepted request (docs/api/receipts.md#receipts).

@@ -5,7 +5,7 @@ import { instantQuerySchema, isOrdered, orderedRange } from './filters.ts'
 import { CHUNK_BYTES, CHUNK_DECOMPRESSED_BYTES, formatBytes } from './limits.ts'
 import type { Operation, PermittedOperation } from './operation.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from './page.ts'
-import { publicKeyProblems, sessionsProblems } from './problem-sets.ts'
+import { callerProblems, publicKeyProblems } from './problem-sets.ts'
 import { sessionPath } from './sessions/operations.ts'
 
 /** A number, or the same as text. */
@@ -218,13 +218,7 @@ export const uploadReplay: Operation = {
       },
     },
   },
-  problems: [
-    ...publicKeyProblems,
-    {
-      code: 'REPLAY_UPLOAD_REJECTED',
-      when: 'the body is empty or begins as no event does, it is not gzip although content-encoding is gzip, or the session id is invalid',
-    },
-  ],
+  problems: [...publicKeyProblems, { code: 'REPLAY_UPLOAD_REJECTED' }],
 }
 
 /** Lists the chunks of a recording (docs/api/sessions.md#sessions). */
@@ -243,7 +237,7 @@ export const readReplay: PermittedOperation = {
     description: 'A page of chunks in reading order.',
     contents: { 'application/json': { schema: replayPageSchema, example: ANSWERS.readReplay } },
   },
-  problems: sessionsProblems,
+  problems: callerProblems,
 }
 
 /** Reads the events of a recording (docs/api/sessions.md#replay-events). */
@@ -268,5 +262,5 @@ export const readReplayEvents: PermittedOperation = {
     description: 'JSON lines. Each is an event as it was uploaded.',
     contents: { 'application/x-ndjson': { example: EXAMPLE_EVENTS } },
   },
-  problems: sessionsProblems,
+  problems: callerProblems,
 }

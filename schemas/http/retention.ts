@@ -4,7 +4,7 @@ import { MANAGER, READER } from './credentials.ts'
 import { exactObject } from './fields.ts'
 import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
-import { workspaceCreationProblems, workspaceProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 
 const DESCRIPTIONS: Readonly<Record<RetainedKind, string>> = {
   traces: 'Spans.',
@@ -13,8 +13,8 @@ const DESCRIPTIONS: Readonly<Record<RetainedKind, string>> = {
   findings: 'Exceptions, and the findings that they are grouped into.',
   sessions: 'Identities and heartbeats of sessions.',
   replay: 'Replay chunks.',
-  builds: 'Reports of builds.',
-  deadLetters: 'Dead letters.',
+  'build-reports': 'Reports of builds.',
+  'dead-letters': 'Dead letters.',
   releases: 'Releases with their source maps, from the last completion or the registration on. Null: until deleted.',
 }
 
@@ -65,8 +65,8 @@ const retention = {
     findings: byDefault,
     sessions: byDefault,
     replay: { days: 7, isDefault: false },
-    builds: byDefault,
-    deadLetters: byDefault,
+    'build-reports': byDefault,
+    'dead-letters': byDefault,
     releases: { days: null, isDefault: true },
   },
 }
@@ -92,7 +92,7 @@ export const readRetention: PermittedOperation = {
     description: 'The retention of each kind of data.',
     contents: { 'application/json': { schema: retentionAnswerSchema, example: ANSWERS.readRetention } },
   },
-  problems: workspaceProblems,
+  problems: callerProblems,
 }
 
 /** Replaces how long data is kept (docs/api/retention.md#retention). */
@@ -104,7 +104,7 @@ export const replaceRetention: PermittedOperation = {
   tag: 'retention',
   summary: 'Replace how long each kind of data of the workspace is kept',
   description:
-    'A shorter retention deletes what is older, for good. `sessions` must be at least as long as `traces`, `logs`, `findings`, `replay` and `deadLetters`, defaults included.',
+    'A shorter retention deletes what is older, for good. `sessions` must be at least as long as `traces`, `logs`, `findings`, `replay` and `dead-letters`, defaults included.',
   permission: 'org:telemetry:admin',
   credentials: MANAGER,
   body: {
@@ -116,5 +116,5 @@ export const replaceRetention: PermittedOperation = {
     description: 'The retention after the change.',
     contents: { 'application/json': { schema: retentionAnswerSchema, example: ANSWERS.replaceRetention } },
   },
-  problems: workspaceCreationProblems,
+  problems: callerProblems,
 }

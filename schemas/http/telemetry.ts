@@ -169,7 +169,7 @@ const otlpExport = {
     description: 'The whole export was accepted.',
     contents: { 'application/json': { schema: otlpSuccess, example: {} }, 'application/x-protobuf': { example: '' } },
   },
-  problems: [...publicKeyProblems, { code: 'NOT_FOUND', when: 'signal must be traces, logs or metrics' }],
+  problems: [...publicKeyProblems, { code: 'NOT_FOUND' }],
 } as const satisfies Omit<Operation, 'operationId' | 'path' | 'summary'>
 
 /** Accepts an OTLP export (docs/api/otlp.md#drain). */
@@ -178,10 +178,7 @@ export const drain: Operation = {
   operationId: 'exportTelemetry',
   path: '/drain/v1/:signal',
   summary: 'Accept an OTLP export',
-  problemForm: {
-    schema: drainProblem,
-    of: ({ code, message }) => (RETRIED.includes(code) ? { code, message } : { message }),
-  },
+  problemForm: { schema: drainProblem },
 }
 
 /** Accepts an OTLP export at the address that clients use by default. */
@@ -190,5 +187,5 @@ export const exportOtlp: Operation = {
   operationId: 'exportOtlp',
   path: '/v1/:signal',
   summary: 'Accept an OTLP export at the default address of its clients',
-  problemForm: { schema: otlpStatus, of: statusOf, otherType: 'application/x-protobuf' },
+  problemForm: { schema: otlpStatus, otherType: 'application/x-protobuf' },
 }

@@ -3,12 +3,12 @@ import { READER } from './credentials.ts'
 import { EXAMPLE } from './example-values.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import { readProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 
 /** The most days that one list of the usage covers. */
 export const USAGE_DAYS_MAX = 31
 
-const dayQuery = z.iso.date('must be a day, such as 2026-11-21')
+const dayQuery = z.iso.date()
 
 /** Query of GET /v3/usage. */
 export const usageQuerySchema = pageQuerySchema.extend({
@@ -86,7 +86,7 @@ export const listUsage: PermittedOperation = {
     description: 'A page of the usage.',
     contents: { 'application/json': { schema: usagePageSchema, example: { usage: [usage], nextCursor: null } } },
   },
-  problems: readProblems('the usage is unavailable'),
+  problems: callerProblems,
 }
 
 /** Lists the requests of the public keys of a workspace on a day (docs/api/workspaces.md#usage). */
@@ -114,5 +114,5 @@ export const listKeyUsage: PermittedOperation = {
       },
     },
   },
-  problems: readProblems('the usage is unavailable'),
+  problems: callerProblems,
 }

@@ -4,7 +4,7 @@ import { READER } from './credentials.ts'
 import { EXAMPLE } from './example-values.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
-import { readProblems } from './problem-sets.ts'
+import { callerProblems } from './problem-sets.ts'
 
 /** Returns an object with these members, all of the same schema. */
 function membersOf<K extends string, S extends z.ZodType>(names: readonly K[], schema: S) {
@@ -73,5 +73,5 @@ export const listWatermarks: PermittedOperation = {
     description: 'A page of watermarks.',
     contents: { 'application/json': { schema: watermarksPageSchema, example: ANSWERS.listWatermarks } },
   },
-  problems: readProblems('watermarks are unavailable'),
+  problems: callerProblems,
 }

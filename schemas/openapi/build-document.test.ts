@@ -4,6 +4,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { describe, expect, test } from 'vitest'
 import { allOperations } from '../http/all-operations.ts'
 import { EXAMPLE } from '../http/example-values.ts'
+import { problemsOf } from '../http/operation.ts'
 import { PROBLEMS } from '../http/problems.ts'
 import { EXAMPLE_MAP_TEXT } from '../http/source-maps/operations.ts'
 import { EXAMPLE_EXPORT, EXAMPLE_EXPORT_BASE64 } from '../http/telemetry.ts'
@@ -13,6 +14,9 @@ import { buildOpenApiDocument } from './build-document.ts'
 const operations = allOperations({ identityProviders: ['Auth0', 'Clerk', 'Supabase'] })
 const document = buildOpenApiDocument(operations)
 const text = JSON.stringify(document)
+const parsed = JSON.parse(text) as {
+  components: { parameters: Record<string, Record<string, unknown>>; responses: Record<string, object> }
+}
 
 describe('the OpenAPI document', () => {
   test('passes the strictest rules of the linter', async () => {
@@ -23,6 +27,49 @@ describe('the OpenAPI document', () => {
 
   test('has version 3.0.4 of OpenAPI and 3.0.0 of the API', () => {
     expect(document).toMatchObject({ openapi: '3.0.4', info: { version: '3.0.0' } })
+  })
+
+  test('has at most 300 kB, because problems and common parameters are components', () => {
+    expect(text.length).toBeLessThan(300_000)
+    for (const methods of Object.values(document.paths)) {
+      for (const { responses } of Object.values(methods)) {
+        const problems = Object.entries(responses ?? {}).filter(([status]) => Number(status) >= 400)
+        expect(problems.filter(([, response]) => !('$ref' in (response as object)))).toEqual([])
+      }
+    }
+    // A caller handles a problem by one type: the common one, or that of OTLP, of Prometheus or of agents.
+    const types = new Set(JSON.stringify(parsed.components.responses).match(/#\/components\/schemas\/\w+/g))
+    expect([...types].map(name => name.split('/').at(-1))).toEqual([
+      'DrainProblem',
+      'OtlpStatus',
+      'Problem',
+      'PrometheusProblem',
+      'McpProblem',
+    ])
+  })
+
+  test('has patterns that every dialect of regular expressions reads, without a flag', () => {
+    const patterns = new Set<string>()
+    JSON.parse(text, (key, value) => {
+      if (key === 'pattern' && typeof value === 'string') patterns.add(value)
+      return value
+    })
+    expect(patterns.size).toBeGreaterThan(20)
+    for (const pattern of patterns) {
+      // No properties of Unicode, no groups but plain ones and no escapes that Python, Go or Rust do not have.
+      expect(pattern).not.toMatch(/\\[pPkcuw]|\(\?[^:]/)
+      expect(() => new RegExp(pattern)).not.toThrow()
+    }
+    const userId = new RegExp([...patterns].find(pattern => pattern.includes('x7f')) ?? '')
+    expect([userId.test('user_local'), userId.test('a\u0000b')]).toEqual([true, false])
+  })
+
+  test('has a default of every limit', () => {
+    const limits = [...text.matchAll(/"name":"limit","schema":(\{[^}]*\})/g)].map(([, schema]) =>
+      JSON.parse(`${schema}`),
+    )
+    expect(limits.length).toBeGreaterThan(7)
+    expect(limits.filter(({ default: byDefault, maximum }) => !(byDefault >= 1 && maximum >= byDefault))).toEqual([])
   })
 
   test('is the same every time it is built', () => {
@@ -72,16 +119,8 @@ describe('the OpenAPI document', () => {
     })
   })
 
-  test('names frontier-runtime or frontier-buildtime wherever a client must wait', () => {
-    const waits = operations.flatMap(({ problems }) =>
-      problems.filter(({ code }) => code === 'INGEST_BACKPRESSURE' || code === 'INGEST_INFRA_UNAVAILABLE'),
-    )
-    const services = waits.map(({ code, service = PROBLEMS[code].service }) => service)
-    expect(new Set(services)).toEqual(new Set(['frontier-runtime', 'frontier-buildtime']))
-  })
-
   test('documents every problem code', () => {
-    const told = operations.flatMap(({ problems }) => problems.map(({ code }) => code))
+    const told = operations.flatMap(operation => problemsOf(operation).map(({ code }) => code))
     expect(new Set([...told, 'METHOD_NOT_ALLOWED'])).toEqual(new Set(Object.keys(PROBLEMS)))
   })
 
@@ -96,13 +135,11 @@ describe('the OpenAPI document', () => {
   })
 
   test('has an example of every parameter, except those whose value depends on an earlier response, the body or the day', () => {
-    const without = Object.values(document.paths).flatMap(methods =>
-      Object.values(methods).flatMap(({ parameters = [] }) =>
-        (parameters as { name: string; example?: unknown }[]).flatMap(({ name, example }) =>
-          example === undefined ? [name] : [],
-        ),
-      ),
+    const inline = Object.values(document.paths).flatMap(methods =>
+      Object.values(methods).flatMap(({ parameters = [] }) => parameters),
     )
+    const parameters = [...inline, ...Object.values(parsed.components.parameters)]
+    const without = parameters.flatMap(({ name, example, $ref }) => ((example ?? $ref) === undefined ? [name] : []))
     expect(new Set(without)).toEqual(
       new Set(['content-encoding', 'idempotency-key', 'cursor', 'day', 'from', 'if-none-match', 'to']),
     )

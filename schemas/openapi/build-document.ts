@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import {
-  createDocument,
-  type ZodOpenApiOperationObject,
-  type ZodOpenApiPathsObject,
-  type ZodOpenApiResponseObject,
-} from 'zod-openapi'
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
 import type { Credential } from '../http/credentials.ts'
-import { type Content, type DocumentedProblem, type Operation, problemsOf, TAGS } from '../http/operation.ts'
-import { PROBLEMS, type ProblemService, problemSchema } from '../http/problems.ts'
+import { formatBytes } from '../http/limits.ts'
+import { type Content, type Operation, TAGS } from '../http/operation.ts'
+import { problemSchema } from '../http/problems.ts'
 import { HEADERS, headersOf } from './headers.ts'
+import { BYTES, problemResponses } from './problem-responses.ts'
+import { shareParts } from './share-parts.ts'
 import { type SchemaObject, tidySchema } from './tidy-schema.ts'
 
 /** Introduction of the document, in Markdown. */
@@ -16,11 +14,13 @@ const INTRODUCTION = [
   'Accepts telemetry of browsers and servers, groups exceptions into findings, and returns every retained span of their traces.',
   'All data belongs to a workspace, and a credential gives access to its own workspace only. Resources of another workspace are reported as not existing.',
   'A request that is acknowledged with 200 is on disk. It will be stored, or kept as a dead letter with a reason. A request that gets 429, 503 or no response may be sent again unchanged, after the seconds in `Retry-After` if that header is present.',
-  'A refusal is a `Problem`, whose `message` names the field and the rule. Checks are made in this order: path and method, credential, permission, size, backpressure, shape. An unknown path returns 404 with the code `NOT_FOUND`.',
-  'A head (request line and headers) over 16 KiB is refused with 431, another version than HTTP/1.1 with 505 and a malformed head with 400, all as text and before any operation.',
+  'A refusal is a `Problem`, whose `message` names the field and the rule. Checks are made in this order: path and method, credential, permission, size, backpressure, shape. An unknown path returns 404 with the code `NOT_FOUND`, another method than those of a path 405 with `METHOD_NOT_ALLOWED` and `Allow`.',
+  'Every response has `x-request-id`, the id that the log of the service has too, and is not kept by caches unless it has an `ETag`. Pages of any origin may read the responses to telemetry.',
+  'A head (request line and headers) over 16 KiB is refused with 431, another version than HTTP/1.1 with 505 and a malformed head with 400, all as text, without `x-request-id` and before any operation.',
   'Every path with GET supports HEAD. Every path supports OPTIONS, which returns 204 with `Allow`, and the headers of a preflight on paths whose responses have CORS headers.',
   'Lists are paged. `limit` is the maximum number of entries. Send `nextCursor` as `cursor` to get the next page; it is null on the last page.',
-  'Times are in RFC 3339, in UTC. Unknown fields of a body are ignored, or refused where the schema has `additionalProperties: false`.',
+  'Times are in RFC 3339, in UTC. Unknown fields of a body are ignored, or refused where the schema has `additionalProperties: false`. Unknown query parameters are refused by operations under `/v3/` that take a session token, and ignored by others.',
+  'Responses may get further members, and lists of values further values, within version 3. Clients ignore those that they do not know.',
 ].join('\n\n')
 
 const ANY_SERVER = { url: '/', description: 'The address that served this document.' }
@@ -32,7 +32,8 @@ interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
 }
 interface OpenApiOperation {
-  readonly parameters?: SchemaObject[]
+  parameters?: SchemaObject[]
+  responses?: Record<string, SchemaObject>
 }
 
 /** Returns the OpenAPI 3.0.4 document of these operations. `publicUrl` is the one address at which clients reach them all. */
@@ -57,11 +58,12 @@ export function buildOpenApiDocument(operations: readonly Operation[], publicUrl
       paths,
       components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, schemas: { Problem: problemSchema } },
     },
-    { override: ({ jsonSchema }) => tidySchema(jsonSchema as SchemaObject) },
+    { override: ({ jsonSchema, io }) => tidySchema(jsonSchema as SchemaObject, io) },
   ) as unknown as OpenApiDocument
   for (const methods of Object.values(document.paths)) {
     for (const { parameters = [] } of Object.values(methods)) parameters.forEach(liftExample)
   }
+  shareParts(document)
   return { ...document, openapi: '3.0.4' }
 }
 
@@ -89,7 +91,7 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
     ...(body && {
       requestBody: {
         required: true,
-        ...(body.description && { description: body.description }),
+        description: [body.description, `At most ${formatBytes(body.limitBytes)}.`].filter(Boolean).join(' '),
         content: contentsOf(body.contents),
       },
     }),
@@ -109,8 +111,6 @@ function descriptionOf({ description, permission }: Operation): string {
   const needs = permission && `Requires the permission \`${permission}\`.`
   return [description, needs].filter(Boolean).join(' ')
 }
-
-const BYTES = { type: 'string', format: 'binary' } as const
 
 function contentsOf(contents: Readonly<Record<string, Content>>) {
   return Object.fromEntries(
@@ -167,66 +167,3 @@ const SECURITY_SCHEMES = {
     description: 'Token of a workload, from a separate issuer. It has the read permissions of its `org`.',
   },
 } as const satisfies Record<Credential, unknown>
-
-/**
- * Returns the responses of an operation's problems, one per status. Each schema lists the codes and services of its
- * status.
- */
-function problemResponses(operation: Operation): Record<`${4 | 5}${string}`, ZodOpenApiResponseObject> {
-  const problems = problemsOf(operation)
-  const statuses = [...new Set(problems.map(statusOf))].sort((a, b) => a - b)
-  return Object.fromEntries(
-    statuses.map(status => {
-      const those = problems.filter(problem => statusOf(problem) === status)
-      return [status, responseOf(operation, status, those)]
-    }),
-  )
-}
-
-function responseOf(
-  operation: Operation,
-  status: number,
-  problems: readonly DocumentedProblem[],
-): ZodOpenApiResponseObject {
-  const otherType = operation.problemForm?.otherType
-  const examples = problems.map(problem => [nameOf(problem, problems), { value: exampleOf(problem, operation) }])
-  return {
-    description: problems.map(({ code, when }) => `\`${code}\`: ${when}.`).join(' '),
-    ...headersOf(operation, status),
-    content: {
-      'application/json': {
-        schema: schemaOf(operation, problems),
-        examples: Object.fromEntries(examples),
-      },
-      ...(otherType !== undefined && { [otherType]: { schema: BYTES } }),
-    },
-  }
-}
-
-/** Returns the schema of the problems of one status: the common body, narrowed to their codes and services. */
-function schemaOf({ problemForm }: Operation, problems: readonly DocumentedProblem[]) {
-  if (problemForm) return problemForm.schema
-  const codes = [...new Set(problems.map(({ code }) => code))]
-  const services = [...new Set(problems.map(serviceOf))]
-  const narrowed = { code: { type: 'string', enum: codes }, service: { type: 'string', enum: services } } as const
-  return { allOf: [{ $ref: '#/components/schemas/Problem' }, { type: 'object' as const, properties: narrowed }] }
-}
-
-function exampleOf(problem: DocumentedProblem, { problemForm }: Operation): unknown {
-  const example = { code: problem.code, message: problem.when, service: serviceOf(problem) }
-  return problemForm ? problemForm.of(example) : example
-}
-
-function statusOf({ code, status }: DocumentedProblem): number {
-  return status ?? PROBLEMS[code].status
-}
-
-function serviceOf({ code, service }: DocumentedProblem): ProblemService {
-  return service ?? PROBLEMS[code].service
-}
-
-/** Returns the name of a problem's example. Several examples of one code are numbered, because names are keys. */
-function nameOf(problem: DocumentedProblem, all: readonly DocumentedProblem[]): string {
-  const same = all.filter(({ code }) => code === problem.code)
-  return same.length === 1 ? problem.code : `${problem.code}${same.indexOf(problem) + 1}`
-}

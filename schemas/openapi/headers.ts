@@ -25,11 +25,6 @@ export const HEADERS = {
     'Identifies the response. Send it as `If-None-Match` to receive the response only if it has changed.',
     '"3q2-7wAB"',
   ),
-  'Cache-Control': described(
-    z.enum(['no-store', 'no-cache']),
-    'Whether caches may store the response: not at all, or only if they revalidate it each time.',
-    'no-store',
-  ),
   [RECEIPT_HEADER]: described(
     receiptIdSchema.optional(),
     'The receipt of an enqueued request: `GET /v3/receipts/{receiptId}` returns its outcome.',
@@ -37,7 +32,7 @@ export const HEADERS = {
   ),
   [REQUEST_ID_HEADER]: described(
     z.string().regex(REQUEST_ID),
-    'The id of the refused request, which the log of the service has too: the `x-request-id` or the trace id that it was sent with, else a new one.',
+    'The id of the request, which the log of the service has too if it fails: the `x-request-id` or the trace id that it was sent with, else a new one.',
     '8f14e45f-ceea-467f-9c1c-2f1d0f2b6c3e',
   ),
   'Content-Disposition': described(
@@ -50,31 +45,11 @@ export const HEADERS = {
     'A page that shows it can run nothing.',
     "default-src 'none'; sandbox",
   ),
-  'X-Content-Type-Options': described(
-    z.literal('nosniff').optional(),
-    'Browsers must not guess the type from the bytes. Absent from acknowledgements of exports.',
-    'nosniff',
-  ),
   'X-Letter-Content-Type': described(z.string(), 'The type of the request.', 'application/x-protobuf'),
   'X-Letter-Content-Encoding': described(
     z.enum(['identity', 'gzip', 'deflate', 'zstd']),
     'The encoding of the request.',
     'gzip',
-  ),
-  'Access-Control-Allow-Origin': described(
-    z.string().optional(),
-    'The `Origin` of the request; absent without one.',
-    'https://shop.example',
-  ),
-  'Access-Control-Allow-Credentials': described(
-    z.literal('true').optional(),
-    'Present with an `Origin`, because beacons send cookies. None are read.',
-    'true',
-  ),
-  'Access-Control-Expose-Headers': described(
-    z.string().optional(),
-    'The headers that the page may read. Present with an `Origin`.',
-    `Retry-After, WWW-Authenticate, ${RECEIPT_HEADER}, ${REQUEST_ID_HEADER}`,
   ),
   'RateLimit-Policy': described(
     z.string().optional(),
@@ -85,11 +60,6 @@ export const HEADERS = {
     z.string().optional(),
     'What is left of the quotas of the key, and the seconds until all of it is there again.',
     '"requestsPerSecond";r=42;t=1',
-  ),
-  Vary: described(
-    z.string().optional(),
-    'The request headers that the response depends on. Present with an `Origin`, and where a response may be compressed.',
-    'Origin',
   ),
   'Content-Encoding': described(
     z.literal('gzip').optional(),
@@ -106,32 +76,23 @@ const LETTER_HEADERS: readonly HeaderName[] = [
   'X-Letter-Content-Encoding',
 ]
 
-const CORS_HEADERS: readonly HeaderName[] = [
-  'Access-Control-Allow-Origin',
-  'Access-Control-Allow-Credentials',
-  'Access-Control-Expose-Headers',
-  'Vary',
-]
-
 /** Returns the headers of an operation's responses of one status, as references to their components. */
 export function headersOf(operation: Operation, status: number): Pick<ZodOpenApiResponseObject, 'headers'> {
-  const { cors, isConditional, isLetterBody, isCompressible, credentials, receiptStatuses = [] } = operation
-  const isPrivate = credentials.includes('sessionToken')
-  const isLimited = !isPrivate && credentials.length > 0
+  const { isConditional, isLetterBody, isCompressible, credentials, receiptStatuses = [] } = operation
+  const isLimited = !credentials.includes('sessionToken') && credentials.length > 0
   const names: HeaderName[] = [
-    'X-Content-Type-Options',
-    ...(status >= 400 || isPrivate || isConditional ? (['Cache-Control'] as const) : []),
+    // Every response has it, but a success is not where it is needed.
+    ...(status >= 400 ? ([REQUEST_ID_HEADER] as const) : []),
     ...(status < 400 && isConditional ? (['ETag'] as const) : []),
-    ...(status < 400 && isCompressible ? (['Vary', 'Content-Encoding'] as const) : []),
+    ...(status < 400 && isCompressible ? (['Content-Encoding'] as const) : []),
     ...(status < 400 && isLetterBody ? LETTER_HEADERS : []),
     ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),
     ...(status === 429 || status === 503 ? (['Retry-After'] as const) : []),
-    ...(status >= 400 ? ([REQUEST_ID_HEADER] as const) : []),
     ...(receiptStatuses.includes(status) ? ([RECEIPT_HEADER] as const) : []),
     ...(isLimited && (status < 400 || status === 429) ? (['RateLimit-Policy', 'RateLimit'] as const) : []),
-    ...(cors ? CORS_HEADERS : []),
   ]
+  if (names.length === 0) return {}
   return { headers: Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }])) }
 }
 

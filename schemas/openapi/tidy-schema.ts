@@ -1,15 +1,23 @@
+import { DEFAULT } from '../http/fields.ts'
+
 /** An OpenAPI 3.0 schema object. */
 export type SchemaObject = Record<string, unknown>
 
 /** Formats that replace an expression of hundreds of characters. */
-const FORMATS_FOR_PATTERNS: readonly unknown[] = ['date-time', 'email', 'uuid']
+const FORMATS_FOR_PATTERNS: readonly unknown[] = ['date', 'date-time', 'email', 'uuid']
 const INT32_MAX = 2 ** 31 - 1
 
 /**
- * Removes from a schema what is useless to a reader: zod's bounds of every integer, and expressions behind a format.
+ * Removes from a schema what is useless to a reader: zod's bounds of every integer, and expressions behind a format. Responses
+ * may get further members (docs/api/requests.md#versions), so their schemas exclude none.
  */
-export function tidySchema(schema: SchemaObject): void {
+export function tidySchema(schema: SchemaObject, io: 'input' | 'output'): void {
+  if (io === 'output' && schema.additionalProperties === false) delete schema.additionalProperties
   if (FORMATS_FOR_PATTERNS.includes(schema.format)) delete schema.pattern
+  if (DEFAULT in schema) {
+    schema.default = schema[DEFAULT]
+    delete schema[DEFAULT]
+  }
   if (schema.type === 'integer') tidyInteger(schema)
   // OpenAPI 3.0 accepts null only if it is among the values too.
   if (schema.nullable && Array.isArray(schema.enum) && !schema.enum.includes(null)) schema.enum = [...schema.enum, null]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { userIdSchema } from './directory.ts'
 
 /** Who changes something: a user, through an API key or not. Null for an operator at the command line. */
-const actorSchema = z.object({ userId: userIdSchema, apiKeyId: z.string().nullable() }).nullable()
+export const actorSchema = z.object({ userId: userIdSchema, apiKeyId: z.string().nullable() }).nullable()
 /** Who changes something. */
 export type Actor = z.infer<typeof actorSchema>
 

@@ -35,9 +35,10 @@ const digest = z.string().regex(/^[0-9a-f]{64}$/)
 /** Id of a user: the `sub` of the tokens of an identity provider. */
 export const userIdSchema = z
   .string()
-  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters')
   .min(1)
   .max(200)
+  .refine(id => !/[\p{Cc}\p{Cs}]/u.test(id), 'must not contain control characters')
+  .meta({ pattern: String.raw`^[^\x00-\x1f\x7f-\x9f]*$` })
 
 // Every record has a version, and is validated whenever it is read.
 
@@ -64,8 +65,8 @@ const retentionSchema = z.object({
   findings: days,
   sessions: days,
   replay: days,
-  builds: days,
-  deadLetters: days,
+  'build-reports': days,
+  'dead-letters': days,
   releases: days,
 })
 /** How many days each kind of data of a workspace is kept. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { actorSchema } from './change.ts'
 
 const instant = z.iso.datetime()
 
@@ -21,8 +22,7 @@ export const erasureSchema = z.object({
   /** HMAC-SHA-256 of the subject in hex, with a key of the installation. */
   subjectHash: z.string().regex(/^[0-9a-f]{64}$/),
   createdAt: instant,
-  /** The user who requested it; `operator` for a command. */
-  createdBy: z.string(),
+  createdBy: actorSchema,
   /**
    * `deleting`: what is stored is deleted. `settling`: waits until everything that was accepted before is settled.
    * `deleting_again`: what was queued is deleted. `failed`: nothing more is done.

@@ -38,9 +38,8 @@ export interface ErasureStore {
 interface ErasureRequest {
   readonly workspaceId: string
   readonly subject: ErasureSubject
-  readonly createdBy: string
   readonly now: number
-  /** Who creates it, for the log of changes. */
+  /** Who creates it; an operator if absent. */
   readonly author?: Author | undefined
 }
 
@@ -53,7 +52,7 @@ export function createErasureStore(redis: Redis): ErasureStore {
   }
 
   return {
-    async createErasure({ workspaceId, subject, createdBy, now, author }) {
+    async createErasure({ workspaceId, subject, now, author }) {
       const subjectHash = hashSubject(await ensureReceiptSecret(redis), workspaceId, subject)
       const activeKey = keys.activeErasures(workspaceId)
       return decideOnce<Erasure | 'too_many_erasures'>(redis, author?.once, async () => {
@@ -61,7 +60,7 @@ export function createErasureStore(redis: Redis): ErasureStore {
         const [present] = known === null ? [] : await load(workspaceId, [known])
         if (present) return { result: present, transaction: NOTHING }
         if ((await redis.hlen(activeKey)) >= ACTIVE_ERASURES_MAX) return { result: 'too_many_erasures' }
-        const erasure = newErasure(workspaceId, subject, subjectHash, { createdBy, now })
+        const erasure = newErasure(workspaceId, subject, subjectHash, { createdBy: author?.by ?? null, now })
         const guards = [['HGET', activeKey, known ?? '', subjectHash] as const]
         const logged = writeChange(workspaceId, author, { action: 'erasure.created', subject: erasure.id })
         const commands = [...writeErasure(erasure), ...(await removeOldest(redis, workspaceId)), ...logged]
@@ -110,7 +109,7 @@ function newErasure(
   workspaceId: string,
   subject: ErasureSubject,
   subjectHash: string,
-  { createdBy, now }: Pick<ErasureRequest, 'createdBy' | 'now'>,
+  { createdBy, now }: Pick<Erasure, 'createdBy'> & Pick<ErasureRequest, 'now'>,
 ): Erasure {
   return {
     version: 1,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { nestingDepth } from '../json/member-text.ts'
+import { checkValue, faultOf } from './check-value.ts'
 
 /**
  * A valid body with its text, or a fault that names the field and the rule it breaks. Then `parsed` is what the body has, or
@@ -36,9 +37,8 @@ export function parseJsonBody<S extends z.ZodType>(
   if (maxDepth < json.length && nestingDepth(json) > maxDepth) {
     return { ok: false, fault: `the body must not be nested more than ${maxDepth} deep`, parsed }
   }
-  const result = schema.safeParse(parsed)
-  if (result.success) return { ok: true, value: result.data, json }
-  return { ok: false, fault: firstFault(result.error), parsed }
+  const checked = checkValue(schema, parsed)
+  return checked.ok ? { ...checked, json } : { ok: false, fault: checked.fault, parsed }
 }
 
 /**
@@ -52,22 +52,16 @@ export function parseOptionalFields<S extends z.ZodObject>(
   const parsed = parseJsonBody(jsonSchema, body)
   if (!parsed.ok) return parsed
   const { value, json } = parsed
-  const result = schema.safeParse(value)
-  if (result.success) return { ok: true, value: result.data, json }
+  const checked = checkValue(schema, value)
+  if (checked.ok) return { ...checked, json }
   const leftOut = new Map<PropertyKey | undefined, string>()
-  for (const issue of result.error.issues) {
+  for (const issue of checked.issues) {
     const [field] = issue.path
     const isOptional = typeof field === 'string' && schema.shape[field]?.safeParse(undefined).success
-    const fault = firstFault({ issues: [issue] })
+    const fault = faultOf(issue)
     if (!isOptional) return { ok: false, fault }
     leftOut.set(field, fault)
   }
   const kept = Object.fromEntries(Object.entries(value as object).filter(([name]) => !leftOut.has(name)))
   return { ok: true, value: schema.parse(kept), json, leftOut: [...leftOut.values()] }
-}
-
-/** Returns the first fault of a value, with its field. `path` leads to the value if it is part of a body. */
-export function firstFault(error: Pick<z.ZodError, 'issues'>, path: readonly PropertyKey[] = []): string {
-  const [issue] = error.issues
-  return `${[...path, ...(issue?.path ?? [])].join('.') || 'the body'} ${issue?.message}`
 }

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../schemas/units.ts'
 export type RowKind = Exclude<RetainedKind, 'releases'>
 
 /** Kinds of data of a person that an erasure finds by the identities of sessions, which are of the kind `sessions`. */
-const FOUND_BY_SESSION = ['traces', 'logs', 'findings', 'replay', 'deadLetters'] as const
+const FOUND_BY_SESSION = ['traces', 'logs', 'findings', 'replay', 'dead-letters'] as const
 
 /**
  * Returns how many days a kind of data is kept: the value of the workspace, at most that of the installation

@@ -20,7 +20,7 @@ export const ROOMS: Layers = [
 /** Layers inside a room. Features of a process are siblings; its doors (deps, table, connect, main) are above them. */
 export const INSIDE: Readonly<Record<string, Layers>> = {
   schemas: [
-    ['schemas/units.ts'],
+    ['schemas/units.ts', 'schemas/rule-of.ts'],
     ['schemas/records/', 'schemas/otlp/'],
     ['schemas/queues/names.ts'],
     ['schemas/http/'],

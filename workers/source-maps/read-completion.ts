@@ -7,6 +7,7 @@ import {
   manifestEntrySchema,
 } from '../../schemas/http/source-maps/schemas.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
+import { checkValue } from '../../shared/http/check-value.ts'
 import { JsonScanner } from '../decode/json-scanner.ts'
 
 /** Files of one manifest. */
@@ -40,22 +41,22 @@ export async function readCompletion(body: Buffer): Promise<ReadCompletion> {
     if (scanner.values > MAX_VALUES) return refused(`the body has more than ${MAX_VALUES} values`)
   }
   if (!scanner.end()) return refused('the body is not JSON')
-  const outer = outerSchema.safeParse(JSON.parse(body.toString()))
-  if (!outer.success) return refused(outer.error.issues.map(issue => describe(issue)).join('; '))
-  const { sourceFileCount } = outer.data
+  const outer = checkValue(outerSchema, JSON.parse(body.toString()))
+  if (!outer.ok) return refused(outer.issues.map(issue => describe(issue)).join('; '))
+  const { sourceFileCount } = outer.value
   const files: ManifestEntry[] = []
   const seen = new Set<string>()
   const faults: string[] = []
-  for (const page of pagesOf(outer.data.files, PAGE_FILES)) {
+  for (const page of pagesOf(outer.value.files, PAGE_FILES)) {
     await nextTurn()
     for (const file of page) {
-      const entry = manifestEntrySchema.safeParse(file)
+      const entry = checkValue(manifestEntrySchema, file)
       const position = `files[${files.length + faults.length}]`
-      if (!entry.success) faults.push(entry.error.issues.map(issue => describe(issue, position)).join('; '))
-      else if (seen.has(entry.data.path)) faults.push(`${position}.path ${quote(entry.data.path)} is named twice`)
+      if (!entry.ok) faults.push(entry.issues.map(issue => describe(issue, position)).join('; '))
+      else if (seen.has(entry.value.path)) faults.push(`${position}.path ${quote(entry.value.path)} is named twice`)
       else {
-        seen.add(entry.data.path)
-        files.push(entry.data)
+        seen.add(entry.value.path)
+        files.push(entry.value)
       }
       if (faults.length === MAX_FAULTS) return refused(faults.join('; '))
     }
@@ -71,7 +72,7 @@ function describe(issue: z.core.$ZodIssue, position = ''): string {
     if (typeof key === 'number') return `${text}[${key}]`
     return text === '' ? String(key) : `${text}.${String(key)}`
   }, position)
-  return `${field || 'the body'}: ${issue.message}`
+  return `${field || 'the body'} ${issue.message}`
 }
 
 const quote = (path: string) => JSON.stringify(path.slice(0, 200))

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { LABELS_MAX, RESOLUTION_MAX } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
 import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
+import { checkValue } from '../../../shared/http/check-value.ts'
 import { durationMs } from './promql/literals.ts'
 import { PromqlError } from './promql/promql-error.ts'
 import type { TimeGrid } from './promql/vector.ts'
@@ -16,9 +17,9 @@ export function parametersOf<S extends z.ZodObject>(schema: S, given: URLSearchP
       return [name, all[0] === '' ? undefined : all[0]]
     }),
   )
-  const result = schema.safeParse(values)
-  if (result.success) return result.data
-  const [issue] = result.error.issues
+  const checked = checkValue(schema, values)
+  if (checked.ok) return checked.value
+  const [issue] = checked.issues
   throw new PromqlError(`invalid parameter "${issue?.path[0] as string}": ${issue?.message}`)
 }
 

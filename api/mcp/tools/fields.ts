@@ -2,11 +2,7 @@ import { z } from 'zod'
 
 /** A text argument. */
 export function text(maxCharacters: number, description: string) {
-  return z
-    .string('must be a string')
-    .min(1, 'must not be empty')
-    .max(maxCharacters, `must have at most ${maxCharacters} characters`)
-    .meta({ description })
+  return z.string().min(1).max(maxCharacters).meta({ description })
 }
 
 /** The cursor of the next page. */

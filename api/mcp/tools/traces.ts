@@ -96,11 +96,10 @@ export const getSpansTool = defineTool({
   madeOf: ['traces'],
   input: z.object({
     traceId: askedTraceId,
-    spanIds: listOf(
-      z.string('must be a string').max(64, 'must have at most 64 characters'),
-      SPANS_MAX,
-      'must be a list of span ids',
-    ).refine(ids => ids.length > 0, 'must have at least one item'),
+    spanIds: listOf(z.string().max(64), SPANS_MAX, 'must be a list of span ids').refine(
+      ids => ids.length > 0,
+      'must have at least one item',
+    ),
   }),
   output: {
     spans: z.array(z.looseObject({ spanId: z.string(), name: z.string() })),

@@ -117,7 +117,7 @@ function listedKey(key: SurfaceKey | WorkspaceKey, now: number, makers: Readonly
 }
 
 function workspaceFields({ name, createdBy }: WorkspaceKey) {
-  return { kind: 'workspace' as const, name, createdBy }
+  return { kind: 'workspace' as const, name, createdBy: { userId: createdBy, apiKeyId: null } }
 }
 
 function surfaceFields(
@@ -131,7 +131,7 @@ function surfaceFields(
 function cellsOf(key: ListedKey): string[] {
   const { id, prefix, state, createdAt, expiresAt, scopes } = key
   const common = [id, prefix, state, createdAt, expiresAt ?? 'never']
-  if (key.kind === 'workspace') return [...common, key.createdBy, key.name, scopes.join(' ')]
+  if (key.kind === 'workspace') return [...common, key.createdBy.userId, key.name, scopes.join(' ')]
   const maker = key.createdBy
   const apiKey = maker?.apiKeyId ? ` with ${maker.apiKeyId} (${maker.apiKeyState})` : ''
   return [...common, key.kind, maker ? maker.userId + apiKey : '-', `${scopes.join(' ')} ${describeLimits(key)}`.trim()]

@@ -34,8 +34,8 @@ export const RETAINED_TABLES: readonly RetainedTable[] = [
   source('session_identities', 'sessions'),
   source('session_heartbeats', 'sessions'),
   source('replay_chunks', 'replay'),
-  source('build_reports', 'builds'),
-  source('dead_letters', 'deadLetters'),
+  source('build_reports', 'build-reports'),
+  source('dead_letters', 'dead-letters'),
 ]
 
 function source(table: string, kind: RowKind): RetainedTable {

@@ -596,9 +596,13 @@ export type FindingActivityEntry = {
     createdAt: string;
     by: Actor;
     action: "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented";
+    /** The user to whom it was assigned. */
     assignee?: string;
+    /** Until when it is ignored. */
     until?: string;
+    /** After how many occurrences it is open again. */
     occurrences?: number;
+    /** The comment. */
     text?: string;
 };
 export type FindingActivityPage = {
@@ -631,6 +635,7 @@ export type FoundTrace = {
     };
     startedAtUnixNano: string;
     endedAtUnixNano: string;
+    /** From the first start to the last end. */
     wallDurationMs: number;
     spanCount: number;
     errorCount: number;
@@ -678,6 +683,7 @@ export type TraceColumns = {
     danglingParentCount: number;
     startedAtUnixNano: string;
     endedAtUnixNano: string;
+    /** From the first start to the last end. */
     wallDurationMs: number;
     /** Whether more than 1,000,000 stored spans made the columns incomplete. */
     truncated: boolean;
@@ -729,6 +735,7 @@ export type SpanDetails = {
     serviceName: string;
     startTimeUnixNano: string;
     endTimeUnixNano: string;
+    /** From start to end. */
     durationMs: number;
     statusCode: "UNSET" | "OK" | "ERROR";
     statusMessage?: string;
@@ -743,12 +750,15 @@ export type SpanDetails = {
     receivedAt: string;
     traceState: string;
     attributes: Attribute[];
+    /** How many the sender left out. */
     droppedAttributesCount: number;
+    /** Flags of OTLP. */
     flags: number;
     resource: {
         attributes: {
             [key: string]: JsonValue;
         };
+        /** How many the sender left out. */
         droppedAttributesCount: number;
         schemaUrl: string;
     };
@@ -758,6 +768,7 @@ export type SpanDetails = {
         attributes: {
             [key: string]: JsonValue;
         };
+        /** How many the sender left out. */
         droppedAttributesCount: number;
         schemaUrl: string;
     };
@@ -765,17 +776,22 @@ export type SpanDetails = {
         timeUnixNano: string;
         name: string;
         attributes: Attribute[];
+        /** How many the sender left out. */
         droppedAttributesCount: number;
     }[];
+    /** How many the sender left out. */
     droppedEventsCount: number;
     links: {
         traceId: string;
         spanId: string;
         traceState: string;
+        /** Flags of OTLP. */
         flags: number;
         attributes: Attribute[];
+        /** How many the sender left out. */
         droppedAttributesCount: number;
     }[];
+    /** How many the sender left out. */
     droppedLinksCount: number;
     /** The findings of its exceptions, at most eight. */
     findingIds: string[];
@@ -802,12 +818,15 @@ export type LogRecord = {
     spanId?: string;
     sessionId?: string;
     attributes: Attribute[];
+    /** How many the sender left out. */
     droppedAttributesCount: number;
+    /** Flags of OTLP. */
     flags: number;
     resource: {
         attributes: {
             [key: string]: JsonValue;
         };
+        /** How many the sender left out. */
         droppedAttributesCount: number;
         schemaUrl: string;
     };
@@ -817,6 +836,7 @@ export type LogRecord = {
         attributes: {
             [key: string]: JsonValue;
         };
+        /** How many the sender left out. */
         droppedAttributesCount: number;
         schemaUrl: string;
     };
@@ -912,6 +932,7 @@ export type DeadLetter = {
     /** The queue that refused the request. */
     queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
+    /** Why it was refused: a name, such as `refused_by_clickhouse`. */
     reason: string;
     /** When the request arrived. */
     receivedAt: string;
@@ -928,6 +949,7 @@ export type DeadLetterDetails = {
     /** The queue that refused the request. */
     queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
+    /** Why it was refused: a name, such as `refused_by_clickhouse`. */
     reason: string;
     /** When the request arrived. */
     receivedAt: string;
@@ -981,9 +1003,12 @@ export type CreateSurfaceRequest = {
 export type Done = {
     ok: true;
 };
-export type KeyQuotas = {
+export type ShownKeyQuotas = {
+    /** Requests a second. */
     requestsPerSecond?: number;
+    /** Bytes of bodies a second, as sent. */
     bytesPerSecond?: number;
+    /** Bytes of bodies a day (UTC), as sent. */
     bytesPerDay?: number;
 };
 export type SurfaceKey = {
@@ -993,7 +1018,9 @@ export type SurfaceKey = {
     prefix: string;
     scopes: string[];
     createdAt: string;
+    /** Null for a key that does not expire. */
     expiresAt: string | null;
+    /** Null for a key that is not revoked. */
     revokedAt: string | null;
     /** Null for a key that an operator created. */
     createdBy: {
@@ -1003,13 +1030,21 @@ export type SurfaceKey = {
         /** A secret key works only while this is `active` or null. A public key stays. */
         apiKeyState: ("active" | "revoked" | "expired" | "suspended" | "removed" | null) | null;
     } | null;
-    quotas?: KeyQuotas;
+    quotas?: ShownKeyQuotas;
     allowedOrigins?: string[];
 };
 export type SurfaceKeysPage = {
     keys: SurfaceKey[];
     /** The `cursor` of the next page; null on the last page. */
     nextCursor: string | null;
+};
+export type KeyQuotas = {
+    /** Requests a second. */
+    requestsPerSecond?: number;
+    /** Bytes of bodies a second, as sent. */
+    bytesPerSecond?: number;
+    /** Bytes of bodies a day (UTC), as sent. */
+    bytesPerDay?: number;
 };
 export type CreateSurfaceKeyRequest = {
     kind: "public";
@@ -1032,8 +1067,9 @@ export type NewSurfaceKey = {
     secret: string;
     /** Present for a secret key. */
     scopes?: "release:write"[];
+    /** Null for a key that does not expire. */
     expiresAt: string | null;
-    quotas?: KeyQuotas;
+    quotas?: ShownKeyQuotas;
     allowedOrigins?: string[];
 };
 export type UpdateSurfaceKeyRequest = {
@@ -1053,10 +1089,11 @@ export type WorkspaceKey = {
     /** `wk_` and at most 3 further characters. */
     prefix: string;
     scopes: Permission[];
-    /** The user whose permissions limit those of the key. */
-    createdBy: string;
+    createdBy: Actor;
     createdAt: string;
+    /** Null for a key that does not expire. */
     expiresAt: string | null;
+    /** Null for a key that is not revoked. */
     revokedAt: string | null;
 };
 export type WorkspaceKeysPage = {
@@ -1079,6 +1116,7 @@ export type NewWorkspaceKey = {
     name: string;
     scopes: Permission[];
     createdAt: string;
+    /** Null for a key that does not expire. */
     expiresAt: string | null;
     /** The value of the key. No other response contains it. */
     secret: string;
@@ -1180,12 +1218,12 @@ export type Retention = {
                 isDefault: boolean;
             };
             /** Reports of builds. */
-            builds: {
+            "build-reports": {
                 days: number;
                 isDefault: boolean;
             };
             /** Dead letters. */
-            deadLetters: {
+            "dead-letters": {
                 days: number;
                 isDefault: boolean;
             };

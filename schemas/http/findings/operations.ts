@@ -5,7 +5,7 @@ import { idempotencyHeader } from '../fields.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
-import { findingChangeProblems, findingsProblems, IDEMPOTENCY_CONFLICT } from '../problem-sets.ts'
+import { findingsProblems, IDEMPOTENCY_CONFLICT } from '../problem-sets.ts'
 import {
   findingActivityQuerySchema,
   findingAnswerSchema,
@@ -214,7 +214,7 @@ export const changeFinding: PermittedOperation = {
     description: 'The changed finding.',
     contents: { 'application/json': { schema: findingChangedSchema, example: ANSWERS.changeFinding } },
   },
-  problems: findingChangeProblems,
+  problems: findingsProblems,
 }
 
 /** Comments on a finding (docs/api/findings.md#finding-work). */
@@ -239,7 +239,7 @@ export const commentFinding: PermittedOperation = {
     description: 'The comment.',
     contents: { 'application/json': { schema: commentCreatedSchema, example: ANSWERS.commentFinding } },
   },
-  problems: [...findingChangeProblems, IDEMPOTENCY_CONFLICT],
+  problems: [...findingsProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Lists what was done with a finding (docs/api/findings.md#finding-work). */

@@ -4,9 +4,10 @@ import { nextCursorSchema, pageQuerySchema } from '../page.ts'
 import { FINDING_STATUSES, findingWorkFields } from './work.ts'
 
 /** Times by which occurrences are counted. */
-const countTimesSchema = z.enum(['received', 'occurred'], { error: 'must be received or occurred' })
+const countTimesSchema = z.enum(['received', 'occurred'])
 
 const countTimesFilter = countTimesSchema.optional().meta({
+  example: 'received',
   description: 'Whether `occurrences` has them by the time they were received (default), or by when they occurred.',
 })
 const countedTimes = countTimesSchema.optional().meta({
@@ -26,18 +27,15 @@ export const listFindingsQuerySchema = pageQuerySchema
     to: instantQuerySchema
       .optional()
       .meta({ description: 'Only findings with occurrences received before this time.' }),
-    q: z.string().min(1, 'must not be empty').max(200, 'must have at most 200 characters').optional().meta({
+    q: z.string().min(1).max(200).optional().meta({
       description:
         'A text in the first 1,000 characters of type and message of the occurrence received last. Case is ignored.',
     }),
     status: z
-      .enum(FINDING_STATUSES, { error: `must be one of ${FINDING_STATUSES.join(', ')}` })
+      .enum(FINDING_STATUSES)
       .optional()
       .meta({ description: 'Only findings with this status at the time of the page.' }),
-    occurrences: z
-      .enum(['true', 'false'], { error: 'must be true or false' })
-      .optional()
-      .meta({ description: 'Whether the page has `occurrences`.' }),
+    occurrences: z.enum(['true', 'false']).optional().meta({ description: 'Whether the page has `occurrences`.' }),
     times: countTimesFilter,
   })
   .refine(isOrdered, orderedRange)

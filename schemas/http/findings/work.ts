@@ -9,7 +9,7 @@ import { nextCursorSchema } from '../page.ts'
 export const FINDING_STATUSES = ['open', 'resolved', 'ignored', 'regressed'] as const
 
 /** Status of a finding (docs/api/findings.md#finding-work). */
-const findingStatusSchema = z.enum(FINDING_STATUSES, { error: `must be one of ${FINDING_STATUSES.join(', ')}` }).meta({
+const findingStatusSchema = z.enum(FINDING_STATUSES).meta({
   id: 'FindingStatus',
   description:
     'A resolved finding that occurs again in a later version is `regressed`. One that is ignored for a time, or until it has occurred a number of times, is `open` again afterwards.',
@@ -38,20 +38,19 @@ export const findingWorkFields = {
   }),
 }
 
-const OCCURRENCES_RULE = `must be a whole number from 1 to ${IGNORED_OCCURRENCES_MAX}`
-const ofIgnored = { error: 'must be left out, unless status is "ignored"' }
+const ofIgnored = { error: 'must be left out, unless status is ignored' }
 
 /** Body of PATCH /v3/findings/{findingId}. */
 export const changeFindingSchema = exactObject({
-  status: z.enum(['open', 'resolved', 'ignored'], { error: 'must be "open", "resolved" or "ignored"' }).optional(),
+  status: z.enum(['open', 'resolved', 'ignored']).optional(),
   ignoreUntil: z.iso
-    .datetime({ offset: true, error: 'must be an RFC 3339 time, such as 2026-11-21T10:00:00Z' })
+    .datetime({ offset: true })
     .optional()
     .meta({ description: 'With the status `ignored`: when the finding is open again.' }),
   ignoreOccurrences: z
-    .int(OCCURRENCES_RULE)
-    .min(1, OCCURRENCES_RULE)
-    .max(IGNORED_OCCURRENCES_MAX, OCCURRENCES_RULE)
+    .int()
+    .min(1)
+    .max(IGNORED_OCCURRENCES_MAX)
     .optional()
     .meta({ description: 'With the status `ignored`: after how many further occurrences the finding is open again.' }),
   assignee: userIdSchema
@@ -93,10 +92,10 @@ const findingActivityEntrySchema = z
     createdAt: z.iso.datetime(),
     by: shownActorSchema,
     action: z.enum(FINDING_ACTIONS),
-    assignee: z.string().optional(),
-    until: z.iso.datetime().optional(),
-    occurrences: z.int().min(1).optional(),
-    text: z.string().optional(),
+    assignee: z.string().optional().meta({ description: 'The user to whom it was assigned.' }),
+    until: z.iso.datetime().optional().meta({ description: 'Until when it is ignored.' }),
+    occurrences: z.int().min(1).optional().meta({ description: 'After how many occurrences it is open again.' }),
+    text: z.string().optional().meta({ description: 'The comment.' }),
   })
   .meta({
     id: 'FindingActivityEntry',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { EXAMPLE } from '../example-values.ts'
 import type { PermittedOperation } from '../operation.ts'
-import { tracesProblems } from '../problem-sets.ts'
-import { type NamedRead, toolRead } from './tool-read.ts'
+import { callerProblems } from '../problem-sets.ts'
+import { GO_DURATION, type NamedRead, toolLimit, toolRead } from './tool-read.ts'
 
 /** Most traces of a search, whose spans are all in the response. */
 const JAEGER_TRACES_MAX = 50
@@ -13,43 +13,35 @@ const micros = z
   .regex(/^\d{1,16}$/, 'must be Unix microseconds')
   .transform(text => BigInt(text) * 1_000n)
   .optional()
-const duration = z.string().max(64, 'must have at most 64 characters').optional()
+const duration = z.string().max(64).optional().meta({ pattern: GO_DURATION })
 
 /** Query of a search. */
 export const jaegerSearchQuerySchema = z.object({
-  service: z
-    .string({ error: 'is required' })
-    .min(1, 'is required')
-    .max(1024, 'must have at most 1024 characters')
-    .meta({
-      description: 'Only traces with a span of this service.',
-      example: EXAMPLE.serviceName,
-    }),
-  operation: z.string().max(1024, 'must have at most 1024 characters').optional().meta({
+  service: z.string().min(1).max(1024).meta({
+    description: 'Only traces with a span of this service.',
+    example: EXAMPLE.serviceName,
+  }),
+  operation: z.string().max(1024).optional().meta({
     description: 'Only traces with a span of this name.',
     example: 'GET /cart',
   }),
-  tags: z.string().max(8_192, 'must have at most 8192 characters').optional().meta({
+  tags: z.string().max(8_192).optional().meta({
     description: 'Only traces with a span that has these tags, a JSON object: one attribute, and `error`.',
     example: '{"http.route":"/cart"}',
   }),
   start: micros.meta({ description: 'Only of traces since this time, in Unix µs.', example: '1767225600000000' }),
   end: micros.meta({ description: 'Only of traces before this time, in Unix µs.', example: '4070908800000000' }),
   minDuration: duration.meta({ description: 'Only traces with a span that took at least this time.', example: '1ms' }),
-  maxDuration: duration.meta({ description: 'Not supported: leave it empty.', example: '' }),
-  limit: z
-    .string()
-    .regex(/^\d{1,6}$/, 'must be a whole number')
-    .transform(text => Math.min(Math.max(Number(text), 1), JAEGER_TRACES_MAX))
-    .default(TRACES_DEFAULT)
-    .meta({ type: 'integer', description: `Most traces, at most ${JAEGER_TRACES_MAX}.`, example: TRACES_DEFAULT }),
+  // Refused unless empty, and so not in the document.
+  maxDuration: duration,
+  limit: toolLimit(JAEGER_TRACES_MAX, TRACES_DEFAULT),
 })
 /** Query of a search. */
 export type JaegerSearchQuery = z.infer<typeof jaegerSearchQuerySchema>
 
 /** Query of the operations of a service. */
 export const jaegerOperationsQuerySchema = z.object({
-  service: z.string({ error: 'is required' }).max(1024, 'must have at most 1024 characters').meta({
+  service: z.string().max(1024).meta({
     description: 'The service.',
     example: EXAMPLE.serviceName,
   }),
@@ -111,7 +103,7 @@ interface Read extends NamedRead {
 function get({ schema, data, ...named }: Read): PermittedOperation {
   const example = { data, total: data.length, limit: 0, offset: 0, errors: null }
   const contents = { 'application/json': { schema, example } }
-  return toolRead(named, { tool: 'Jaeger', tag: 'traces', problems: tracesProblems, contents })
+  return toolRead(named, { tool: 'Jaeger', tag: 'traces', problems: callerProblems, contents })
 }
 
 const startTime = EXAMPLE.recordedAtMs * 1_000
@@ -148,7 +140,7 @@ export const jaegerSearch = get({
   operationId: 'searchJaeger',
   path: '/jaeger/api/traces',
   summary: 'Search the traces of a service, newest first, with their spans',
-  parameters: { query: jaegerSearchQuerySchema },
+  parameters: { query: jaegerSearchQuerySchema.omit({ maxDuration: true }) },
   schema: jaegerTracesSchema,
   data: [],
 })

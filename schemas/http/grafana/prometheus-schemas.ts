@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { EXAMPLE } from '../example-values.ts'
+import { DEFAULT, wholeNumber } from '../fields.ts'
 import type { ProblemCode } from '../problems.ts'
-import { buildInfoSchema } from './tool-read.ts'
+import { buildInfoSchema, LIMIT_READ_MAX } from './tool-read.ts'
 
 /** Most times at which one query is evaluated. Prometheus has the same limit. */
 export const RESOLUTION_MAX = 11_000
@@ -15,20 +16,29 @@ const TIME_CHARACTERS = 64
 /** Times beyond this, in Unix seconds, have no nanoseconds in 64 bits. */
 const SECONDS_MAX = Date.UTC(2200, 0, 1) / 1_000
 
+/** Times in the document: Unix seconds, and RFC 3339 since 1970. */
+const SECONDS = String.raw`[0-6]?\d{1,9}(\.\d*)?`
+const CLOCK = String.raw`([01]\d|2[0-3]):[0-5]\d`
+const RFC_3339 = String.raw`(19[7-9]|2[01]\d)\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T${CLOCK}:[0-5]\d(\.\d+)?(Z|[+-]${CLOCK})`
+
 /** A time as Prometheus accepts it: RFC 3339 or Unix seconds. Becomes Unix ms. */
 const timeSchema = z
   .string()
-  .max(TIME_CHARACTERS, `must have at most ${TIME_CHARACTERS} characters`)
+  .max(TIME_CHARACTERS)
   .transform((text, context): number => {
     const seconds = /^-?\d+(\.\d*)?(e\+?\d{1,2})?$/i.test(text) ? Number(text) : Date.parse(text) / 1_000
     if (/[\dT]/.test(text) && seconds >= 0 && seconds <= SECONDS_MAX) return Math.round(seconds * 1_000)
     context.addIssue({ code: 'custom', message: 'must be a time in RFC 3339 or in Unix seconds' })
     return z.NEVER
   })
+  .meta({ pattern: `^(${SECONDS}|${RFC_3339})$` })
+
+/** The same where it may be left out. Grafana sends parameters without a value. */
+const optionalTime = timeSchema.optional().meta({ pattern: `^(${SECONDS}|${RFC_3339})?$` })
 
 const expression = z
-  .string({ error: 'is required' })
-  .min(1, 'must not be empty')
+  .string()
+  .min(1)
   .meta({
     description: 'The query: the subset of PromQL that docs/grafana.md lists.',
     example: `{"${EXAMPLE.metricName}_count"}`,
@@ -37,9 +47,10 @@ const expression = z
 /** Parameters of an instant query. */
 export const instantQueryParameters = z.object({
   query: expression,
-  time: timeSchema
-    .optional()
-    .meta({ description: 'When it is evaluated. Now unless given.', example: String(EXAMPLE.recordedAtMs / 1_000) }),
+  time: optionalTime.meta({
+    description: 'When it is evaluated. Now unless given.',
+    example: String(EXAMPLE.recordedAtMs / 1_000),
+  }),
 })
 
 /** Parameters of a range query. */
@@ -47,27 +58,24 @@ export const rangeQueryParameters = z.object({
   query: expression,
   start: timeSchema.meta({ description: 'The first time.', example: String(EXAMPLE.recordedAtMs / 1_000) }),
   end: timeSchema.meta({ description: 'The last time at most.', example: String(EXAMPLE.recordedAtMs / 1_000 + 60) }),
-  step: z
-    .string({ error: 'is required' })
-    .max(TIME_CHARACTERS, `must have at most ${TIME_CHARACTERS} characters`)
-    .meta({ description: 'Time between two values, in seconds or as a duration.', example: '15s' }),
+  step: z.string().max(TIME_CHARACTERS).meta({
+    description: 'Time between two values, in seconds or as a duration.',
+    pattern: String.raw`^(\d+(\.\d+)?|(\d+(ms|[smhdwy]))+)$`,
+    example: '15s',
+  }),
 })
 
 /** Range of time of lists. */
 const range = {
-  start: timeSchema
-    .optional()
-    .meta({ description: 'Only of points since this time. An hour before `end` unless given.', example: '1790000000' }),
-  end: timeSchema
-    .optional()
-    .meta({ description: 'Only of points until this time. Now unless given.', example: '1790000600' }),
+  start: timeSchema.optional().meta({
+    description: 'Only of points since this time. An hour before `end` unless given.',
+    example: '1790000000',
+  }),
+  end: optionalTime.meta({ description: 'Only of points until this time. Now unless given.', example: '1790000600' }),
 }
-const limit = z
-  .string()
-  .regex(/^\d{1,6}$/, 'must be a whole number')
-  .transform(Number)
+const limit = wholeNumber(0, LIMIT_READ_MAX)
   .optional()
-  .meta({ type: 'integer', minimum: 0, description: `Most entries. ${LABELS_MAX} unless given.`, example: 100 })
+  .meta({ description: 'Most entries. 0 is the default.', [DEFAULT]: LABELS_MAX, example: 100 })
 const match = z
   .array(z.string())
   .max(10, 'must have at most 10 selectors')
@@ -76,7 +84,7 @@ const match = z
 /** Parameters of lists of labels. */
 export const labelsParameters = z.object({ ...range, limit, 'match[]': match.optional() })
 /** Parameters of a list of series. */
-export const seriesParameters = z.object({ ...range, limit, 'match[]': match.min(1, 'no match[] parameter provided') })
+export const seriesParameters = z.object({ ...range, limit, 'match[]': match.min(1) })
 /** Parameters of the metadata of metrics. */
 export const metadataParameters = z.object({
   ...range,
@@ -124,12 +132,14 @@ export const metadataSchema = success(
 export const buildInfoAnswerSchema = success(buildInfoSchema)
 
 /** Body of a refusal, as Prometheus has it, with the code of the problem. */
-export const prometheusProblemSchema = z.strictObject({
-  status: z.literal('error'),
-  errorType: z.string().meta({ description: 'Such as `bad_data` or `execution`.' }),
-  error: z.string(),
-  code: z.string().meta({ description: 'The kind of problem, as in other responses.' }),
-})
+export const prometheusProblemSchema = z
+  .strictObject({
+    status: z.literal('error'),
+    errorType: z.string().meta({ description: 'Such as `bad_data` or `execution`.' }),
+    error: z.string(),
+    code: z.string().meta({ description: 'The kind of problem, as in other responses.' }),
+  })
+  .meta({ id: 'PrometheusProblem', description: 'A refusal as clients of Prometheus read it.' })
 /** Body of a refusal. */
 type PrometheusProblem = z.infer<typeof prometheusProblemSchema>
 

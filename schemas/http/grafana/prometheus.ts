@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { EXAMPLE } from '../example-values.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
-import { prometheusFormProblems, prometheusProblems } from '../problem-sets.ts'
+import { prometheusProblems } from '../problem-sets.ts'
 import {
   buildInfoAnswerSchema,
   instantQueryParameters,
@@ -10,7 +10,6 @@ import {
   labelsParameters,
   metadataParameters,
   metadataSchema,
-  prometheusProblem,
   prometheusProblemSchema,
   queryResultSchema,
   rangeQueryParameters,
@@ -69,7 +68,7 @@ interface Read extends NamedRead {
 function get({ schema, example, ...named }: Read): PermittedOperation {
   return toolRead(named, {
     ...{ tool: 'Prometheus', tag: 'metrics', problems: prometheusProblems },
-    problemForm: { schema: prometheusProblemSchema, of: common => prometheusProblem(common) },
+    problemForm: { schema: prometheusProblemSchema },
     contents: { 'application/json': { schema, example } },
   })
 }
@@ -83,7 +82,7 @@ function byForm(operation: PermittedOperation, example: string): PermittedOperat
     summary: `${summary}, with the parameters in a form`,
     method: 'POST',
     body: { limitBytes: SMALL_BODY_BYTES, contents: { [FORM]: { example } } },
-    problems: prometheusFormProblems,
+    problems: prometheusProblems,
   }
 }
 

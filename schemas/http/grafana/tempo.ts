@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { EXAMPLE } from '../example-values.ts'
 import type { PermittedOperation } from '../operation.ts'
-import { tracesProblems } from '../problem-sets.ts'
-import { buildInfoSchema, type NamedRead, toolRead } from './tool-read.ts'
+import { callerProblems } from '../problem-sets.ts'
+import { buildInfoSchema, GO_DURATION, type NamedRead, toolLimit, toolRead } from './tool-read.ts'
 
 /** Most traces of a search. */
 const SEARCH_LIMIT_MAX = 100
@@ -15,8 +15,8 @@ const seconds = z
   .regex(/^(\d{1,10}(\.\d{1,9})?)?$/, 'must be Unix seconds')
   .transform(text => (text === '' ? undefined : BigInt(Math.round(Number(text) * 1_000)) * 1_000_000n))
   .optional()
-const duration = z.string().max(64, 'must have at most 64 characters').optional()
-const query = z.string().max(QUERY_CHARACTERS, `must have at most ${QUERY_CHARACTERS} characters`).optional()
+const duration = z.string().max(64).optional().meta({ pattern: GO_DURATION })
+const query = z.string().max(QUERY_CHARACTERS).optional()
 
 const range = {
   start: seconds.meta({ description: 'Only of traces since this time, in Unix seconds.', example: '1767225600' }),
@@ -32,13 +32,9 @@ export const tempoSearchQuerySchema = z.object({
   }),
   tags: query.meta({ description: 'Conditions in logfmt.', example: 'http.route=/cart' }),
   minDuration: duration.meta({ description: 'Only traces with a span that took at least this time.', example: '1ms' }),
-  maxDuration: duration.meta({ description: 'Not supported: leave it empty.', example: '' }),
-  limit: z
-    .string()
-    .regex(/^\d{1,6}$/, 'must be a whole number')
-    .transform(text => Math.min(Math.max(Number(text), 1), SEARCH_LIMIT_MAX))
-    .default(SEARCH_LIMIT_DEFAULT)
-    .meta({ type: 'integer', description: `Most traces, at most ${SEARCH_LIMIT_MAX}.`, example: SEARCH_LIMIT_DEFAULT }),
+  // Refused unless empty, and so not in the document.
+  maxDuration: duration,
+  limit: toolLimit(SEARCH_LIMIT_MAX, SEARCH_LIMIT_DEFAULT),
 })
 
 /** Query of lists of tags and their values. */
@@ -83,7 +79,7 @@ const tempoValuesV2Schema = z.strictObject({
 type Contents = PermittedOperation['success']['contents']
 
 function get({ contents, ...named }: NamedRead & { readonly contents: Contents }): PermittedOperation {
-  return toolRead(named, { tool: 'Tempo', tag: 'traces', problems: tracesProblems, contents })
+  return toolRead(named, { tool: 'Tempo', tag: 'traces', problems: callerProblems, contents })
 }
 
 const json = (schema: z.ZodType, example: unknown): Contents => ({ 'application/json': { schema, example } })
@@ -117,7 +113,7 @@ export const tempoSearch = get({
   operationId: 'searchTempo',
   path: '/tempo/api/search',
   summary: 'Search traces by tags or TraceQL, newest first',
-  parameters: { query: tempoSearchQuerySchema },
+  parameters: { query: tempoSearchQuerySchema.omit({ maxDuration: true }) },
   contents: json(tempoSearchSchema, {
     traces: [
       {

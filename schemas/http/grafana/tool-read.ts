@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { READER } from '../credentials.ts'
+import { DEFAULT, wholeNumber } from '../fields.ts'
 import type { PermittedOperation } from '../operation.ts'
 
 /** Name, path and parameters of an operation that another tool has defined. */
@@ -20,6 +21,20 @@ export function toolRead(named: NamedRead, { tool, contents, ...common }: ToolRe
     ...{ method: 'GET', service: 'api-analytics', credentials: READER, permission: 'org:telemetry:read' },
     success: { status: 200, description: `As ${tool}.`, contents },
   }
+}
+
+/** Largest `limit` that is read. One over the maximum of an operation means its maximum, because clients send what they like. */
+export const LIMIT_READ_MAX = 999_999
+
+/** Pattern of a duration of Go, in the document. Grafana sends parameters without a value. */
+export const GO_DURATION = String.raw`^((\d+(\.\d+)?(ns|us|ms|s|m|h))+)?$`
+
+/** Returns the schema of the `limit` of a search. */
+export function toolLimit(max: number, byDefault: number) {
+  return wholeNumber(0, LIMIT_READ_MAX)
+    .transform(limit => Math.min(Math.max(limit, 1), max))
+    .default(byDefault)
+    .meta({ description: `Most traces, at most ${max}.`, [DEFAULT]: byDefault, example: byDefault })
 }
 
 /** The version of a tool whose interface this is, as Prometheus and Tempo return it. */

@@ -4,7 +4,7 @@ import { EXAMPLE, EXAMPLE_TIMES } from '../example-values.ts'
 import { idempotencyHeader } from '../fields.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { Operation, PermittedOperation } from '../operation.ts'
-import { IDEMPOTENCY_CONFLICT, releaseProblems, releasesProblems, secretKeyProblems } from '../problem-sets.ts'
+import { IDEMPOTENCY_CONFLICT, releaseProblems, secretKeyProblems } from '../problem-sets.ts'
 import {
   buildReportSchema,
   listReleasesQuerySchema,
@@ -150,7 +150,7 @@ export const listReleases: PermittedOperation = {
     description: 'A page of releases.',
     contents: { 'application/json': { schema: releasesPageSchema, example: ANSWERS.listReleases } },
   },
-  problems: releasesProblems,
+  problems: releaseProblems,
 }
 
 /** Reads a release (docs/api/releases.md#releases). */
@@ -170,7 +170,7 @@ export const readRelease: PermittedOperation = {
     description: 'The release.',
     contents: { 'application/json': { schema: releaseAnswerSchema, example: ANSWERS.readRelease } },
   },
-  problems: releasesProblems,
+  problems: releaseProblems,
 }
 
 /** Deletes a release (docs/api/releases.md#delete-release). */

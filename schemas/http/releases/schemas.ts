@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { EXAMPLE } from '../example-values.ts'
 import { exactObject, jsonObjectSchema } from '../fields.ts'
 import { surfaceFilter } from '../filters.ts'
 import { formatBytes, RELEASE_METADATA_BYTES } from '../limits.ts'
@@ -18,7 +19,7 @@ export const releaseSlugSchema = z
 const metadataSchema = z
   .unknown()
   .refine(value => typeof value === 'object' && value !== null && !Array.isArray(value), {
-    error: 'must be a JSON object',
+    error: 'must be an object',
     abort: true,
   })
   .refine(
@@ -37,7 +38,7 @@ const metadataSchema = z
  */
 export const registerReleaseSchema = exactObject({
   version: z.string().min(1).max(200).meta({ description: 'The `service.version` of the telemetry of this release.' }),
-  commit: z.string().max(200).optional(),
+  commit: z.string().max(200).optional().meta({ description: 'The commit that it was built from.' }),
   metadata: metadataSchema.optional(),
 }).meta({ id: 'RegisterReleaseRequest' })
 /** Body of POST /v3/releases. */
@@ -119,13 +120,16 @@ export type ListedRelease = z.infer<typeof listedReleaseSchema>
 /** Query of GET /v3/releases. Surface and version name one release. */
 export const listReleasesQuerySchema = pageQuerySchema
   .extend({
-    surface: surfaceFilter.meta({ description: 'Only the release of this surface, with `version`.' }),
+    surface: surfaceFilter.meta({
+      description: 'Only the release of this surface, with `version`.',
+      example: EXAMPLE.surfaceId,
+    }),
     version: z
       .string()
-      .min(1, 'must not be empty')
-      .max(256, 'must have at most 256 characters')
+      .min(1)
+      .max(256)
       .optional()
-      .meta({ description: 'Only the release of this version, with `surface`.' }),
+      .meta({ description: 'Only the release of this version, with `surface`.', example: EXAMPLE.version }),
   })
   .refine(({ surface, version }) => (surface === undefined) === (version === undefined), {
     path: ['version'],

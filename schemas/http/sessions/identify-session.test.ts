@@ -44,7 +44,7 @@ describe('refuses with the field and the rule', () => {
     [{ source: { name: 'x' } }, 'source.type', /is required/],
     [{ source: { type: 'custom' } }, 'source.name', /is required/],
     [{ source: { type: 'custom', name: null } }, 'source.name', /must be a string/],
-    [{ source: { type: 'other', name: 'Other' } }, 'source.type', /one of: auth0, clerk, supabase, custom/],
+    [{ source: { type: 'other', name: 'Other' } }, 'source.type', /must be one of auth0, clerk, supabase, custom/],
     [{ source: { type: 'Auth0', name: 'Auth0' } }, 'source.type', /one of/],
     [{ source: { type: 'auth0', name: 'auth0' } }, 'source.name', /must be Auth0/],
     [{ source: { type: 'clerk', name: 'Auth0' } }, 'source.name', /must be Clerk/],

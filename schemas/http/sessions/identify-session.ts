@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { mustBeOneOf } from '../../rule-of.ts'
 import { emailSchema, filledText, text, textOf } from '../fields.ts'
 import { heartbeatSchema } from './schemas.ts'
 
@@ -63,14 +64,14 @@ function identifySourceSchema(providerNames: readonly string[]) {
     return sourceSchema(type, z.literal(name, { error })).meta({ id: `IdentifySource${componentName(name)}` })
   })
   const custom = sourceSchema('custom', text).meta({ id: 'IdentifySourceCustom' })
-  const types = [...providerNames.map(name => name.toLowerCase()), 'custom'].join(', ')
+  const types = [...providerNames.map(name => name.toLowerCase()), 'custom']
   return z
     .discriminatedUnion('type', [custom, ...providers], {
       error({ code, input }) {
         if (code !== 'invalid_union') return input === undefined ? 'is required' : 'must be an object'
         const { type } = input as { type?: unknown }
         if (type === undefined) return 'is required'
-        return typeof type === 'string' ? `must be one of: ${types}` : 'must be a string'
+        return typeof type === 'string' ? mustBeOneOf(types) : 'must be a string'
       },
     })
     .meta({ id: 'IdentifySource', description: 'The identity provider.' })

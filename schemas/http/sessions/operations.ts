@@ -3,7 +3,7 @@ import { PUBLIC_KEY, READER } from '../credentials.ts'
 import { EXAMPLE, EXAMPLE_EXCEPTION, EXAMPLE_REPLAY_COUNTERS, EXAMPLE_TIMES } from '../example-values.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { Operation, PermittedOperation, RoutedOperation } from '../operation.ts'
-import { publicKeyProblems, sessionsProblems } from '../problem-sets.ts'
+import { callerProblems, publicKeyProblems } from '../problem-sets.ts'
 import { identifySessionSchema } from './identify-session.ts'
 import {
   heartbeatSchema,
@@ -216,7 +216,7 @@ export const listSessions: PermittedOperation = {
     description: 'A page of sessions.',
     contents: { 'application/json': { schema: sessionsPageSchema, example: ANSWERS.listSessions } },
   },
-  problems: sessionsProblems,
+  problems: callerProblems,
 }
 
 /** Reads a session (docs/api/sessions.md#sessions). */
@@ -235,7 +235,7 @@ export const readSession: PermittedOperation = {
     description: 'The session. Lists are ordered newest first, with at most 100 entries each.',
     contents: { 'application/json': { schema: sessionAnswerSchema, example: ANSWERS.readSession } },
   },
-  problems: sessionsProblems,
+  problems: callerProblems,
 }
 
 const timelineQuery = readTimelineQuerySchema.shape
@@ -265,5 +265,5 @@ export const readTimeline: PermittedOperation = {
     description: 'A page of the timeline.',
     contents: { 'application/json': { schema: timelinePageSchema, example: ANSWERS.readTimeline } },
   },
-  problems: sessionsProblems,
+  problems: callerProblems,
 }

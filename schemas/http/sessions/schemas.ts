@@ -15,8 +15,8 @@ export const heartbeatSchema = z
   .object(
     {
       sessionId: sessionIdSchema.meta({ description: 'The id of the session, as the SDK generated it.' }),
-      deviceId: uuidSchema.nullish(),
-      visitorId: uuidSchema.nullish(),
+      deviceId: uuidSchema.nullish().meta({ description: 'Id of the device, as the SDK generated it.' }),
+      visitorId: uuidSchema.nullish().meta({ description: 'Id of the visitor, as the SDK generated it.' }),
       fpHash: filledText.nullish().meta({ description: 'A fingerprint of the browser.' }),
     },
     'must be a JSON object',
@@ -159,7 +159,7 @@ export const listSessionsQuerySchema = z
   .object({
     limit: pageLimit(LIMIT_MAX, LIMIT_DEFAULT),
     cursor: cursorSchema,
-    user: z.string().min(1, 'must not be empty').max(1024, 'must have at most 1024 characters').optional().meta({
+    user: z.string().min(1).max(1024).optional().meta({
       description: 'Only sessions that were ever identified with this `identifier` or `email`.',
     }),
     surface: surfaceFilter.meta({

@@ -24,7 +24,7 @@ export const readTimelineQuerySchema = z
     cursor: cursorSchema,
     kinds: z
       .string()
-      .max(200, 'must have at most 200 characters')
+      .max(200)
       .transform((text, context): readonly TimelineKind[] => {
         const named = new Set(text.split(','))
         const kinds = TIMELINE_KINDS.filter(kind => named.has(kind))

@@ -1,13 +1,7 @@
 import { z } from 'zod'
 import { SECRET_KEY } from '../credentials.ts'
 import { EXAMPLE } from '../example-values.ts'
-import {
-  COMPLETION_BYTES,
-  formatBytes,
-  SMALL_BODY_BYTES,
-  SOURCE_MAP_MAX_BYTES,
-  SOURCE_MAP_PART_BYTES,
-} from '../limits.ts'
+import { COMPLETION_BYTES, SMALL_BODY_BYTES, SOURCE_MAP_MAX_BYTES, SOURCE_MAP_PART_BYTES } from '../limits.ts'
 import type { DocumentedProblem, Operation } from '../operation.ts'
 import { secretKeyProblems } from '../problem-sets.ts'
 import { builtReleasePath } from '../releases/operations.ts'
@@ -58,10 +52,7 @@ const sentHash = `sha256:${EXAMPLE.mapSha256}`
 /** Statuses that depend on the verdict of a worker, 503 if it is still missing. These responses carry a receipt. */
 const VERDICT_STATUSES = [200, 400, 404, 413, 503]
 
-const releaseNotFound: DocumentedProblem = {
-  code: 'RELEASE_NOT_FOUND',
-  when: 'the workspace has no release with this slug',
-}
+const releaseNotFound: DocumentedProblem = { code: 'RELEASE_NOT_FOUND' }
 
 /** Declares source maps and signs their upload addresses (docs/api/releases.md#sign). */
 export const signSourceMaps: Operation = {
@@ -95,14 +86,7 @@ export const signSourceMaps: Operation = {
     description: 'The files, in the declared order.',
     contents: { 'application/json': { schema: signedSourceMapsSchema, example: ANSWERS.signSourceMaps } },
   },
-  problems: [
-    ...secretKeyProblems,
-    releaseNotFound,
-    {
-      code: 'RELEASE_SIGN_FILE_TOO_LARGE',
-      when: `a declared file is larger than ${formatBytes(SOURCE_MAP_MAX_BYTES)}`,
-    },
-  ],
+  problems: [...secretKeyProblems, releaseNotFound, { code: 'RELEASE_SIGN_FILE_TOO_LARGE' }],
 }
 
 /** Accepts a part of a source map (docs/api/releases.md#source-map-part). */
@@ -128,13 +112,7 @@ export const uploadSourceMapPart: Operation = {
     description: 'On disk.',
     contents: { 'application/json': { schema: uploadedSourceMapSchema, example: ANSWERS.uploadSourceMapPart } },
   },
-  problems: [
-    ...secretKeyProblems,
-    {
-      code: 'RELEASE_UPLOAD_CONFLICT',
-      when: 'the part was already sent with other bytes, or a manifest already names the map made from the parts',
-    },
-  ],
+  problems: [...secretKeyProblems, { code: 'RELEASE_UPLOAD_CONFLICT' }],
 }
 
 /** Accepts a whole source map (docs/api/releases.md#source-map-single). */

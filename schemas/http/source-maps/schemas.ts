@@ -7,7 +7,7 @@ const MAX_PATH_BYTES = 1_024
 
 /** Path of a source map, relative to its build (docs/api/releases.md#source-map-part). */
 const sourceMapPathSchema = z
-  .string({ error: issue => (issue.input === undefined ? 'is required' : 'must be a string') })
+  .string()
   .superRefine((path, context) => {
     const fault = pathFault(path)
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })

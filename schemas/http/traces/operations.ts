@@ -4,7 +4,7 @@ import { EXAMPLE, EXAMPLE_EXCEPTION, EXAMPLE_TIMES } from '../example-values.ts'
 import { findingId } from '../findings/operations.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
-import { findingsProblems, traceBodyProblems, tracesProblems } from '../problem-sets.ts'
+import { callerProblems, findingsProblems } from '../problem-sets.ts'
 import {
   askedTraceIdSchema,
   readSpansBodySchema,
@@ -185,7 +185,7 @@ export const listTraces: PermittedOperation = {
     description: 'A page of traces.',
     contents: { 'application/json': { schema: tracesPageSchema, example: ANSWERS.listTraces } },
   },
-  problems: tracesProblems,
+  problems: callerProblems,
 }
 
 const ofTrace = z.object({ traceId: askedTraceIdSchema })
@@ -209,7 +209,7 @@ export const readTraceColumns: PermittedOperation = {
     contents: { 'application/json': { schema: traceColumnsSchema, example: ANSWERS.readTrace } },
   },
   isCompressible: true,
-  problems: tracesProblems,
+  problems: callerProblems,
 }
 
 /** Reads how complete a trace is (docs/api/traces.md#completeness). */
@@ -228,7 +228,7 @@ export const readCompleteness: PermittedOperation = {
     description: 'How complete the trace is.',
     contents: { 'application/json': { schema: traceCompletenessSchema, example: ANSWERS.readTraceCompleteness } },
   },
-  problems: tracesProblems,
+  problems: callerProblems,
 }
 
 /** Reads the details of some spans of a trace (docs/api/traces.md#span-details). */
@@ -251,5 +251,5 @@ export const readSpans: PermittedOperation = {
     description: 'The spans.',
     contents: { 'application/json': { schema: spansSchema, example: ANSWERS.readSpans } },
   },
-  problems: traceBodyProblems,
+  problems: callerProblems,
 }

@@ -47,7 +47,7 @@ const traceSpanSchema = z
     serviceName: z.string(),
     startTimeUnixNano: unixNanoSchema,
     endTimeUnixNano: unixNanoSchema,
-    durationMs: z.number(),
+    durationMs: z.number().meta({ description: 'From start to end.' }),
     statusCode: z.enum(SPAN_STATUSES),
     statusMessage: z.string().optional(),
     sessionId: z.string().optional(),
@@ -73,7 +73,7 @@ export const traceSchema = z
       .meta({ description: 'Number of spans whose parent is not retained in the trace.' }),
     startedAtUnixNano: unixNanoSchema,
     endedAtUnixNano: unixNanoSchema,
-    wallDurationMs: z.number(),
+    wallDurationMs: z.number().meta({ description: 'From the first start to the last end.' }),
     truncated: z.boolean().meta({ description: 'Whether `spans` is incomplete.' }),
   })
   .meta({
@@ -93,7 +93,9 @@ export const readSpansBodySchema = exactObject({
     text.regex(/^[0-9a-f]{16}$/, 'must have 16 hex digits in lower case'),
     SPAN_DETAILS_MAX,
     'must be a list of span ids',
-  ).refine(ids => ids.length > 0, 'must have at least one item'),
+  )
+    .refine(ids => ids.length > 0, 'must have at least one item')
+    .meta({ minItems: 1 }),
 })
 
 /** Type of a value of OTLP. */
@@ -107,8 +109,8 @@ const attribute = z
   })
   .meta({ id: 'Attribute', description: 'An attribute of OTLP.' })
 const attributes = z.array(attribute)
-const droppedCount = z.number().int().min(0)
-const flags = z.number().int().min(0)
+const droppedCount = z.number().int().min(0).meta({ description: 'How many the sender left out.' })
+const flags = z.number().int().min(0).meta({ description: 'Flags of OTLP.' })
 
 /** Members of spans and of log records: attributes, and the resource and the scope that sent them. */
 export const recordShape = {
@@ -270,7 +272,7 @@ export const traceColumnsSchema = z
       .meta({ description: 'Number of spans whose parent is not retained in the trace.' }),
     startedAtUnixNano: unixNanoSchema,
     endedAtUnixNano: unixNanoSchema,
-    wallDurationMs: z.number(),
+    wallDurationMs: z.number().meta({ description: 'From the first start to the last end.' }),
     truncated: z
       .boolean()
       .meta({ description: 'Whether more than 1,000,000 stored spans made the columns incomplete.' }),

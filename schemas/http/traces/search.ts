@@ -17,8 +17,6 @@ const LIMIT_MAX = 100
 const LIMIT_DEFAULT = 20
 const WEEK_MS = 7 * DAY_MS
 
-const ONE_OF = SPAN_STATUSES.join(', ')
-
 /** Query of GET /v3/traces. */
 export const listTracesQuerySchema = z
   .object({
@@ -27,10 +25,10 @@ export const listTracesQuerySchema = z
     service: serviceFilter.meta({
       description: 'Only traces with a span of this `service.name`, as it was sent. If empty, of spans without one.',
     }),
-    name: z.string().max(1024, 'must have at most 1024 characters').optional().meta({
+    name: z.string().max(1024).optional().meta({
       description: 'Only traces with a span of this name.',
     }),
-    status: z.enum(SPAN_STATUSES, `must be one of ${ONE_OF}`).optional().meta({
+    status: z.enum(SPAN_STATUSES).optional().meta({
       description: 'Only traces with a span of this status.',
     }),
     minDurationMs: wholeNumber(0, WEEK_MS).optional().meta({
@@ -66,7 +64,7 @@ const foundTraceSchema = z
       .meta({ description: 'The first root span. If no root span is retained, the first span.' }),
     startedAtUnixNano: unixNanoSchema,
     endedAtUnixNano: unixNanoSchema,
-    wallDurationMs: z.number(),
+    wallDurationMs: z.number().meta({ description: 'From the first start to the last end.' }),
     spanCount: z.number().int().min(1),
     errorCount: z.number().int().min(0),
     services: z.array(z.string()).meta({ description: 'The first 20 names of services, in alphabetical order.' }),

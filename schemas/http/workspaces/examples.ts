@@ -53,7 +53,7 @@ export const ANSWERS = {
         name: 'Terraform',
         prefix: 'wk_4Fq',
         scopes: ['org:surfaces:read', 'org:surfaces:write'],
-        createdBy: EXAMPLE.userId,
+        createdBy: { userId: EXAMPLE.userId, apiKeyId: null },
         createdAt: EXAMPLE_TIMES.createdAt,
         expiresAt: null,
         revokedAt: null,

@@ -5,12 +5,7 @@ import { idempotencyHeader } from '../fields.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { pageQuerySchema } from '../page.ts'
-import {
-  IDEMPOTENCY_CONFLICT,
-  workspaceCreationProblems,
-  workspaceListProblems,
-  workspaceProblems,
-} from '../problem-sets.ts'
+import { callerProblems, IDEMPOTENCY_CONFLICT } from '../problem-sets.ts'
 import { ANSWERS } from './examples.ts'
 import {
   apiKeyIdSchema,
@@ -67,7 +62,7 @@ export const listSurfaces: PermittedOperation = {
     description: 'A page of surfaces.',
     contents: { 'application/json': { schema: surfacesPageSchema, example: ANSWERS.listSurfaces } },
   },
-  problems: workspaceListProblems,
+  problems: callerProblems,
 }
 
 /** Creates a surface (docs/api/workspaces.md#surfaces). */
@@ -90,7 +85,7 @@ export const createSurface: PermittedOperation = {
     description: 'Created.',
     contents: { 'application/json': { schema: surfaceCreatedSchema, example: ANSWERS.createSurface } },
   },
-  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
+  problems: [...callerProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Deletes a surface (docs/api/workspaces.md#surfaces). */
@@ -106,7 +101,7 @@ export const deleteSurface: PermittedOperation = {
   credentials: MANAGER,
   parameters: { path: surfacePath },
   success: { ...done, description: 'Deleted.' },
-  problems: workspaceProblems,
+  problems: callerProblems,
 }
 
 /** Lists the keys of a surface (docs/api/workspaces.md#surfaces). */
@@ -125,7 +120,7 @@ export const listSurfaceKeys: PermittedOperation = {
     description: 'A page of keys.',
     contents: { 'application/json': { schema: surfaceKeysPageSchema, example: ANSWERS.listSurfaceKeys } },
   },
-  problems: workspaceListProblems,
+  problems: callerProblems,
 }
 
 /** Creates a key of a surface (docs/api/workspaces.md#surfaces). */
@@ -154,7 +149,7 @@ export const createSurfaceKey: PermittedOperation = {
     description: 'Created. The key works at once.',
     contents: { 'application/json': { schema: surfaceKeyCreatedSchema, example: ANSWERS.createSurfaceKey } },
   },
-  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
+  problems: [...callerProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Changes the quotas and the allowed origins of a key of a surface (docs/api/credentials.md#quotas). */
@@ -187,7 +182,7 @@ export const updateSurfaceKey: PermittedOperation = {
     description: 'The changed key.',
     contents: { 'application/json': { schema: surfaceKeyUpdatedSchema, example: ANSWERS.updateSurfaceKey } },
   },
-  problems: workspaceCreationProblems,
+  problems: callerProblems,
 }
 
 /** Revokes a key of a surface (docs/api/workspaces.md#surfaces). */
@@ -203,7 +198,7 @@ export const revokeSurfaceKey: PermittedOperation = {
   credentials: MANAGER,
   parameters: { path: surfaceKeyPath },
   success: done,
-  problems: workspaceProblems,
+  problems: callerProblems,
 }
 
 /** Lists workspace API keys (docs/api/workspaces.md#list-keys). */
@@ -222,7 +217,7 @@ export const listWorkspaceKeys: PermittedOperation = {
     description: 'A page of keys.',
     contents: { 'application/json': { schema: workspaceKeysPageSchema, example: ANSWERS.listWorkspaceKeys } },
   },
-  problems: workspaceListProblems,
+  problems: callerProblems,
 }
 
 /** Creates a workspace API key (docs/api/workspaces.md#create-key). */
@@ -257,7 +252,7 @@ export const createWorkspaceKey: PermittedOperation = {
     description: 'Created, now or by an earlier identical request.',
     contents: { 'application/json': { schema: workspaceKeyCreatedSchema, example: ANSWERS.createWorkspaceKey } },
   },
-  problems: [...workspaceCreationProblems, IDEMPOTENCY_CONFLICT],
+  problems: [...callerProblems, IDEMPOTENCY_CONFLICT],
 }
 
 /** Revokes a workspace API key (docs/api/workspaces.md#revoke-key). */
@@ -272,5 +267,5 @@ export const revokeWorkspaceKey: PermittedOperation = {
   credentials: USER,
   parameters: { path: workspaceKeyPath },
   success: done,
-  problems: workspaceProblems,
+  problems: callerProblems,
 }

@@ -3,9 +3,12 @@ import { PERMISSIONS, permissionSchema, QUOTA_MAX } from '../../records/director
 import { isOriginPattern } from '../../records/origin-pattern.ts'
 import { DAY_S } from '../../units.ts'
 import { exactObject, listOf, textOf, uuidSchema } from '../fields.ts'
+import { shownActorSchema } from '../findings/work.ts'
 import { nextCursorSchema } from '../page.ts'
 
 const instant = z.iso.datetime()
+const expiresAt = instant.nullable().meta({ description: 'Null for a key that does not expire.' })
+const revokedAt = instant.nullable().meta({ description: 'Null for a key that is not revoked.' })
 
 const LIFETIME_MAX_SECONDS = 100 * 365 * DAY_S
 const LIFETIME_RULE = `must be a whole number of seconds from 1 to ${LIFETIME_MAX_SECONDS}, or null for no expiry`
@@ -57,15 +60,19 @@ const scopeSchema = z.enum(SECRET_KEY_SCOPES, {
 })
 const secondsUntilExpiration = keyLifetimeSchema.optional()
 
-const QUOTA_RULE = `must be a whole number from 1 to ${QUOTA_MAX}`
-const quota = z.int(QUOTA_RULE).min(1, QUOTA_RULE).max(QUOTA_MAX, QUOTA_RULE)
+const quota = z.int().min(1).max(QUOTA_MAX)
 
 /** Quotas of a key of a surface (docs/api/credentials.md#quotas). */
 const quotasSchema = exactObject({
-  requestsPerSecond: quota.optional(),
-  bytesPerSecond: quota.optional(),
-  bytesPerDay: quota.optional(),
+  requestsPerSecond: quota.optional().meta({ description: 'Requests a second.' }),
+  bytesPerSecond: quota.optional().meta({ description: 'Bytes of bodies a second, as sent.' }),
+  bytesPerDay: quota.optional().meta({ description: 'Bytes of bodies a day (UTC), as sent.' }),
 }).meta({ id: 'KeyQuotas', description: 'Limits of one key. One that is absent is not limited.' })
+
+/** The quotas of a key, as they are shown. */
+const shownQuotasSchema = z
+  .strictObject(quotasSchema.shape)
+  .meta({ id: 'ShownKeyQuotas', description: 'Limits of a key.' })
 
 const quotasChangeSchema = exactObject({
   requestsPerSecond: quota.nullable().optional(),
@@ -87,27 +94,21 @@ const allowedOriginsSchema = listOf(originPatternSchema, ALLOWED_ORIGINS_MAX, 'm
 
 /** Body of POST /v3/surfaces/{surfaceId}/keys. */
 export const createSurfaceKeySchema = z
-  .discriminatedUnion(
-    'kind',
-    [
-      exactObject({
-        kind: z.literal('public'),
-        scopes: z.never('must be left out: a public key has none').optional(),
-        secondsUntilExpiration,
-        quotas: quotasSchema.optional(),
-        allowedOrigins: allowedOriginsSchema.optional(),
-      }),
-      exactObject({
-        kind: z.literal('secret'),
-        scopes: listOf(scopeSchema, SURFACE_KEY_SCOPES_MAX, {
-          error: issue => (issue.input === undefined ? 'is required for a secret key' : 'must be an array of scopes'),
-        }),
-        secondsUntilExpiration,
-        quotas: quotasSchema.optional(),
-      }),
-    ],
-    { error: issue => (issue.code === 'invalid_union' ? 'must be "public" or "secret"' : 'must be a JSON object') },
-  )
+  .discriminatedUnion('kind', [
+    exactObject({
+      kind: z.literal('public'),
+      scopes: z.never('must be left out: a public key has none').optional(),
+      secondsUntilExpiration,
+      quotas: quotasSchema.optional(),
+      allowedOrigins: allowedOriginsSchema.optional(),
+    }),
+    exactObject({
+      kind: z.literal('secret'),
+      scopes: listOf(scopeSchema, SURFACE_KEY_SCOPES_MAX, 'must be an array of scopes'),
+      secondsUntilExpiration,
+      quotas: quotasSchema.optional(),
+    }),
+  ])
   .meta({ id: 'CreateSurfaceKeyRequest' })
 /** Body of POST /v3/surfaces/{surfaceId}/keys. */
 export type CreateSurfaceKey = z.infer<typeof createSurfaceKeySchema>
@@ -134,8 +135,8 @@ export const surfaceKeyCreatedSchema = z.strictObject({
       kind: kindSchema,
       secret: z.string().meta({ description: 'The value of the key, of either kind. No other response contains it.' }),
       scopes: z.array(scopeSchema).optional().meta({ description: 'Present for a secret key.' }),
-      expiresAt: instant.nullable(),
-      quotas: quotasSchema.optional(),
+      expiresAt,
+      quotas: shownQuotasSchema.optional(),
       allowedOrigins: z.array(z.string()).optional(),
     })
     .meta({ id: 'NewSurfaceKey' }),
@@ -163,10 +164,10 @@ const listedSurfaceKeySchema = z
     prefix: z.string().max(6).meta({ description: 'The prefix of its kind, and at most 3 further characters.' }),
     scopes: z.array(z.string()),
     createdAt: instant,
-    expiresAt: instant.nullable(),
-    revokedAt: instant.nullable(),
+    expiresAt,
+    revokedAt,
     createdBy: makerSchema.nullable().meta({ description: 'Null for a key that an operator created.' }),
-    quotas: quotasSchema.optional(),
+    quotas: shownQuotasSchema.optional(),
     allowedOrigins: z.array(z.string()).optional(),
   })
   .meta({ id: 'SurfaceKey' })
@@ -189,9 +190,9 @@ const KNOWN_PERMISSIONS = `one of ${PERMISSIONS.join(', ')}`
 
 /** Permissions that a request gives to a member or to an API key. */
 export const grantedPermissionsSchema = listOf(
-  z.enum(PERMISSIONS, { error: `must be ${KNOWN_PERMISSIONS}` }).meta({ id: 'GrantedPermission' }),
+  z.enum(PERMISSIONS).meta({ id: 'GrantedPermission' }),
   100,
-  { error: issue => (issue.input === undefined ? 'is required' : 'must be an array of permissions') },
+  'must be an array of permissions',
 )
 
 /** Body of POST /v3/workspaces/{workspaceSlug}/api-keys (docs/api/workspaces.md#create-key). */
@@ -217,7 +218,7 @@ export const workspaceKeyCreatedSchema = z.strictObject({
       name: z.string(),
       scopes: z.array(permissionSchema),
       createdAt: instant,
-      expiresAt: instant.nullable(),
+      expiresAt,
       secret: z.string().meta({ description: 'The value of the key. No other response contains it.' }),
     })
     .meta({ id: 'NewWorkspaceKey' }),
@@ -232,10 +233,10 @@ const listedWorkspaceKeySchema = z
     name: z.string(),
     prefix: z.string().max(6).meta({ description: '`wk_` and at most 3 further characters.' }),
     scopes: z.array(permissionSchema),
-    createdBy: z.string().meta({ description: 'The user whose permissions limit those of the key.' }),
+    createdBy: shownActorSchema,
     createdAt: instant,
-    expiresAt: instant.nullable(),
-    revokedAt: instant.nullable(),
+    expiresAt,
+    revokedAt,
   })
   .meta({ id: 'WorkspaceKey' })
 /** A workspace API key, without its secret. */

@@ -118,7 +118,7 @@ describe('members and the log of changes', () => {
       call(api.baseUrl, operation, { bearer: apiKey.secret, ...(body !== undefined && { body }) })
     for (let i = 0; i < 2; i++) await automation(`DELETE /v3/surfaces/${surface.id}/keys/${keyId}`)
     const erasure = (await automation('POST /v3/erasures', { sessionId: 's' })).body as { erasure: { id: string } }
-    await owner('PUT /v3/retention', { builds: 3 })
+    await owner('PUT /v3/retention', { 'build-reports': 3 })
     for (let i = 0; i < 2; i++) await owner(`DELETE /v3/surfaces/${surface.id}`)
     for (let i = 0; i < 2; i++) await owner(`DELETE /v3/workspaces/logged/api-keys/${apiKey.id}`)
 

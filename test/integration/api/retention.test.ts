@@ -57,7 +57,7 @@ it('is set by API and by command, and what is absent has the default', async () 
   expect(set.stdout).toMatch(/^dead-letters +3 +workspace$/m)
   expect(set.stdout).toMatch(/^traces +30 +installation$/m)
   const after = await ask('GET /v3/retention', OTHER)
-  const expected = { deadLetters: { days: 3, isDefault: false }, releases: { days: 400, isDefault: false } }
+  const expected = { 'dead-letters': { days: 3, isDefault: false }, releases: { days: 400, isDefault: false } }
   expect(after.body).toMatchObject({ retention: { kinds: { ...expected, traces: { days: 30, isDefault: true } } } })
   const shown = await cli(['retention', 'show', '--workspace', OTHER.slug, '--json'])
   expect(JSON.parse(shown.stdout)).toMatchObject({ workspace: OTHER.slug, maxDays: 30, kinds: expected })
@@ -78,7 +78,7 @@ it('is refused over that of the installation, for unknown kinds and without the 
 })
 
 it('of sessions is refused below that of the data which an erasure finds by them', async () => {
-  const week = { traces: 7, logs: 7, findings: 7, replay: 7, deadLetters: 7 }
+  const week = { traces: 7, logs: 7, findings: 7, replay: 7, 'dead-letters': 7 }
   for (const kind of Object.keys(week)) {
     // Absent, so that it has the default.
     const body = { ...week, sessions: 7, [kind]: null }
@@ -149,7 +149,7 @@ it('hides from reads what is older, before anything is deleted, and shows it to 
   }
   const everything = { session: 200, kept: 200, occurrences: 2, spans: 2 }
   expect(await view(SHORT)).toEqual(everything)
-  const week = { traces: 7, logs: 7, findings: 7, replay: 7, deadLetters: 7 }
+  const week = { traces: 7, logs: 7, findings: 7, replay: 7, 'dead-letters': 7 }
   expect((await ask('PUT /v3/retention', SHORT, { ...week, sessions: 10 })).status).toBe(200)
   clock += 10_000
   expect(await view(SHORT)).toEqual({ session: 404, kept: 200, occurrences: 1, spans: 1 })

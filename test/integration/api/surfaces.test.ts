@@ -275,11 +275,11 @@ describe('surfaces and their keys', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['no kind', {}, 'kind must be "public" or "secret"'],
-    ['another kind', { kind: 'workspace' }, 'kind must be "public" or "secret"'],
+    ['no kind', {}, 'kind is required'],
+    ['another kind', { kind: 'workspace' }, 'kind must be one of public, secret'],
     ['no object', 'public', 'the body must be a JSON object'],
     ['scopes for a public key', { kind: 'public', scopes: [] }, 'scopes must be left out: a public key has none'],
-    ['no scopes for a secret key', { kind: 'secret' }, 'scopes is required for a secret key'],
+    ['no scopes for a secret key', { kind: 'secret' }, 'scopes is required'],
     ['scopes that are no list', { kind: 'secret', scopes: 'release:write' }, 'scopes must be an array of scopes'],
     [
       'an unknown scope',

@@ -218,7 +218,11 @@ describe('workspace API keys', () => {
       expect(answer.status).toBe(200)
       const page = workspaceKeysPageSchema.parse(answer.body)
       for (const key of page.apiKeys) {
-        expect(key).toMatchObject({ createdBy: 'user_1', revokedAt: null, prefix: expect.stringMatching(/^wk_.{3}$/) })
+        expect(key).toMatchObject({
+          createdBy: { userId: 'user_1', apiKeyId: null },
+          revokedAt: null,
+          prefix: expect.stringMatching(/^wk_.{3}$/),
+        })
         listed.push(key.id)
       }
       cursor = page.nextCursor

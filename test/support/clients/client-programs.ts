@@ -88,12 +88,15 @@ function goProgram(
   return missing === undefined ? { command: [join(folder, name)] } : { missing }
 }
 
-/** Returns a folder that `build` has filled, once for these sources. Only a complete one appears under its name. */
-function cached(
+/**
+ * Returns a folder that `build` has filled, once for these sources, which are in its second argument. Only a complete one appears
+ * under its name.
+ */
+export function cached(
   name: string,
   sources: string[],
   version: string,
-  build: (folder: string) => string | undefined,
+  build: (folder: string, sourcesFolder: string) => string | undefined,
 ): { folder: string; missing?: string } {
   const hash = createHash('sha256').update(version)
   for (const source of sources) hash.update(readFileSync(join(FOLDER, source)))
@@ -103,7 +106,7 @@ function cached(
   const unfinished = `${folder}.${process.pid}`
   mkdirSync(unfinished, { recursive: true })
   try {
-    const missing = build(unfinished)
+    const missing = build(unfinished, FOLDER)
     if (missing !== undefined) return { folder, missing }
     if (!existsSync(folder)) renameSync(unfinished, folder)
     return { folder }
@@ -113,7 +116,7 @@ function cached(
 }
 
 /** Runs a command to its end; returns the last line of what it printed if it fails. */
-function fault(command: string, args: string[], env: NodeJS.ProcessEnv = process.env): string | undefined {
+export function fault(command: string, args: string[], env: NodeJS.ProcessEnv = process.env): string | undefined {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     env,
     encoding: 'utf8',

@@ -36,6 +36,7 @@ interface DescribedParameter {
 }
 
 interface DescribedResponse {
+  readonly description: string
   readonly headers?: Readonly<Record<string, HeaderObject>>
   readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>
 }
@@ -59,6 +60,8 @@ export interface OpenApiJson {
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
     readonly headers: Readonly<Record<string, HeaderObject>>
+    readonly parameters: Readonly<Record<string, DescribedParameter>>
+    readonly responses: Readonly<Record<string, DescribedResponse>>
     readonly schemas: Readonly<Record<string, object>>
   }
 }
@@ -66,13 +69,21 @@ export interface OpenApiJson {
 interface OperationJson {
   readonly operationId: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
-  readonly parameters?: readonly DescribedParameter[]
+  readonly parameters?: readonly (DescribedParameter | Reference)[]
   readonly requestBody?: { readonly content: DescribedOperation['contents'] }
-  readonly responses: Readonly<Record<string, DescribedResponse>>
+  readonly responses: Readonly<Record<string, DescribedResponse | Reference>>
 }
 
-/** Headers that the connection adds to any response; `content` gives the media type. */
+interface Reference {
+  readonly $ref: string
+}
+
+/** Headers that the connection or the server adds to any response; `content` gives the media type. */
 const TRANSPORT_HEADERS = new Set([
+  'access-control-allow-credentials',
+  'access-control-allow-origin',
+  'access-control-expose-headers',
+  'cache-control',
   'connection',
   'content-length',
   'content-type',
@@ -80,6 +91,9 @@ const TRANSPORT_HEADERS = new Set([
   'keep-alive',
   'transfer-encoding',
   'uwebsockets',
+  'vary',
+  'x-content-type-options',
+  'x-request-id',
 ])
 
 /** Reads the operations of an OpenAPI document. */
@@ -121,31 +135,67 @@ export function readDescription(document: OpenApiJson): DescribedService {
   function faultsOf({ responses }: DescribedOperation, { status, headers, text }: ReceivedAnswer): string[] {
     const described = responses[status]
     if (described === undefined) return [`status ${status} is not described: ${text.slice(0, 500)}`]
-    const faults = headerFaults(described, headers)
+    const faults = [...headerFaults(described, headers), ...cacheFaults(status, headers)]
     if (described.content === undefined) return text === '' ? faults : [...faults, 'a body is not described']
     const mediaType = headers.get('content-type') ?? ''
     const content = described.content[mediaType]
     if (content === undefined) return [...faults, `the content type "${mediaType}" is not described for ${status}`]
     if (mediaType !== 'application/json') return faults
-    return [...faults, ...schemaFaults(content.schema, JSON.parse(text), `${status} `)]
+    const body = JSON.parse(text)
+    return [...faults, ...codeFaults(described, body), ...schemaFaults(content.schema, body, `${status} `)]
   }
 
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => describe(path, method.toUpperCase(), operation)),
+    Object.entries(methods).map(([method, operation]) =>
+      describe(document.components, { path, method: method.toUpperCase() }, operation),
+    ),
   )
   return { operations, securitySchemes: document.components.securitySchemes, faultsOf }
 }
 
-function describe(path: string, method: string, operation: OperationJson): DescribedOperation {
-  const { operationId, security, parameters = [], requestBody, responses } = operation
+function describe(
+  components: OpenApiJson['components'],
+  at: Pick<DescribedOperation, 'path' | 'method'>,
+  { operationId, security, parameters = [], requestBody, responses }: OperationJson,
+): DescribedOperation {
   const credentials = security.flatMap(scheme => Object.keys(scheme))
-  return { operationId, method, path, credentials, parameters, contents: requestBody?.content ?? {}, responses }
+  const resolved = Object.entries(responses).map(([status, response]) => {
+    return [status, resolve(components.responses, response)] as const
+  })
+  return {
+    ...{ ...at, operationId, credentials, contents: requestBody?.content ?? {} },
+    parameters: parameters.map(parameter => resolve(components.parameters, parameter)),
+    responses: Object.fromEntries(resolved),
+  }
 }
 
-/** Resolves references to components and the null type of OpenAPI 3.0; the rest is JSON Schema. */
+function resolve<T extends object>(components: Readonly<Record<string, T>>, part: T | Reference): T {
+  if (!('$ref' in part)) return part
+  const component = components[part.$ref.split('/').at(-1) ?? '']
+  if (component === undefined) throw new Error(`there is no component ${part.$ref}`)
+  return component
+}
+
+/** No cache keeps a refusal. */
+function cacheFaults(status: number, headers: Headers): string[] {
+  const rule = headers.get('cache-control')
+  return status >= 400 && rule !== 'no-store' ? [`cache-control is ${rule}`] : []
+}
+
+/** The description of a response names every code that its problems have. */
+function codeFaults({ description }: DescribedResponse, body: unknown): string[] {
+  const { code } = (body ?? {}) as { code?: unknown }
+  return typeof code === 'string' && !description.includes(`\`${code}\``) ? [`the code ${code} is not described`] : []
+}
+
+/**
+ * Resolves references to components and the null type of OpenAPI 3.0; the rest is JSON Schema. The document lets responses have
+ * further members, so that they may be added later. A member that is not described is a fault here.
+ */
 function toJsonSchema(schema: object): object {
   const { nullable, example: _, ...rest } = schema as Record<string, unknown>
-  const converted: Record<string, unknown> = {}
+  const converted: Record<string, unknown> =
+    'properties' in rest && !('allOf' in rest) ? { additionalProperties: false } : {}
   for (const [key, value] of Object.entries(rest)) converted[key] = convert(key, value)
   return nullable === true ? { anyOf: [converted, { type: 'null' }] } : converted
 }

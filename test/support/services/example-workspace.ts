@@ -114,8 +114,8 @@ async function restore(directory: Directory): Promise<void> {
   const begun = {
     workspaceId,
     subject: { kind: 'identifier', identifier: 'user-1' },
-    createdBy: userId,
     now: Date.now(),
+    author: { by: { userId, apiKeyId: null }, now: Date.now() },
   } as const
   const erasure = await directory.createErasure(begun)
   if (erasure !== 'too_many_erasures') await directory.putErasure({ ...erasure, ...ERASED })

@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node'
 import type { ClientName, ClientProgram } from '../clients/client-programs.ts'
+import type { InstalledTools, ToolLanguage } from '../clients/openapi-tools.ts'
 import { type S3Access, type ServiceAddresses, startServices } from '../services/services.ts'
 import { watchS3 } from './watch-s3.ts'
 
@@ -11,6 +12,8 @@ declare module 'vitest' {
     s3: S3Access | null
     /** Clients of OpenTelemetry, of `npm run test:clients`. */
     clients: Readonly<Record<ClientName, ClientProgram>>
+    /** Tools that make clients of the OpenAPI document, of `npm run test:clients`. */
+    openApiTools: Readonly<Record<ToolLanguage, InstalledTools>>
   }
 }
 

@@ -316,7 +316,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   row('POST /v3/erasures', MANAGERS, 'own', ({ sessionId }) => ({ path: '/v3/erasures', body: { sessionId } })),
   row('GET /v3/erasures', MANAGERS, 'own', (_, query) => ({ path: `/v3/erasures?${query}` })),
   row('GET /v3/erasures/:erasureId', MANAGERS, 'absent', ({ erasureId }) => ({ path: `/v3/erasures/${erasureId}` })),
-  row('PUT /v3/retention', MANAGERS, 'own', () => ({ path: '/v3/retention', body: { builds: 29 } })),
+  row('PUT /v3/retention', MANAGERS, 'own', () => ({ path: '/v3/retention', body: { 'build-reports': 29 } })),
 
   read('GET /v3/pipeline', 'own', () => `/v3/pipeline?${AROUND_NOW}`),
   read('GET /v3/changes', 'own', (_, query) => `/v3/changes?${query}`),

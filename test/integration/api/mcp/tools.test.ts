@@ -217,7 +217,7 @@ describe('the tools of agents', () => {
     ['list_findings', { sevice: 'a' }, /^REQUEST_INVALID: "sevice" is not an argument of list_findings: use limit/],
     ['list_findings', { limit: 26 }, /^REQUEST_INVALID: limit must be a whole number from 1 to 25$/],
     ['get_finding', { findingId: 'fnd_x' }, /^FINDING_NOT_FOUND: /],
-    ['get_finding', {}, /^REQUEST_INVALID: findingId must be a string$/],
+    ['get_finding', {}, /^REQUEST_INVALID: findingId is required$/],
     ['outline_trace', { traceId: 'f'.repeat(32) }, /^NOT_FOUND: /],
     ['outline_trace', { traceId, under: 'x' }, /^NOT_FOUND: /],
     ['get_spans', { traceId, spanIds: [] }, /^REQUEST_INVALID: spanIds must have at least one item$/],

@@ -212,7 +212,7 @@ describe('POST /v3/traces/{traceId}/spans', () => {
   })
 
   it.each([
-    [{}, /spanIds must be a list of span ids/],
+    [{}, /spanIds is required/],
     [{ spanIds: 'x' }, /spanIds must be a list of span ids/],
     [{ spanIds: [] }, /spanIds must have at least one item/],
     [{ spanIds: [id(1), 'X'] }, /spanIds\.1 must have 16 hex digits in lower case/],

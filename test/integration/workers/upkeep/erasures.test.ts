@@ -302,7 +302,6 @@ it('erases the sessions that it found before the directory was lost and imported
   const { id } = (await directory.createErasure({
     workspaceId,
     subject,
-    createdBy: 'test',
     now: Date.now(),
   })) as Erasure
   const begun = (await directory.erasure(workspaceId, id)) as Erasure
@@ -340,7 +339,7 @@ it('erases sessions whose ids together exceed a parameter of a query', async () 
   )
   await insertRows(client, 'session_heartbeats', columns)
   const subject = { kind: 'identifier', identifier: 'long' } as const
-  const begun = await directory.createErasure({ workspaceId, subject, createdBy: 'test', now: Date.now() })
+  const begun = await directory.createErasure({ workspaceId, subject, now: Date.now() })
   const settledBefore = async () => Number.POSITIVE_INFINITY
   const done = await erasePerson({ ...depsOf(directory), settledBeforeMs: settledBefore }, begun as Erasure)
   const rows = { session_heartbeats: ids.length, session_identities: ids.length }
@@ -356,7 +355,6 @@ it('has the same result wherever it is interrupted', async () => {
     const request = {
       workspaceId,
       subject: { kind: 'identifier', identifier },
-      createdBy: 'test',
       now: Date.now(),
     } as const
     const erasure = (await directory.createErasure(request)) as Erasure

@@ -39,7 +39,16 @@ beforeAll(async () => {
   await redis.flushdb()
   client = await createDatabase(services.clickhouseUrl, DATABASE)
   for (const workspace of [SHORT, OTHER]) await putWorkspace(redisUrl, workspace)
-  const kinds = ['traces', 'logs', 'metrics', 'findings', 'sessions', 'replay', 'builds', 'deadLetters'] as const
+  const kinds = [
+    'traces',
+    'logs',
+    'metrics',
+    'findings',
+    'sessions',
+    'replay',
+    'build-reports',
+    'dead-letters',
+  ] as const
   await directory.changeRetention(SHORT.id, () => Object.fromEntries(kinds.map(kind => [kind, 7])))
 })
 afterAll(async () => {

@@ -105,7 +105,16 @@ it('deletes rows and objects past the retention of a workspace, counts them, and
   await storeChunk(client, objects, again, { windowId: 'w', segmentId: '0', events: [{ type: 2, timestamp: 1 }] })
 
   const directory = createDirectory(redis)
-  const kinds = ['traces', 'logs', 'metrics', 'findings', 'sessions', 'replay', 'builds', 'deadLetters'] as const
+  const kinds = [
+    'traces',
+    'logs',
+    'metrics',
+    'findings',
+    'sessions',
+    'replay',
+    'build-reports',
+    'dead-letters',
+  ] as const
   await directory.changeRetention(SHORT.id, () => ({
     ...Object.fromEntries(kinds.map(kind => [kind, 7])),
     metrics: 12,
