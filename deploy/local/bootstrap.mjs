@@ -86,9 +86,11 @@ async function findPackagedNode() {
   const found = [process.execPath, ...packaged].map(inspect).find(Boolean)
   if (!found)
     fail(`Node 22.18 or a later 22 is required, and this is ${process.version}: install it from https://nodejs.org`)
-  const isOfAnotherNode = ['18', '20', '22', '23'].some(major => hasHttpServer({ version: major }))
+  // Without the Node of the package, npm was to leave out optional dependencies, so that nothing else is missing.
+  if (hasHttpServer(found) || packaged.length === 0) return found
+  // npm removes what no package.json names, so it must not run in a folder without one, such as that of global packages.
   const project = ROOT.slice(0, ROOT.indexOf(`${sep}node_modules${sep}`))
-  if (!hasHttpServer(found) && isOfAnotherNode && existsSync(join(project, 'node_modules/.package-lock.json'))) {
+  if (['package.json', 'node_modules/.package-lock.json'].every(path => existsSync(join(project, path)))) {
     const title = `installing what npm has left out on another Node (npm install on Node ${found.version})`
     await npm(title, found, ['install'], undefined, project)
   }
@@ -110,8 +112,8 @@ function requireLocalServers() {
   const needed = { chdb: 'CLICKHOUSE_URL', 'ffi-rs': 'CLICKHOUSE_URL', miniflare: 'S3_ENDPOINT', 'pino-pretty': '' }
   const missing = Object.keys(needed).filter(name => !env[needed[name]] && !resolvePackage(name))
   if (missing.length === 0) return
-  const settings = [...new Set(missing.map(name => needed[name]))].filter(Boolean).join(' and ')
-  const advice = `run "npm install --include=optional"${settings && `, or set ${settings} to servers of your own`}`
+  const settings = missing.every(name => needed[name]) && [...new Set(missing.map(name => needed[name]))].join(' and ')
+  const advice = `run "npm install --include=optional"${settings ? `, or set ${settings} to servers of your own` : ''}`
   fail(`a local start needs ${missing.join(', ')}, which npm has not installed: ${advice}`)
 }
 
