@@ -211,6 +211,20 @@ describe('work on findings', () => {
     expect((answer.body as { message: string }).message).toContain(word)
   })
 
+  it('takes a comment once for an idempotency key', async () => {
+    const id = await occur(idOf('once'))
+    const send = (text: string) =>
+      call(api.baseUrl, `POST /v3/findings/${id}/comments`, {
+        bearer: token,
+        body: { text },
+        headers: { 'idempotency-key': 'once' },
+      })
+    const answers = await Promise.all([1, 2, 3].map(() => send('seen')))
+    expect(answers).toMatchObject(Array(3).fill({ status: 201, body: answers[0]?.body }))
+    expect(await send('another')).toMatchObject({ status: 409, body: { code: 'IDEMPOTENCY_CONFLICT' } })
+    expect(await activityOf(id)).toHaveLength(1)
+  })
+
   it('refuses comments that are empty or too long, unknown findings, and callers without the permission', async () => {
     const id = await occur(idOf('comments'))
     const comment = (findingId: string, text: string, bearer = token) =>
