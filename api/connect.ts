@@ -25,6 +25,7 @@ import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
 import { firstKeptDay, keptDays } from '../shared/runtime/retention.ts'
 import { createAuthenticate } from './auth/authenticate.ts'
+import { metadataUrl } from './auth/protected-resource.ts'
 import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
 import type { ApiDeps } from './deps.ts'
@@ -116,6 +117,7 @@ export function connectApi(
     directory: credentials,
     logger,
     now,
+    metadataUrl: (presented, path) => metadataUrl(config, presented, path),
   })
   const replayJobs = new ReplayJobs(queues)
   const retentionOf = cachedRetention(directory, now)

@@ -4,6 +4,7 @@ import { parseConfig } from '../shared/runtime/config.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
+import { createResourceRoutes } from './auth/protected-resource.ts'
 import { apiConfigSchema } from './config.ts'
 import { connectApi } from './connect.ts'
 import { createConsoleRoutes } from './console/console-routes.ts'
@@ -18,7 +19,7 @@ const metrics = createMetrics('api')
 const api = connectApi(config, logger, metrics, lifecycle)
 
 await serve({
-  routes: [...createApiRoutes(api.deps), ...createConsoleRoutes(config, logger)],
+  routes: [...createApiRoutes(api.deps), ...createConsoleRoutes(config, logger), ...createResourceRoutes(config)],
   port: config.API_PORT,
   adminPort: config.API_ADMIN_PORT,
   settings: config,

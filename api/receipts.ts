@@ -10,7 +10,8 @@ import { otherParameterFault } from '../shared/http/parse-query.ts'
 import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../shared/http/route.ts'
 import { openReceiptId } from '../shared/ids/receipt.ts'
 import { detailOf, labelOf, type RefusalLabel, type RejectionLabel } from '../shared/runtime/reason.ts'
-import type { Guard } from './auth/caller.ts'
+import type { Guard, Presented } from './auth/caller.ts'
+import { presentedBy } from './auth/protected-resource.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from './auth/surface-key-access.ts'
 import { queryDirectory } from './http/directory.ts'
 import { rfc3339FromUnixMs } from './http/format-time.ts'
@@ -46,6 +47,7 @@ const ABSENT: Problem = {
 const GUARD: Guard = {
   permissions: PERMISSIONS.filter(permission => permission.endsWith(':read')) as [Permission, ...Permission[]],
   credentials: readReceipt.credentials,
+  resourcePath: '',
   ...RECEIPT,
 }
 
@@ -61,11 +63,11 @@ export function readReceiptRoute(deps: Deps): Route {
       const deadline = AbortSignal.any([AbortSignal.timeout(deps.queryTimeoutMs), closed])
       const id = head.param('receiptId')
       const otherFault = otherParameterFault(readReceipt, head.rawQuery(), ['public_key'])
-      const authorization = head.header('authorization')
+      const presented = presentedBy(head)
       const key = presentedSurfaceKey(head)
-      if (key === undefined && authorization === undefined) return problemReply(ABSENT)
+      if (key === undefined && presented.authorization === undefined) return problemReply(ABSENT)
       const { unavailable } = RECEIPT
-      const makeReply = () => readAs(deps, { authorization, key, request }, { id, otherFault }, deadline)
+      const makeReply = () => readAs(deps, { presented, key, request }, { id, otherFault }, deadline)
       const { logger } = deps
       return replyUnlessUnavailable(makeReply, { operation: readReceipt, unavailable, logger, request, closed })
     },
@@ -73,7 +75,7 @@ export function readReceiptRoute(deps: Deps): Route {
 }
 
 interface PresentedCredential {
-  readonly authorization: string | undefined
+  readonly presented: Presented
   readonly key: PresentedSurfaceKey | undefined
   readonly request: IdentifiedRequest
 }
@@ -98,12 +100,9 @@ async function readAs(
   })
 }
 
-async function readerOf(
-  deps: Deps,
-  { authorization, key, request }: PresentedCredential,
-): Promise<Outcome<ReceiptReader>> {
+async function readerOf(deps: Deps, { presented, key, request }: PresentedCredential): Promise<Outcome<ReceiptReader>> {
   if (key === undefined) {
-    const access = await deps.authenticate(authorization, GUARD, undefined, request)
+    const access = await deps.authenticate(presented, GUARD, undefined, request)
     return access.ok ? { ok: true, value: { workspaceId: access.caller.workspaceId } } : access
   }
   const access = await queryDirectory(surfaceKeyAccess(deps, key))

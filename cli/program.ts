@@ -22,6 +22,7 @@ import {
 } from './commands/directory.ts'
 import { addErasures } from './commands/erasures.ts'
 import { addKeys } from './commands/key/key.ts'
+import { addLogin, addLogout } from './commands/login.ts'
 import { addLogs } from './commands/logs.ts'
 import { addMembers } from './commands/member.ts'
 import { addFindings, addPipeline, addTrace } from './commands/reads.ts'
@@ -80,6 +81,8 @@ function addReads(program: Command, context: ReadCommandContext): void {
   addFindings(program, context)
   addLogs(program, context)
   addPipeline(program, context)
+  addLogin(program, context)
+  addLogout(program, context)
 }
 
 /** Runs the command that the words name. An error becomes one line on stderr and an exit code. */

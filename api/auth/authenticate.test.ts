@@ -10,10 +10,12 @@ import type { TokenVerdict } from './verify-token.ts'
 const guard: Guard = {
   permissions: ['org:findings:read'],
   credentials: USER,
+  resourcePath: '',
   notFound: { code: 'FINDING_NOT_FOUND', message: 'no such finding' },
   unavailable: { code: 'FINDING_CONTEXT_QUERY_FAILED', message: 'later' },
 }
 
+const presenting = (authorization: string) => ({ authorization, host: 'a.example', isSecure: true })
 const surfacesGuard: Guard = { ...guard, permissions: ['org:surfaces:read'], credentials: READER }
 
 const at = new Date(0).toISOString()
@@ -46,8 +48,8 @@ function setup(
     logger: pino({ level: 'silent' }),
     now: () => 1_000,
   })
-  const checkKey = (key: string, keyGuard = surfacesGuard) => authenticate(`Bearer ${key}`, keyGuard)
-  return { check: (slug?: string) => authenticate('Bearer x', guard, slug), checkKey, faults, lookups }
+  const checkKey = (key: string, keyGuard = surfacesGuard) => authenticate(presenting(`Bearer ${key}`), keyGuard)
+  return { check: (slug?: string) => authenticate(presenting('Bearer x'), guard, slug), checkKey, faults, lookups }
 }
 
 const keyRecord: WorkspaceKey = {
@@ -189,7 +191,7 @@ it('reads the membership again when a slug belongs to another workspace than bef
     now: () => 1_000,
   })
   const workspaceOfCaller = async () => {
-    const access = await authenticate('Bearer x', guard, undefined)
+    const access = await authenticate(presenting('Bearer x'), guard, undefined)
     return access.ok ? access.caller.workspaceId : undefined
   }
   expect(await workspaceOfCaller()).toBe('ws_1')

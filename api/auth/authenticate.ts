@@ -6,7 +6,7 @@ import { keyState } from '../../shared/ids/key-state.ts'
 import { takenKinds, wrongBearer } from '../../shared/ids/wrong-kind.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { Access, Authenticate, BearerAccess, Guard } from './caller.ts'
+import type { Access, Authenticate, BearerAccess, Guard, Presented, ResourcePath } from './caller.ts'
 import { accessByToken } from './token-access.ts'
 import type { VerifyToken } from './verify-token.ts'
 
@@ -15,6 +15,8 @@ interface Deps {
   readonly directory: Pick<Directory, 'workspaceBySlug' | 'member' | 'workspaceKeyByDigest'>
   readonly logger: Logger
   readonly now: () => number
+  /** Returns the address of the metadata that a challenge names, if tools can sign in. */
+  readonly metadataUrl?: (presented: Presented, path: ResourcePath) => string | undefined
   /** Ids that workspaces had when their slug was looked up last. */
   readonly lastIds: Map<string, string>
 }
@@ -26,9 +28,12 @@ interface Deps {
  */
 export function createAuthenticate(options: Omit<Deps, 'lastIds'>): Authenticate {
   const deps = { ...options, lastIds: new Map<string, string>() }
-  return async (authorization, guard, workspaceSlug, request) => {
+  return async (presented, guard, workspaceSlug, request) => {
     try {
-      return checkPermission(await lookUp(deps, authorization, guard, workspaceSlug), guard)
+      const access = checkPermission(await lookUp(deps, presented.authorization, guard, workspaceSlug), guard)
+      if (access.ok || access.problem.code !== 'AUTH_MISSING') return access
+      const resourceMetadata = deps.metadataUrl?.(presented, guard.resourcePath)
+      return { ok: false, problem: { ...access.problem, ...(resourceMetadata && { resourceMetadata }) } }
     } catch (error) {
       deps.logger.warn({ requestId: request?.requestId, ...errorFields(error) }, 'a credential could not be checked')
       return { ok: false, problem: guard.unavailable }

@@ -9,10 +9,23 @@ export interface Guard {
   readonly permissions: readonly [Permission, ...Permission[]]
   /** Kinds of credentials that are accepted. */
   readonly credentials: readonly Credential[]
+  /** The resource whose metadata a challenge names. */
+  readonly resourcePath: ResourcePath
   /** Returned, with a text of its own, to a caller who is not a member of the workspace: it is unknown whether that exists. */
   readonly notFound: Problem
   /** Returned when the token, the key or the membership cannot be looked up. */
   readonly unavailable: Problem
+}
+
+/** Paths of the resources that have metadata of their own: the API, and the one of agents. */
+export type ResourcePath = '' | '/mcp'
+
+/** What a request presents: its credential, and the address at which its client knows the service. */
+export interface Presented {
+  readonly authorization: string | undefined
+  readonly host: string | undefined
+  /** Whether a proxy states that its client uses TLS. */
+  readonly isSecure: boolean
 }
 
 /** An authenticated caller, in the one workspace that the request is about. */
@@ -30,11 +43,11 @@ export interface Caller {
 export type Access = { readonly ok: true; readonly caller: Caller } | { readonly ok: false; readonly problem: Problem }
 
 /**
- * Checks an `Authorization` header. `workspaceSlug` is the workspace that the path of the request names, if it names one.
+ * Checks a credential. `workspaceSlug` is the workspace that the path of the request names, if it names one.
  * `request` is named in the log.
  */
 export type Authenticate = (
-  authorization: string | undefined,
+  presented: Presented,
   guard: Guard,
   workspaceSlug?: string,
   request?: IdentifiedRequest,

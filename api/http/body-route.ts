@@ -8,6 +8,7 @@ import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { otherParameterFault } from '../../shared/http/parse-query.ts'
 import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../../shared/http/route.ts'
 import type { Authenticate, Caller } from '../auth/caller.ts'
+import { presentedBy } from '../auth/protected-resource.ts'
 import { guardOf, namesNothing, pathParameters, workspaceSlugOf } from './guarded-route.ts'
 import { invalid, refusalReply } from './outcome.ts'
 import type { Resource } from './resource.ts'
@@ -52,12 +53,12 @@ export function bodyRoute<S extends z.ZodType>(
     async accept(head, arriving) {
       const closed = head.closed()
       const type = bodyTypeOf(head)
-      const authorization = head.header('authorization')
+      const presented = presentedBy(head)
       const param = paramsOf(head)
       const idempotencyKey = head.header(IDEMPOTENCY_KEY_HEADER)
       const otherFault = otherParameterFault(operation, head.rawQuery(), [])
       const slug = workspaceSlugOf(operation, param)
-      const accepted = await authenticate(authorization, guard, slug, arriving)
+      const accepted = await authenticate(presented, guard, slug, arriving)
       if (!accepted.ok) return problemReply(accepted.problem)
       arriving.belongsTo(accepted.caller.workspaceId)
       if (namesNothing(operation, param)) return problemReply(resource.notFound)
@@ -67,7 +68,7 @@ export function bodyRoute<S extends z.ZodType>(
         if (otherFault !== undefined) return refusalReply(invalid(otherFault).problem, operation)
         const body = parseJsonBody(schema, bytes)
         if (!body.ok) return refusalReply(invalid(body.fault).problem, operation)
-        const access = await authenticate(authorization, guard, slug, arriving)
+        const access = await authenticate(presented, guard, slug, arriving)
         if (!access.ok) return problemReply(access.problem)
         const { caller } = access
         return handle({ caller, body: body.value, param, idempotencyKey, exchange: arriving, closed })

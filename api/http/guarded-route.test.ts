@@ -19,7 +19,7 @@ const query = z.object({ limit: z.string().regex(/^\d$/, 'must be a digit').opti
 function setup(run: (request: GuardedRequest<z.infer<typeof query>>) => Promise<unknown>, access?: Access) {
   const checks: { guard: Guard; workspaceSlug: string | undefined }[] = []
   const deps = {
-    authenticate: async (_authorization: string | undefined, guard: Guard, workspaceSlug?: string) => {
+    authenticate: async (_presented: unknown, guard: Guard, workspaceSlug?: string) => {
       checks.push({ guard, workspaceSlug })
       return access ?? ({ ok: true, caller } as const)
     },

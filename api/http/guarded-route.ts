@@ -11,6 +11,7 @@ import {
 } from '../../shared/http/route.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Authenticate, Caller, Guard } from '../auth/caller.ts'
+import { presentedBy } from '../auth/protected-resource.ts'
 import { invalid, type Outcome, okReply, refusalReply, renderOutcome, replyUnlessUnavailable } from './outcome.ts'
 import { acceptsGzip } from './packed-json.ts'
 import { type ReadShares, withinShares } from './read-shares.ts'
@@ -82,12 +83,7 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
       const readsGzip = acceptsGzip(head.header('accept-encoding'))
       const otherFault = otherParameterFault(operation, head.rawQuery(), parameterNames)
       const parameters = Object.fromEntries(parameterNames.map(name => [name, head.query(name)]))
-      const access = await authenticate(
-        head.header('authorization'),
-        guard,
-        workspaceSlugOf(operation, param),
-        exchange,
-      )
+      const access = await authenticate(presentedBy(head), guard, workspaceSlugOf(operation, param), exchange)
       if (!access.ok) return problemReply(access.problem)
       if (namesNothing(operation, param)) return problemReply(resource.notFound)
       if (otherFault !== undefined) return refusalReply(invalid(otherFault).problem, operation)
@@ -114,8 +110,10 @@ export function guardedRoute<T, Q extends z.ZodObject = typeof NO_PARAMETERS>(
 }
 
 /** Derives from an operation how its callers are checked. */
-export function guardOf({ permission, credentials }: PermittedOperation, { notFound, unavailable }: Resource): Guard {
-  return { permissions: [permission], credentials, notFound, unavailable }
+export function guardOf(operation: PermittedOperation, { notFound, unavailable }: Resource): Guard {
+  const { permission, credentials, path } = operation
+  const resourcePath = path === '/mcp' ? path : ''
+  return { permissions: [permission], credentials, resourcePath, notFound, unavailable }
 }
 
 /** Returns a function that copies the path parameters of a request, because the head is readable only until the first await. */

@@ -5,6 +5,7 @@ import { operationRoute } from '../../shared/http/operation-route.ts'
 import { parseJsonBody } from '../../shared/http/parse-json-body.ts'
 import { type Header, NO_SNIFF, NO_STORE, problemHeaders, type Reply, type Route } from '../../shared/http/route.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
+import { presentedBy } from '../auth/protected-resource.ts'
 import { type GuardedRouteDeps, guardOf } from '../http/guarded-route.ts'
 import { replyUnlessUnavailable } from '../http/outcome.ts'
 import { withinShares } from '../http/read-shares.ts'
@@ -41,7 +42,7 @@ export function mcpRoute(deps: Deps): Route {
     async accept(head, arriving) {
       const closed = head.closed()
       const type = bodyTypeOf(head)
-      const authorization = head.header('authorization')
+      const presented = presentedBy(head)
       const headers = Object.fromEntries(
         PROTOCOL_HEADERS.flatMap(name => {
           const value = head.header(name)
@@ -49,7 +50,7 @@ export function mcpRoute(deps: Deps): Route {
         }),
       )
       if (head.header('origin') !== undefined) return renderMcpProblem(FROM_A_PAGE)
-      const accepted = await authenticate(authorization, guard, undefined, arriving)
+      const accepted = await authenticate(presented, guard, undefined, arriving)
       if (!accepted.ok) return renderMcpProblem(accepted.problem)
       arriving.belongsTo(accepted.caller.workspaceId)
       return async bytes => {
@@ -59,7 +60,7 @@ export function mcpRoute(deps: Deps): Route {
         if (!message.ok) {
           return renderMcpProblem({ code: 'REQUEST_INVALID', message: message.fault }, { message: message.parsed })
         }
-        const access = await authenticate(authorization, guard, undefined, arriving)
+        const access = await authenticate(presented, guard, undefined, arriving)
         if (!access.ok) return renderMcpProblem(access.problem, { message: message.value })
         const { caller } = access
         const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ConfigError } from '../../shared/runtime/config.ts'
 import type { ReadCommandContext } from '../command-context.ts'
 import { findLocalApi } from '../local-environment.ts'
+import { type KeptSession, keepSession, readSessions } from '../sign-in/kept-sessions.ts'
 import { parsedBy } from '../terminal.ts'
 
 /** Reads from the API of an installation. */
@@ -17,7 +18,7 @@ export interface ApiReader {
 /** Where the API is, and who asks. */
 interface ApiAccess {
   readonly url: string
-  /** Session token. It is sent to this URL only. */
+  /** Session token or API key. It is sent to this URL only. */
   readonly token: string
 }
 
@@ -67,8 +68,9 @@ export interface ReadOptions {
 
 /** Where the API is, for the help of every command that reads from it. */
 export const ACCESS_HELP = `
-The address is that of --url, else of PENSTOCK_URL, and the session token that of PENSTOCK_TOKEN. Without either, the command
-reads from the installation that "npm start" has created in this directory.`
+The address is that of --url, else of PENSTOCK_URL. The credential is PENSTOCK_TOKEN (an API key or a session token), else the
+sign-in of "login" at this address. Without an address and PENSTOCK_TOKEN, the command reads from the installation that "npm start"
+has created in this directory, else from the one of the last sign-in.`
 
 /** Returns the option that names the API. */
 export function urlOption(): Option {
@@ -81,12 +83,38 @@ export async function connectReader(context: ReadCommandContext, { url }: ReadOp
   const given = url ?? env.PENSTOCK_URL
   const token = env.PENSTOCK_TOKEN
   if (given !== undefined && token !== undefined) return createApiReader({ url: given, token }, fetch)
-  if (given !== undefined || token !== undefined) {
-    throw new ConfigError(
-      given === undefined ? 'set PENSTOCK_URL or pass --url' : 'set PENSTOCK_TOKEN to a session token',
-    )
+  if (token !== undefined) throw new ConfigError('set PENSTOCK_URL or pass --url')
+  const local = given === undefined ? await findLocalApi(env, directory) : undefined
+  if (local !== undefined) return createApiReader({ url: local.baseUrl, token: local.sessionToken }, fetch)
+  const session = await signedIn(context, given)
+  if (session !== undefined) return createApiReader({ url: session.url, token: session.accessToken }, fetch)
+  throw new ConfigError(
+    given === undefined
+      ? 'set PENSTOCK_URL and PENSTOCK_TOKEN, or run "npm start" or "login" first'
+      : 'set PENSTOCK_TOKEN to an API key or a session token, or run "login" first',
+  )
+}
+
+/** Returns an address as sign-ins are kept by it. */
+export function plainUrl(url: string): string {
+  return url.replace(/\/+$/, '')
+}
+
+/** Time before its end at which a token is renewed. */
+const RENEWED_BEFORE_MS = 60_000
+
+/** Returns the sign-in at an address, or the last one. One that ends is renewed first. */
+async function signedIn({ env, fetch }: ReadCommandContext, url: string | undefined): Promise<KeptSession | undefined> {
+  const sessions = await readSessions(env)
+  const session = url === undefined ? sessions[0] : sessions.find(kept => kept.url === plainUrl(url))
+  if (session === undefined || session.expiresAtMs > Date.now() + RENEWED_BEFORE_MS) return session
+  const { renewSession } = await import('../sign-in/sign-in.ts')
+  try {
+    const renewed = await renewSession({ fetch, now: Date.now }, session)
+    await keepSession(env, renewed)
+    return renewed
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError(`the sign-in at ${session.url} has ended (${reason}): run "login" again`)
   }
-  const local = await findLocalApi(env, directory)
-  if (local === undefined) throw new ConfigError('set PENSTOCK_URL and PENSTOCK_TOKEN, or run "npm start" first')
-  return createApiReader({ url: local.baseUrl, token: local.sessionToken }, fetch)
 }

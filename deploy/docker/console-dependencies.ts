@@ -1,4 +1,4 @@
-/** Packages of which the bundle of the console in the image is made. They are development dependencies: no process imports them. */
+/** Packages of which the bundle of the console in the image is made. Most are development dependencies: no process imports them. */
 export const CONSOLE_DEPENDENCIES: readonly string[] = [
   'preact',
   '@preact/signals',

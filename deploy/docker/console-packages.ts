@@ -16,7 +16,8 @@ interface Manifest {
 for (const file of ['package.json', 'package-lock.json']) {
   const content = JSON.parse(readFileSync(file, 'utf8')) as Manifest & { packages?: Record<string, Manifest> }
   const manifest = content.packages?.[''] ?? content
-  manifest.dependencies = Object.fromEntries(NEEDED.map(name => [name, manifest.devDependencies?.[name]]))
+  const all = { ...manifest.devDependencies, ...manifest.dependencies }
+  manifest.dependencies = Object.fromEntries(NEEDED.map(name => [name, all[name]]))
   manifest.devDependencies = {}
   manifest.optionalDependencies = {}
   writeFileSync(file, JSON.stringify(content))

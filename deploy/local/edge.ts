@@ -1,3 +1,4 @@
+import { createResourceRoutes } from '../../api/auth/protected-resource.ts'
 import { apiConfigSchema } from '../../api/config.ts'
 import { connectApi } from '../../api/connect.ts'
 import { createConsoleRoutes } from '../../api/console/console-routes.ts'
@@ -13,7 +14,8 @@ import { createLifecycle } from '../../shared/runtime/lifecycle.ts'
 import { createLogger } from '../../shared/runtime/logger.ts'
 import { createMetrics } from '../../shared/runtime/metrics.ts'
 import { parseLocalConfig } from './config.ts'
-import { createIssuerRoutes, ISSUER_PATH } from './issuer/issuer-routes.ts'
+import { createIssuerRoutes } from './issuer/issuer-routes.ts'
+import { ISSUER_PATH } from './issuer/pages.ts'
 import { addressesOf } from './processes/processes.ts'
 import { loadSecrets } from './workspace/secrets.ts'
 
@@ -36,6 +38,7 @@ await serve({
     ...createIngestRoutes(edge.deps),
     ...createApiRoutes(api.deps),
     ...createConsoleRoutes(apiConfig, logger),
+    ...createResourceRoutes(apiConfig),
     ...(await localIssuerRoutes()),
   ],
   port: config.INGEST_PORT,

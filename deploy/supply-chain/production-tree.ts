@@ -36,8 +36,8 @@ interface ProductionTree {
 
 /**
  * Returns package.json and its lock with what an image contains: the packages of the processes, and those of which the console is
- * bundled (`bundled`, which are development dependencies), with all that they need. Optional dependencies of package.json are Node
- * and the local servers of `npm start`; those of packages are native parts, which stay.
+ * bundled (`bundled`, most of which are development dependencies), with all that they need. Optional dependencies of package.json
+ * are Node and the local servers of `npm start`; those of packages are native parts, which stay.
  */
 export function productionTree(
   manifestText: string,
@@ -46,8 +46,8 @@ export function productionTree(
 ): ProductionTree {
   const produced = ({ devDependencies, optionalDependencies: _, ...rest }: z.infer<typeof manifestSchema>) => {
     const shipped = bundled.map(name => {
-      const version = devDependencies?.[name]
-      if (version === undefined) throw new Error(`${name} is bundled, but is no development dependency of package.json`)
+      const version = devDependencies?.[name] ?? rest.dependencies?.[name]
+      if (version === undefined) throw new Error(`${name} is bundled, but package.json does not name it`)
       return [name, version] as const
     })
     return { ...rest, dependencies: { ...rest.dependencies, ...Object.fromEntries(shipped) } }

@@ -64,6 +64,8 @@ export interface Problem {
   readonly service?: ProblemService
   /** Credential that an unauthenticated request must send (`AUTH_MISSING`). Unless given, a bearer token that was sent is bad. */
   readonly missing?: 'bearer' | 'publicKey'
+  /** Address of the metadata by which a tool can sign its user in, for the challenge. It was made from checked parts. */
+  readonly resourceMetadata?: string
   /** Whole seconds, sent as `Retry-After`. */
   readonly retryAfterSeconds?: number
 }

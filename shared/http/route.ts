@@ -157,12 +157,13 @@ export function problemHeaders(problem: Problem, contentType = 'application/json
 const PUBLIC_KEY_CHALLENGE = 'ApiKey realm="penstock", header="x-service-public-key", query="public_key"'
 const BEARER_CHALLENGE = 'Bearer realm="penstock"'
 
-/** Returns the value of `WWW-Authenticate` (RFC 9110 section 11.6.1, RFC 6750 section 3). */
-function challengeOf({ code, missing }: Problem): string | undefined {
+/** Returns the value of `WWW-Authenticate` (RFC 9110 section 11.6.1, RFC 6750 section 3, RFC 9728 section 5.1). */
+function challengeOf({ code, missing, resourceMetadata }: Problem): string | undefined {
   if (code === 'AUTH_PK_INVALID') return `${PUBLIC_KEY_CHALLENGE}, error="invalid_key"`
   if (code !== 'AUTH_MISSING') return undefined
   if (missing === 'publicKey') return PUBLIC_KEY_CHALLENGE
-  return missing === 'bearer' ? BEARER_CHALLENGE : `${BEARER_CHALLENGE}, error="invalid_token"`
+  const metadata = resourceMetadata === undefined ? '' : `, resource_metadata="${resourceMetadata}"`
+  return `${BEARER_CHALLENGE}${missing === 'bearer' ? '' : ', error="invalid_token"'}${metadata}`
 }
 
 const JSON_HEADERS: readonly Header[] = [['content-type', 'application/json'], NO_SNIFF]

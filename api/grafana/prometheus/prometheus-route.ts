@@ -6,6 +6,7 @@ import { bodyTypeFault, bodyTypeOf } from '../../../shared/http/body-type.ts'
 import { operationRoute } from '../../../shared/http/operation-route.ts'
 import { type IdentifiedRequest, problemHeaders, type Reply, type Route } from '../../../shared/http/route.ts'
 import type { Access } from '../../auth/caller.ts'
+import { presentedBy } from '../../auth/protected-resource.ts'
 import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters } from '../../http/guarded-route.ts'
 import { type Outcome, okReply, replyUnlessUnavailable } from '../../http/outcome.ts'
 import { withinShares } from '../../http/read-shares.ts'
@@ -51,8 +52,8 @@ export function prometheusRoute(deps: PrometheusDeps, operation: PermittedOperat
       const param = paramsOf(head)
       const type = bodyTypeOf(head)
       const query = new URLSearchParams(head.rawQuery())
-      const authorization = head.header('authorization')
-      const check = async (): Promise<Access> => deps.authenticate(authorization, guard, undefined, exchange)
+      const presented = presentedBy(head)
+      const check = async (): Promise<Access> => deps.authenticate(presented, guard, undefined, exchange)
       const accepted = await check()
       if (!accepted.ok) return renderProblem(accepted.problem)
       if (namesNothing(operation, param)) return renderProblem(METRICS.notFound)

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readSecretFiles } from '../../../shared/runtime/secret-files.ts'
 import { commandFor, parseLocalConfig } from '../config.ts'
-import { ISSUER_PATH } from './issuer-routes.ts'
 import { createLink } from './links.ts'
+import { ISSUER_PATH } from './pages.ts'
 
 /** Prints a link that signs one browser in to the console of the installation that runs in LOCAL_DIR. */
 const { LOCAL_DIR } = parseLocalConfig(readSecretFiles(process.env).env)

@@ -57,6 +57,15 @@ export class IssuerTokens {
     return this.#sign(this.#options.clientId, ID_TOKEN_SECONDS, nonce === undefined ? {} : { nonce })
   }
 
+  /** Returns a token with which a program stays signed in. */
+  refreshToken(): Promise<string> {
+    return this.#sign(this.#refreshAudience(), SESSION_SECONDS, {})
+  }
+
+  isRefreshToken(token: string): Promise<boolean> {
+    return this.#isOf(token, this.#refreshAudience())
+  }
+
   /** Returns the header that begins a session. Scripts cannot read the cookie, and only navigations send it. */
   async sessionCookie(): Promise<string> {
     return this.#cookieOf(await this.#sign(this.#sessionAudience(), SESSION_SECONDS, {}), SESSION_SECONDS)
@@ -71,13 +80,16 @@ export class IssuerTokens {
   async isSession(header: string | undefined): Promise<boolean> {
     const pairs = (header ?? '').split(';').map(pair => pair.trim().split(/=(.*)/s, 2))
     const token = pairs.find(([name]) => name === this.#cookie)?.[1]
-    if (token === undefined) return false
+    return token !== undefined && this.#isOf(token, this.#sessionAudience())
+  }
+
+  async #isOf(token: string, audience: string): Promise<boolean> {
     const { url, identity, now } = this.#options
     try {
       const { payload } = await jwtVerify(token, this.#publicKey, {
         algorithms: ['EdDSA'],
         issuer: url,
-        audience: this.#sessionAudience(),
+        audience,
         currentDate: new Date(now()),
       })
       return payload.sub === identity.userId
@@ -100,6 +112,10 @@ export class IssuerTokens {
 
   #sessionAudience(): string {
     return `${this.#options.url}/session`
+  }
+
+  #refreshAudience(): string {
+    return `${this.#options.url}/refresh`
   }
 
   #cookieOf(value: string, maxAgeSeconds: number): string {

@@ -57,6 +57,7 @@ describe('the HTTPRoute', () => {
     ['GET', '/console', 'penstock-api'],
     ['GET', '/console/assets/index-abc.js', 'penstock-api'],
     ['GET', '/consoles', 'penstock-edge'],
+    ['GET', '/.well-known/oauth-protected-resource/mcp', 'penstock-api'],
   ])('sends %s %s to %s', (method, target, backend) => {
     expect(chooseBackend(route, method, target)).toEqual([backend])
   })
@@ -112,6 +113,8 @@ describe.skipIf('fault' in found)('nginx', () => {
     ['GET', '/console/traces/abc?span=def', 'api'],
     ['GET', '/console/assets/index-abc.js', 'api'],
     ['GET', '/consoles', 'edge'],
+    ['GET', '/.well-known/oauth-protected-resource', 'api'],
+    ['GET', '/.well-known/oauth-protected-resource/mcp', 'api'],
     ['GET', '/v3x', 'edge'],
   ])('sends %s %s to the %s', async (method, target, by) => {
     expect(await ask(method, target)).toEqual({ by, url: target })

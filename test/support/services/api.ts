@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { Redis } from 'ioredis'
 import { SignJWT } from 'jose'
 import { pino } from 'pino'
+import { createResourceRoutes } from '../../../api/auth/protected-resource.ts'
 import { apiConfigSchema } from '../../../api/config.ts'
 import { connectApi } from '../../../api/connect.ts'
 import { createApiRoutes } from '../../../api/routes.ts'
@@ -60,7 +61,7 @@ export async function startApi(
   })
   const metrics = createMetrics('test')
   const api = connectApi(config, logger, metrics, lifecycle, now)
-  const routes = createApiRoutes(api.deps)
+  const routes = [...createApiRoutes(api.deps), ...createResourceRoutes(config)]
   const server = createHttpServer({ routes, logger, heldBodyLimitBytes: MIB })
   lifecycle.onStop('server', () => server.close(1_000))
   const port = await server.listen('127.0.0.1', 0)
