@@ -43,6 +43,10 @@ function createApiReader({ url, token }: ApiAccess, send: typeof fetch): ApiRead
         headers: { authorization: `Bearer ${token}` },
         redirect: 'manual',
         signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+      }).catch(error => {
+        throw error instanceof TypeError
+          ? new Error(`no API answers at ${url}: is it running?`, { cause: error })
+          : error
       })
       if (response.status === 404) return undefined
       const body: unknown = await response.json().catch(() => undefined)
