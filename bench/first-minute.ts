@@ -67,7 +67,8 @@ async function takeTimes(name: string, cache: Record<string, string>, browser: T
     mark('history stored')
     return moments
   } finally {
-    start.kill('SIGTERM')
+    // Like Ctrl-C, to npm and to everything that it runs.
+    if (start.pid !== undefined) process.kill(-start.pid, 'SIGINT')
     await ended
   }
 }
