@@ -14,7 +14,7 @@ import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
-import { readKeyUsage } from '../shared/queue/key-usage.ts'
+import { KeyCounts, readKeyUsage, readKeyUse } from '../shared/queue/key-usage.ts'
 import { Queues } from '../shared/queue/queues.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
@@ -112,9 +112,12 @@ export function connectApi(
   const { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey } = directory
   const lookups = { workspaceBySlug, member, workspaceKeyByDigest, effectiveSurfaceKey }
   const credentials = unlessEmptied(lookups, redis)
+  const counts = new KeyCounts(queues.common, logger, now)
+  lifecycle.onStop('counts of keys', () => counts.stop())
   const authenticate = createAuthenticate({
     verifyToken: createTokenVerifier(tokenIssuers(config, logger, now), now),
     directory: credentials,
+    counts,
     logger,
     now,
     metadataUrl: (presented, path) => metadataUrl(config, presented, path),
@@ -134,6 +137,7 @@ export function connectApi(
       directory: { ...directory, ...credentials },
       directoryMemory,
       keyPepper: config.KEY_PEPPER,
+      keyUse: (workspaceId, keyIds) => readKeyUse(queues.common, workspaceId, keyIds, now()),
       keyUsage: (workspaceId, day) => readKeyUsage(queues.common, workspaceId, day),
       firstKeptDay: async (workspaceId, kind) =>
         firstKeptDay(keptDays(await retentionOf(workspaceId), kind, config.RETENTION_DAYS), now()),

@@ -7,7 +7,7 @@ import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../shared/ids/release-key.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
-import type { KeyUsage } from '../shared/queue/key-usage.ts'
+import type { KeyUsage, KeyUse } from '../shared/queue/key-usage.ts'
 import type { CountedQueue } from '../shared/queue/request-counts.ts'
 import type { OldestWatermarks, WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -28,6 +28,8 @@ export interface ApiDeps {
   readonly directory: Directory
   /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
   readonly keyPepper: string
+  /** Reads the last use of keys, and their requests of today, from the Redis of the queues. */
+  readonly keyUse: (workspaceId: string, keyIds: readonly string[]) => Promise<KeyUse[]>
   /** Reads the usage of the public keys of a workspace on a day from the Redis of the queues. */
   readonly keyUsage: (workspaceId: string, day: number) => Promise<KeyUsage[]>
   /** Returns the first day whose data of a kind is shown to readers of a workspace, in days since 1970. */

@@ -8,6 +8,7 @@ import { unlessEmptied } from '../shared/directory/emptied.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
+import { KeyCounts } from '../shared/queue/key-usage.ts'
 import { QUEUES_SERVER, Queues } from '../shared/queue/queues.ts'
 import { connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
@@ -27,7 +28,6 @@ import { createSecretKeyAuthenticator } from './auth/authenticate-build.ts'
 import { createPublicKeyAuthenticator, type KeyAuthenticatorDeps } from './auth/authenticate-surface.ts'
 import { DailyUsage } from './auth/daily-usage.ts'
 import { followCredentialChanges, UNSEEN_LOOKUPS } from './auth/key-cache.ts'
-import { KeyCounts } from './auth/key-counts.ts'
 import { LimitsOfKeys } from './auth/key-limits.ts'
 import { createReleaseLookup } from './auth/release-lookup.ts'
 import { CommitFailures } from './commit/commit-failures.ts'
@@ -125,17 +125,18 @@ export function connectEdge(
   watchQueueAges(metrics, queues)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
+  const counts = new KeyCounts(queues.common, logger, now)
+  lifecycle.onStop('counts of keys', () => counts.stop())
   const keys = {
     directory: unlessEmptied({ effectiveSurfaceKey }, directoryRedis),
     logger,
+    counts,
     limits: new LimitsOfKeys(usage, Date.now, wiring.metrics.countKeyRefusal),
     unseenLookups: new TokenBucket(UNSEEN_LOOKUPS),
     onOverBudget: () => wiring.metrics.countKeyRefusal('unseenKeys'),
   }
   const builds = connectBuilds(wiring, parts, keys, directoryRedis)
-  const counts = new KeyCounts(queues.common, logger, now)
-  lifecycle.onStop('counts of keys', () => counts.stop())
-  const publicKeys = createPublicKeyAuthenticator({ ...keys, counts })
+  const publicKeys = createPublicKeyAuthenticator(keys)
   const caches = { public_keys: publicKeys.cache, secret_keys: builds.deps.secretKeys.cache }
   watchCaches(metrics, caches)
   followCredentialChanges(

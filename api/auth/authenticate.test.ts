@@ -45,6 +45,7 @@ function setup(
         return { ...keyRecord, digest, ...workspaceKey.record }
       },
     },
+    counts: { of: () => ({ workspaceId: '', keyId: '', isPublic: true, requests: 0, bytes: 0 }) },
     logger: pino({ level: 'silent' }),
     now: () => 1_000,
   })
@@ -187,6 +188,7 @@ it('reads the membership again when a slug belongs to another workspace than bef
       },
       workspaceKeyByDigest: async () => undefined,
     },
+    counts: { of: () => ({ workspaceId: '', keyId: '', isPublic: true, requests: 0, bytes: 0 }) },
     logger: pino({ level: 'silent' }),
     now: () => 1_000,
   })

@@ -4,6 +4,7 @@ import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import type { KeyFault } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import { takenKinds, wrongBearer } from '../../shared/ids/wrong-kind.ts'
+import type { KeyCounts } from '../../shared/queue/key-usage.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { Access, Authenticate, BearerAccess, Guard, Presented, ResourcePath } from './caller.ts'
@@ -13,6 +14,7 @@ import type { VerifyToken } from './verify-token.ts'
 interface Deps {
   readonly verifyToken: VerifyToken
   readonly directory: Pick<Directory, 'workspaceBySlug' | 'member' | 'workspaceKeyByDigest'>
+  readonly counts: Pick<KeyCounts, 'of'>
   readonly logger: Logger
   readonly now: () => number
   /** Returns the address of the metadata that a challenge names, if tools can sign in. */
@@ -83,12 +85,13 @@ function presentedWorkspaceKey(authorization: string): string | undefined {
  * Looks up a workspace key. It grants those of its scopes that its creator has as permissions now
  * (docs/api/credentials.md#credentials).
  */
-async function accessByKey({ directory, now }: Deps, key: string): Promise<BearerAccess> {
+async function accessByKey({ directory, counts, now }: Deps, key: string): Promise<BearerAccess> {
   if (!isWellFormedKey('workspace', key)) return refuseKey('malformed')
   const record = await directory.workspaceKeyByDigest(digestOf(key))
   if (record === undefined) return refuseKey('unknown')
   const state = keyState(record, now())
   if (state !== 'active') return refuseKey(state)
+  counts.of(record).requests++
 
   const { workspaceId, createdBy, scopes } = record
   const creator = await directory.member(workspaceId, createdBy)

@@ -59,7 +59,7 @@ interface DirectoryList<T, A> {
   /** Reads entries of a workspace, newest first. */
   readonly read: (workspaceId: string, page: ListPage) => Promise<readonly T[]>
   /** Returns the answer with the entries of a page. */
-  readonly present: (shown: readonly T[], nextCursor: string | null) => A
+  readonly present: (shown: readonly T[], nextCursor: string | null, workspaceId: string) => A | Promise<A>
 }
 
 /** Returns the route that lists entries of the directory, newest first. */
@@ -76,7 +76,7 @@ export function directoryListRoute<T extends { createdAt: string; id: string }, 
       if (!page.ok) return page
       const found = await queryDirectory(read(workspaceId, withOneMore(page.value)))
       const { shown, nextCursor } = cutDirectoryPage(found, page.value)
-      return { ok: true, value: present(shown, nextCursor) }
+      return { ok: true, value: await present(shown, nextCursor, workspaceId) }
     },
   })
 }

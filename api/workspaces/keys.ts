@@ -2,6 +2,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Creation } from '../../schemas/records/creation.ts'
 import type { NewCreation } from '../../shared/directory/creations.ts'
 import { digestOf, generateKey, type KeyKind, sealKey } from '../../shared/ids/credentials.ts'
+import type { KeyUse } from '../../shared/queue/key-usage.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -72,6 +73,16 @@ function base62Of(bytes: Uint8Array): string {
 /** Returns when a key that is created now expires, or null if it never does. */
 export function keyExpiry(nowMs: number, secondsUntilExpiration: number | null): string | null {
   return secondsUntilExpiration === null ? null : rfc3339FromUnixMs(nowMs + secondsUntilExpiration * 1_000)
+}
+
+/** Returns the ids of keys, for which their use is read. */
+export function idsOf(keys: readonly { readonly id: string }[]): string[] {
+  return keys.map(({ id }) => id)
+}
+
+/** Returns the use of a key as lists show it. */
+export function presentUse({ lastUsedAtMs, requestsToday }: KeyUse = { lastUsedAtMs: null, requestsToday: 0 }) {
+  return { lastUsedAt: lastUsedAtMs === null ? null : rfc3339FromUnixMs(lastUsedAtMs), requestsToday }
 }
 
 const PREFIX_CHARACTERS = 6

@@ -23,6 +23,7 @@ import type { ListPage } from '../../shared/directory/sorted-index.ts'
 import { type MakerState, SURFACE_KEYS_MAX, WORKSPACE_SURFACE_KEYS_MAX } from '../../shared/directory/surface-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf } from '../../shared/ids/credentials.ts'
+import type { KeyUse } from '../../shared/queue/key-usage.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { authorOf, cutDirectoryPage, directoryPage, onceOf, queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
@@ -30,7 +31,7 @@ import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { conflict } from '../http/idempotency.ts'
 import { invalid, type Outcome, okReply } from '../http/outcome.ts'
 import { notFound } from '../http/resource.ts'
-import { keyExpiry, keyPrefix, newKey, repeatedKey } from './keys.ts'
+import { idsOf, keyExpiry, keyPrefix, newKey, presentUse, repeatedKey } from './keys.ts'
 import { SURFACE, SURFACE_KEY } from './resources.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
@@ -46,6 +47,7 @@ interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   >
   /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
   readonly keyPepper: string
+  readonly keyUse: (workspaceId: string, keyIds: readonly string[]) => Promise<KeyUse[]>
 }
 
 /** Returns the routes of the keys of a surface. */
@@ -58,7 +60,7 @@ export function surfaceKeyRoutes(deps: Deps): Route[] {
   ]
 }
 
-/** Returns the route that lists the keys of a surface without their secrets, newest first. */
+/** Returns the route that lists the keys of a surface, newest first. */
 function listSurfaceKeysRoute(deps: Deps): Route {
   const { directory } = deps
   return guardedRoute(deps, listSurfaceKeys, {
@@ -76,8 +78,7 @@ function listSurfaceKeysRoute(deps: Deps): Route {
       if (surface === undefined) return notFound(SURFACE)
       // A surface has at most SURFACE_KEYS_MAX keys, so all are read, and the page is cut out of them.
       const { shown, nextCursor } = cutDirectoryPage(keysAfter(keys, page.value.after), page.value)
-      const makers = await queryDirectory(directory.makerStates(workspaceId, shown, deps.now()))
-      return { ok: true, value: { keys: shown.map(key => presentSurfaceKey(key, makers)), nextCursor } }
+      return { ok: true, value: { keys: await presentSurfaceKeys(deps, workspaceId, shown), nextCursor } }
     },
   })
 }
@@ -94,7 +95,7 @@ const TOO_MANY_KEYS = invalid(
   `a surface can have at most ${SURFACE_KEYS_MAX} active keys, and a workspace at most ${WORKSPACE_SURFACE_KEYS_MAX}: revoke keys that are not used`,
 )
 
-/** Returns the route that creates a public or secret key of a surface. Only its response contains the text of the key. */
+/** Returns the route that creates a public or secret key of a surface. No other response contains the text of a secret key. */
 function createSurfaceKeyRoute(deps: Deps): Route {
   const { directory, keyPepper } = deps
   return creationRoute(deps, createSurfaceKey, {
@@ -108,8 +109,8 @@ function createSurfaceKeyRoute(deps: Deps): Route {
       const { workspaceId, userId, apiKeyId } = caller
       const createdBy = { userId, apiKeyId }
       const record = newRecord({ workspaceId, surfaceId, scopes: scopes ?? [], createdBy }, body, secret, deps.now())
-      const { id, kind, expiresAt } = record
-      const key = { id, kind, ...(scopes && { scopes }), expiresAt, ...presentLimits(record) }
+      const { id, kind, name, expiresAt } = record
+      const key = { id, kind, ...(name && { name }), ...(scopes && { scopes }), expiresAt, ...presentLimits(record) }
       const author = authorOf(
         caller,
         deps.now(),
@@ -136,7 +137,7 @@ function newRecord(
   secret: string,
   nowMs: number,
 ): SurfaceKey {
-  const { kind, secondsUntilExpiration = null, quotas } = request
+  const { kind, name, secondsUntilExpiration = null, quotas } = request
   const allowedOrigins = request.kind === 'public' ? request.allowedOrigins : undefined
   return {
     version: 1,
@@ -144,6 +145,8 @@ function newRecord(
     kind,
     digest: digestOf(secret),
     prefix: keyPrefix(secret),
+    ...(name && { name }),
+    ...(kind === 'public' && { publicKey: secret }),
     ...owner,
     createdAt: rfc3339FromUnixMs(nowMs),
     expiresAt: keyExpiry(nowMs, secondsUntilExpiration),
@@ -174,8 +177,8 @@ function updateSurfaceKeyRoute(deps: Deps): Route {
       const change = (key: SurfaceKey) => ({ quotas: changeQuotas(key.quotas, body.quotas), ...originsOf(body) })
       const key = await queryDirectory(directory.updateSurfaceKey(workspaceId, surfaceId, keyId, change, author))
       if (key === undefined) return notFound(SURFACE_KEY)
-      const makers = await queryDirectory(directory.makerStates(workspaceId, [key], deps.now()))
-      return { ok: true, value: { key: presentSurfaceKey(key, makers) } }
+      const [shown] = await presentSurfaceKeys(deps, workspaceId, [key])
+      return shown === undefined ? notFound(SURFACE_KEY) : { ok: true, value: { key: shown } }
     },
   })
 }
@@ -207,13 +210,41 @@ function revokeSurfaceKeyRoute(deps: Deps): Route {
   })
 }
 
-/** Returns a key of a surface as lists show it: without its secret. `makers` are the states of API keys by their ids. */
-function presentSurfaceKey(key: SurfaceKey, makers: ReadonlyMap<string, MakerState>): ListedSurfaceKey {
-  const { id, kind, prefix, scopes, createdAt, expiresAt, revokedAt, createdBy } = key
+/** Returns keys of surfaces as lists show them. */
+async function presentSurfaceKeys(
+  { directory, keyUse, now }: Deps,
+  workspaceId: string,
+  keys: readonly SurfaceKey[],
+): Promise<ListedSurfaceKey[]> {
+  const [makers, uses] = await Promise.all([
+    queryDirectory(directory.makerStates(workspaceId, keys, now())),
+    queryDirectory(keyUse(workspaceId, idsOf(keys))),
+  ])
+  return keys.map((key, i) => ({ ...presentSurfaceKey(key, makers), usage: presentUse(uses[i]) }))
+}
+
+const NAMES = { public: 'Public key', secret: 'Secret key' } as const
+
+/** Returns what the record of a key shows: of a public key also its text. `makers` are the states of API keys by their ids. */
+function presentSurfaceKey(key: SurfaceKey, makers: ReadonlyMap<string, MakerState>) {
+  const {
+    id,
+    kind,
+    name = NAMES[kind],
+    publicKey = null,
+    prefix,
+    scopes,
+    createdAt,
+    expiresAt,
+    revokedAt,
+    createdBy,
+  } = key
   const apiKeyState = createdBy?.apiKeyId ? (makers.get(createdBy.apiKeyId) ?? 'removed') : null
   return {
     id,
     kind,
+    name,
+    publicKey,
     prefix: keyPrefix(prefix),
     scopes,
     createdAt,

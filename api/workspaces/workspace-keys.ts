@@ -13,6 +13,7 @@ import { type Directory, newId } from '../../shared/directory/directory.ts'
 import { WORKSPACE_KEYS_MAX } from '../../shared/directory/workspace-keys.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { digestOf } from '../../shared/ids/credentials.ts'
+import type { KeyUse } from '../../shared/queue/key-usage.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { authorOf, directoryListRoute, onceOf, queryDirectory } from '../http/directory.ts'
@@ -21,11 +22,12 @@ import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { conflict } from '../http/idempotency.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
 import { notFound } from '../http/resource.ts'
-import { keyExpiry, keyPrefix, newKey, repeatedKey } from './keys.ts'
+import { idsOf, keyExpiry, keyPrefix, newKey, presentUse, repeatedKey } from './keys.ts'
 import { API_KEY, WORKSPACE } from './resources.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'workspaceKey' | 'workspaceKeys' | 'createWorkspaceKey' | 'revokeWorkspaceKey'>
+  readonly keyUse: (workspaceId: string, keyIds: readonly string[]) => Promise<KeyUse[]>
   /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
   readonly keyPepper: string
 }
@@ -43,7 +45,10 @@ function listWorkspaceKeysRoute(deps: Deps): Route {
   return directoryListRoute(deps, listWorkspaceKeys, {
     resource: WORKSPACE,
     read: (workspaceId, page) => deps.directory.workspaceKeys(workspaceId, page),
-    present: (shown, nextCursor): WorkspaceKeysPage => ({ apiKeys: shown.map(presentWorkspaceKey), nextCursor }),
+    async present(shown, nextCursor, workspaceId): Promise<WorkspaceKeysPage> {
+      const uses = await queryDirectory(deps.keyUse(workspaceId, idsOf(shown)))
+      return { apiKeys: shown.map((key, i) => presentWorkspaceKey(key, uses[i])), nextCursor }
+    },
   })
 }
 
@@ -142,8 +147,18 @@ function revokeWorkspaceKeyRoute(deps: Deps): Route {
 }
 
 /** Returns an API key of a workspace as lists show it: without its secret. */
-function presentWorkspaceKey(key: WorkspaceKey): ListedWorkspaceKey {
+function presentWorkspaceKey(key: WorkspaceKey, use: KeyUse | undefined): ListedWorkspaceKey {
   const { id, name, prefix, scopes, createdBy, createdAt, expiresAt, revokedAt } = key
   const actor = { userId: createdBy, apiKeyId: null }
-  return { id, name, prefix: keyPrefix(prefix), scopes, createdBy: actor, createdAt, expiresAt, revokedAt }
+  return {
+    id,
+    name,
+    prefix: keyPrefix(prefix),
+    scopes,
+    createdBy: actor,
+    createdAt,
+    expiresAt,
+    revokedAt,
+    usage: presentUse(use),
+  }
 }

@@ -6,6 +6,7 @@ import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import { wrongBearer } from '../../shared/ids/wrong-kind.ts'
+import type { KeyCount } from '../../shared/queue/key-usage.ts'
 import {
   KEY_UNCHECKED,
   type KeyAuthenticatorDeps,
@@ -14,7 +15,7 @@ import {
   TOO_MANY_UNSEEN_KEYS,
 } from './authenticate-surface.ts'
 import { KeyCache } from './key-cache.ts'
-import type { KeyLimits, LimitsOfKeys } from './key-limits.ts'
+import type { KeyLimits } from './key-limits.ts'
 
 /** Build tooling that presented a secret key of a surface. */
 export interface BuildCaller {
@@ -24,6 +25,8 @@ export interface BuildCaller {
   readonly scopes: readonly string[]
   /** Undefined for a key without quotas, as most are. */
   readonly limits: KeyLimits | undefined
+  /** To which the requests of the key are added. */
+  readonly count: KeyCount
 }
 
 /** The build tooling of a secret key, or the problem with the key. */
@@ -57,7 +60,7 @@ const MISSING: BuildAuthentication = {
 export function createSecretKeyAuthenticator(deps: KeyAuthenticatorDeps): SecretKeyAuthenticator {
   const cache = new KeyCache<BuildAuthentication>(deps, {
     digestOf: digest => digest,
-    judge: judgeWith(deps.limits),
+    judge: judgeWith(deps),
     unavailable: { ok: false, problem: KEY_UNCHECKED },
     overBudget: { ok: false, problem: TOO_MANY_UNSEEN_KEYS },
   })
@@ -73,14 +76,15 @@ export function createSecretKeyAuthenticator(deps: KeyAuthenticatorDeps): Secret
   }
 }
 
-function judgeWith(limits: Pick<LimitsOfKeys, 'of'>) {
+function judgeWith({ limits, counts }: Pick<KeyAuthenticatorDeps, 'limits' | 'counts'>) {
   return (key: SurfaceKey | undefined, at: number): BuildAuthentication => {
     if (key?.kind !== 'secret') return REFUSALS.unknown
     const state = keyState(key, at)
     if (state !== 'active') return REFUSALS[state]
     const { workspaceId, surfaceId, scopes } = key
     const surface = { workspaceId, surfaceId }
-    return { ok: true, build: { surface, owner: ownerOf(surface), scopes, limits: limits.of(key) } }
+    const build = { surface, owner: ownerOf(surface), scopes, limits: limits.of(key), count: counts.of(key) }
+    return { ok: true, build }
   }
 }
 

@@ -6,9 +6,8 @@ import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
 import { PUBLIC_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import { wrongBearer, wrongKind } from '../../shared/ids/wrong-kind.ts'
-import type { KeyCount } from '../../shared/queue/key-usage.ts'
+import type { KeyCount, KeyCounts } from '../../shared/queue/key-usage.ts'
 import { KeyCache, type KeyCacheDeps } from './key-cache.ts'
-import type { KeyCounts } from './key-counts.ts'
 import type { KeyLimits, LimitsOfKeys } from './key-limits.ts'
 
 /** The surface that a request comes from: all that the edge keeps of a public key. */
@@ -34,6 +33,7 @@ export type SurfaceAuthentication =
 /** The collaborators of both checks. */
 export interface KeyAuthenticatorDeps extends KeyCacheDeps {
   readonly limits: Pick<LimitsOfKeys, 'of'>
+  readonly counts: Pick<KeyCounts, 'of'>
 }
 
 /** Checks public keys. */
@@ -94,9 +94,7 @@ export const TOO_MANY_UNSEEN_KEYS: Problem = {
 }
 
 /** Creates the check of public keys. They are not secret, so the cache is keyed by their text: a cached key needs no hash. */
-export function createPublicKeyAuthenticator(
-  deps: KeyAuthenticatorDeps & { readonly counts: Pick<KeyCounts, 'of'> },
-): PublicKeyAuthenticator {
+export function createPublicKeyAuthenticator(deps: KeyAuthenticatorDeps): PublicKeyAuthenticator {
   const unavailable: SurfaceAuthentication = { ok: false, problem: KEY_UNCHECKED }
   const overBudget: SurfaceAuthentication = { ok: false, problem: TOO_MANY_UNSEEN_KEYS }
   const cache = new KeyCache<SurfaceAuthentication>(deps, {

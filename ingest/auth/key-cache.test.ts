@@ -46,7 +46,7 @@ function given(...keys: SurfaceKey[]) {
       directory,
       logger,
       limits: { of: () => undefined },
-      counts: { of: () => ({ workspaceId: '', keyId: '', requests: 0, bytes: 0 }) },
+      counts: { of: () => ({ workspaceId: '', keyId: '', isPublic: true, requests: 0, bytes: 0 }) },
       now: () => world.time,
     },
   }

@@ -51,6 +51,7 @@ export function withBuild(
   const decide = (authentication: BuildAuthentication): Decision | Promise<Decision> => {
     if (!authentication.ok) return buildProblem(authentication.problem)
     const { build } = authentication
+    build.count.requests++
     body.belongsTo(build.owner, counter)
     if (!build.scopes.includes(SCOPE)) return refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
     return build.limits === undefined ? take(build) : withLimits(build.limits, limited, buildProblem, () => take(build))

@@ -122,8 +122,8 @@ const keyQuotasSchema = z.object({ requestsPerSecond: quota, bytesPerSecond: quo
 export type KeyQuotas = z.infer<typeof keyQuotasSchema>
 
 /**
- * Record of a public or secret key of a surface. `digest` is the SHA-256 of the key in hex. The key itself is not
- * stored.
+ * Record of a public or secret key of a surface. `digest` is the SHA-256 of the key in hex. The text of a secret key is
+ * not stored.
  */
 export const surfaceKeySchema = z.object({
   version: z.literal(1),
@@ -131,6 +131,10 @@ export const surfaceKeySchema = z.object({
   kind: z.enum(['public', 'secret']),
   digest,
   prefix: z.string(),
+  /** At most 120 characters, each of up to two UTF-16 units. Absent: named for its kind. */
+  name: z.string().min(1).max(240).optional(),
+  /** The text of a public key, which pages show to everyone. */
+  publicKey: z.string().regex(/^pk_/).max(64).optional(),
   workspaceId: z.string(),
   surfaceId: z.string(),
   scopes: z.array(z.string()),

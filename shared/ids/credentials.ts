@@ -17,7 +17,7 @@ export type KeyKind = 'public' | 'secret' | 'workspace'
 
 const PREFIXES: Record<KeyKind, string> = { public: 'pk_', secret: 'sk_', workspace: 'wk_' }
 
-/** Generates a key with 190 random bits. Its text is shown once, and only its digest (`digestOf`) is stored. */
+/** Generates a key with 190 random bits. Only the digest (`digestOf`) of a secret key is stored. */
 export function generateKey(kind: KeyKind): string {
   let random = ''
   for (let i = 0; i < RANDOM_LENGTH; i++) random += ALPHABET[randomInt(ALPHABET.length)]

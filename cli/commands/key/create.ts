@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { textOf } from '../../../schemas/http/fields.ts'
 import { SECRET_KEY_SCOPES } from '../../../schemas/http/workspaces/schemas.ts'
 import type { SurfaceKey } from '../../../schemas/records/directory.ts'
 import { newId } from '../../../shared/directory/directory.ts'
@@ -11,8 +12,8 @@ import { durationSchema, parsedBy } from '../../terminal.ts'
 import { addLimitOptions, LIMITS_HELP, type LimitOptions, originsAfter, quotasAfter } from './limits.ts'
 
 const HELP = `
-Prints only the key to stdout. It cannot be shown again, because only its SHA-256 is stored. A description goes to
-stderr. A public key is for browsers and exporters. A secret key is for builds and needs a scope:
+Prints only the key to stdout. A secret key cannot be shown again, because only its SHA-256 is stored. A description
+goes to stderr. A public key is for browsers and exporters. A secret key is for builds and needs a scope:
 ${SECRET_KEY_SCOPES.join(', ')}.
 ${LIMITS_HELP}
 
@@ -30,6 +31,7 @@ interface KeyCreateOptions extends LimitOptions {
   readonly workspace: string
   readonly surface: string
   readonly kind: SurfaceKey['kind']
+  readonly name?: string
   readonly scope?: readonly string[]
   /** In seconds. */
   readonly expires?: number
@@ -45,6 +47,7 @@ export function addKeyCreate(parent: Command, context: DirectoryCommandContext):
     .requiredOption(...WORKSPACE_OPTION)
     .requiredOption('--surface <id>', 'the surface that the key belongs to')
     .addOption(new Option('--kind <kind>', 'the kind of the key').choices(['public', 'secret']).makeOptionMandatory())
+    .option('--name <name>', 'a name for people, such as that of the site', parsedBy(textOf(1, 120)))
     .addOption(new Option('--scope <scope...>', 'the scopes of a secret key').choices(SECRET_KEY_SCOPES))
     .option(
       '--expires <time>',
@@ -83,7 +86,7 @@ function createKey(options: KeyCreateOptions, context: DirectoryCommandContext):
 }
 
 function keyRecord(options: KeyCreateOptions, workspaceId: string, secret: string, now: number): SurfaceKey {
-  const { kind, surface, scope, expires } = options
+  const { kind, name, surface, scope, expires } = options
   const quotas = quotasAfter({}, options)
   const allowedOrigins = originsAfter(options)
   return {
@@ -92,6 +95,8 @@ function keyRecord(options: KeyCreateOptions, workspaceId: string, secret: strin
     kind,
     digest: digestOf(secret),
     prefix: secret.slice(0, 6),
+    ...(name && { name }),
+    ...(kind === 'public' && { publicKey: secret }),
     workspaceId,
     surfaceId: surface,
     scopes: [...new Set(scope)],

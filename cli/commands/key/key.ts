@@ -121,11 +121,12 @@ function workspaceFields({ name, createdBy }: WorkspaceKey) {
 }
 
 function surfaceFields(
-  { kind, createdBy, quotas, allowedOrigins }: SurfaceKey,
+  { kind, name, createdBy, quotas, allowedOrigins }: SurfaceKey,
   makers: ReadonlyMap<string, MakerState>,
 ) {
   const apiKeyState = createdBy?.apiKeyId ? (makers.get(createdBy.apiKeyId) ?? 'removed') : null
-  return { kind, createdBy: createdBy ? { ...createdBy, apiKeyState } : null, quotas, allowedOrigins }
+  const maker = createdBy ? { ...createdBy, apiKeyState } : null
+  return { kind, name, createdBy: maker, quotas, allowedOrigins }
 }
 
 function cellsOf(key: ListedKey): string[] {

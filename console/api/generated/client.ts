@@ -1003,6 +1003,10 @@ export type CreateSurfaceRequest = {
 export type Done = {
     ok: true;
 };
+export type KeyUse = {
+    lastUsedAt: string | null;
+    requestsToday: number;
+};
 export type ShownKeyQuotas = {
     /** Requests a second. */
     requestsPerSecond?: number;
@@ -1014,6 +1018,8 @@ export type ShownKeyQuotas = {
 export type SurfaceKey = {
     id: string;
     kind: "public" | "secret";
+    name: string;
+    publicKey: string | null;
     /** The prefix of its kind, and at most 3 further characters. */
     prefix: string;
     scopes: string[];
@@ -1030,6 +1036,7 @@ export type SurfaceKey = {
         /** A secret key works only while this is `active` or null. A public key stays. */
         apiKeyState: ("active" | "revoked" | "expired" | "suspended" | "removed" | null) | null;
     } | null;
+    usage: KeyUse;
     quotas?: ShownKeyQuotas;
     allowedOrigins?: string[];
 };
@@ -1048,6 +1055,7 @@ export type KeyQuotas = {
 };
 export type CreateSurfaceKeyRequest = {
     kind: "public";
+    name?: string;
     /** Seconds. Null means no expiry. */
     secondsUntilExpiration?: number | null;
     quotas?: KeyQuotas;
@@ -1055,6 +1063,7 @@ export type CreateSurfaceKeyRequest = {
     allowedOrigins?: string[];
 } | {
     kind: "secret";
+    name?: string;
     scopes: "release:write"[];
     /** Seconds. Null means no expiry. */
     secondsUntilExpiration?: number | null;
@@ -1063,7 +1072,8 @@ export type CreateSurfaceKeyRequest = {
 export type NewSurfaceKey = {
     id: string;
     kind: "public" | "secret";
-    /** The value of the key, of either kind. No other response contains it. */
+    name?: string;
+    /** The text of the key, of either kind. */
     secret: string;
     /** Present for a secret key. */
     scopes?: "release:write"[];
@@ -1095,6 +1105,7 @@ export type WorkspaceKey = {
     expiresAt: string | null;
     /** Null for a key that is not revoked. */
     revokedAt: string | null;
+    usage: KeyUse;
 };
 export type WorkspaceKeysPage = {
     apiKeys: WorkspaceKey[];
@@ -1959,7 +1970,7 @@ export function deleteSurface({ surfaceId }: {
     }));
 }
 /**
- * List the keys of a surface, newest first, without their secrets
+ * List the keys of a surface, newest first
  */
 export function listSurfaceKeys({ surfaceId, limit, cursor }: {
     surfaceId: string;

@@ -38,6 +38,7 @@ function surfaceKey(kind: SurfaceKey['kind'], secrets: LocalSecrets): SurfaceKey
     kind,
     digest: digestOf(key),
     prefix: key.slice(0, 6),
+    ...(kind === 'public' && { publicKey: key }),
     workspaceId: secrets.workspaceId,
     surfaceId: secrets.surfaceId,
     scopes: kind === 'secret' ? ['release:write'] : [],

@@ -2,6 +2,9 @@ import { EXAMPLE, EXAMPLE_TIMES } from '../example-values.ts'
 
 const { surfaceId } = EXAMPLE
 
+const usage = { lastUsedAt: EXAMPLE_TIMES.createdAt, requestsToday: 1_204 }
+const PUBLIC_KEY = 'pk_jyhOnPages'
+
 const surface = { id: surfaceId, name: 'Shop', createdAt: EXAMPLE_TIMES.createdAt }
 
 /** Responses to the examples of the operations, by operation. */
@@ -13,12 +16,15 @@ export const ANSWERS = {
       {
         id: EXAMPLE.surfaceKeyId,
         kind: 'public',
+        name: 'Public key',
+        publicKey: PUBLIC_KEY,
         prefix: 'pk_jyh',
         scopes: [],
         createdAt: EXAMPLE_TIMES.createdAt,
         expiresAt: null,
         revokedAt: null,
         createdBy: null,
+        usage,
       },
     ],
     nextCursor: null,
@@ -27,12 +33,15 @@ export const ANSWERS = {
     key: {
       id: EXAMPLE.surfaceKeyId,
       kind: 'public',
+      name: 'Public key',
+      publicKey: PUBLIC_KEY,
       prefix: 'pk_jyh',
       scopes: [],
       createdAt: EXAMPLE_TIMES.createdAt,
       expiresAt: null,
       revokedAt: null,
       createdBy: null,
+      usage,
       quotas: { requestsPerSecond: 200, bytesPerDay: 10_000_000_000 },
       allowedOrigins: ['https://shop.example', 'https://*.shop.example'],
     },
@@ -57,6 +66,7 @@ export const ANSWERS = {
         createdAt: EXAMPLE_TIMES.createdAt,
         expiresAt: null,
         revokedAt: null,
+        usage,
       },
     ],
     nextCursor: null,

@@ -111,7 +111,7 @@ export const listSurfaceKeys: PermittedOperation = {
   path: '/v3/surfaces/:surfaceId/keys',
   service: 'operation',
   tag: 'workspaces',
-  summary: 'List the keys of a surface, newest first, without their secrets',
+  summary: 'List the keys of a surface, newest first',
   permission: 'org:surfaces:read',
   credentials: READER,
   parameters: { path: surfacePath, query: pageQuerySchema },
@@ -131,7 +131,8 @@ export const createSurfaceKey: PermittedOperation = {
   service: 'operation',
   tag: 'workspaces',
   summary: 'Create a public or secret key of a surface',
-  description: 'Only this response contains the secret. A secret key requires `scopes`; a public key has none.',
+  description:
+    'No other response contains the text of a secret key. A secret key requires `scopes`; a public key has none.',
   permission: 'org:surfaces:write',
   credentials: MANAGER,
   parameters: { path: surfacePath, header: idempotencyHeader },

@@ -59,6 +59,7 @@ const scopeSchema = z.enum(SECRET_KEY_SCOPES, {
       : scopeRule,
 })
 const secondsUntilExpiration = keyLifetimeSchema.optional()
+const keyName = textOf(1, 120).optional()
 
 const quota = z.int().min(1).max(QUOTA_MAX)
 
@@ -97,6 +98,7 @@ export const createSurfaceKeySchema = z
   .discriminatedUnion('kind', [
     exactObject({
       kind: z.literal('public'),
+      name: keyName,
       scopes: z.never('must be left out: a public key has none').optional(),
       secondsUntilExpiration,
       quotas: quotasSchema.optional(),
@@ -104,6 +106,7 @@ export const createSurfaceKeySchema = z
     }),
     exactObject({
       kind: z.literal('secret'),
+      name: keyName,
       scopes: listOf(scopeSchema, SURFACE_KEY_SCOPES_MAX, 'must be an array of scopes'),
       secondsUntilExpiration,
       quotas: quotasSchema.optional(),
@@ -127,13 +130,14 @@ export type UpdateSurfaceKey = z.infer<typeof updateSurfaceKeySchema>
 export const surfaceKeyIdSchema = z.string().regex(/^key_[0-9a-z]{1,64}$/)
 const kindSchema = z.enum(['public', 'secret'])
 
-/** Response of POST /v3/surfaces/{surfaceId}/keys, the only one with the secret. */
+/** Response of POST /v3/surfaces/{surfaceId}/keys, the only one with the text of a secret key. */
 export const surfaceKeyCreatedSchema = z.strictObject({
   key: z
     .strictObject({
       id: surfaceKeyIdSchema,
       kind: kindSchema,
-      secret: z.string().meta({ description: 'The value of the key, of either kind. No other response contains it.' }),
+      name: z.string().optional(),
+      secret: z.string().meta({ description: 'The text of the key, of either kind.' }),
       scopes: z.array(scopeSchema).optional().meta({ description: 'Present for a secret key.' }),
       expiresAt,
       quotas: shownQuotasSchema.optional(),
@@ -156,22 +160,30 @@ const makerSchema = z
   })
   .meta({ description: 'Who created a key.' })
 
-/** A key of a surface, without its secret. */
+/** The use of a key, in lists. */
+const keyUseSchema = z
+  .strictObject({ lastUsedAt: instant.nullable(), requestsToday: z.int().min(0) })
+  .meta({ id: 'KeyUse', description: 'Days are in UTC.' })
+
+/** A key of a surface. A secret key is without its text. */
 const listedSurfaceKeySchema = z
   .strictObject({
     id: surfaceKeyIdSchema,
     kind: kindSchema,
+    name: z.string(),
+    publicKey: z.string().nullable(),
     prefix: z.string().max(6).meta({ description: 'The prefix of its kind, and at most 3 further characters.' }),
     scopes: z.array(z.string()),
     createdAt: instant,
     expiresAt,
     revokedAt,
     createdBy: makerSchema.nullable().meta({ description: 'Null for a key that an operator created.' }),
+    usage: keyUseSchema,
     quotas: shownQuotasSchema.optional(),
     allowedOrigins: z.array(z.string()).optional(),
   })
   .meta({ id: 'SurfaceKey' })
-/** A key of a surface, without its secret. */
+/** A key of a surface. A secret key is without its text. */
 export type ListedSurfaceKey = z.infer<typeof listedSurfaceKeySchema>
 
 /** Response of PATCH /v3/surfaces/{surfaceId}/keys/{keyId}. */
@@ -237,6 +249,7 @@ const listedWorkspaceKeySchema = z
     createdAt: instant,
     expiresAt,
     revokedAt,
+    usage: keyUseSchema,
   })
   .meta({ id: 'WorkspaceKey' })
 /** A workspace API key, without its secret. */

@@ -84,7 +84,7 @@ function signWorkload(): Promise<string> {
   return new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', kid: 'w1' }).sign(privateKey)
 }
 
-it('no credential is logged, stored or returned again, whatever happens to its request', async () => {
+it('no credential but a public key is logged, stored or returned again, whatever happens to its request', async () => {
   const token = await signToken({ org: slug })
   const { surfaceId, publicKey, secretKey, apiKey } = await makeKeys(token)
 
@@ -134,7 +134,10 @@ it('no credential is logged, stored or returned again, whatever happens to its r
   expect(shown.log).toContain('a request failed')
   expect(shown.store).toContain(digestOf(apiKey.secret))
   expect(shown.answers).toContain(apiKey.id)
-  const keys = [publicKey, secretKey, apiKey].map(({ secret }) => secret)
+  // Pages show a public key to everyone. The directory and its lists have it, and no log does.
+  expect([shown.store, shown.answers].map(text => text.includes(publicKey.secret))).toEqual([true, true])
+  expect(shown.log).not.toContain(publicKey.secret.slice(6, 35))
+  const keys = [secretKey, apiKey].map(({ secret }) => secret)
   const texts = [...keys, ...Object.values(unknown), ...Object.values(broken)].map(key => key.slice(6, 35))
   const tokens = [token, stranger, expired, workload].flatMap(text => text.split('.').slice(1))
   for (const [where, text] of Object.entries(shown)) {

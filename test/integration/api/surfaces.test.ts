@@ -247,13 +247,14 @@ describe('surfaces and their keys', () => {
     expect(makers).toEqual(Array(2).fill({ userId: 'user_1', apiKeyId: apiKey.id, apiKeyState: 'revoked' }))
   }, 20_000)
 
-  it('gives a secret key its scopes and expiry, and shows it once', async () => {
+  it('gives a secret key its scopes and expiry and shows it once, and shows a public key in lists', async () => {
     const { ask, makeSurface, makeKey } = await workspace()
     const { id } = await makeSurface()
     const before = Date.now()
     const secretKey = await makeKey(id, { kind: 'secret', scopes: ['release:write'], secondsUntilExpiration: 60 })
     const none = await makeKey(id, { kind: 'secret', scopes: [], secondsUntilExpiration: null })
-    const publicKey = await makeKey(id, { kind: 'public' })
+    const publicKey = await makeKey(id, { kind: 'public', name: 'The shop' })
+    expect(publicKey.name).toBe('The shop')
     expect(isWellFormedKey('secret', secretKey.secret)).toBe(true)
     expect(secretKey.scopes).toEqual(['release:write'])
     const expiresAtMs = Date.parse(secretKey.expiresAt ?? '')
@@ -265,8 +266,12 @@ describe('surfaces and their keys', () => {
     const { keys } = surfaceKeysPageSchema.parse(answer.body)
     expect(new Set(keys.map(key => key.id))).toEqual(new Set([secretKey.id, none.id, publicKey.id]))
     const listed = keys.find(key => key.id === secretKey.id)
-    expect(listed).toMatchObject({ kind: 'secret', prefix: secretKey.secret.slice(0, 6), scopes: ['release:write'] })
-    for (const { secret } of [secretKey, none, publicKey]) {
+    const prefix = secretKey.secret.slice(0, 6)
+    const unused = { usage: { lastUsedAt: null, requestsToday: 0 } }
+    expect(listed).toMatchObject({ kind: 'secret', name: 'Secret key', publicKey: null, prefix, ...unused })
+    const shown = { kind: 'public', name: 'The shop', publicKey: publicKey.secret, ...unused }
+    expect(keys.find(key => key.id === publicKey.id)).toMatchObject(shown)
+    for (const { secret } of [secretKey, none]) {
       expect(JSON.stringify(answer.body)).not.toContain(secret.slice(0, 7))
     }
     const page = surfaceKeysPageSchema.parse((await ask(`GET /v3/surfaces/${id}/keys?limit=2`)).body)
@@ -288,6 +293,7 @@ describe('surfaces and their keys', () => {
     ],
     ['a scope that is not a text', { kind: 'secret', scopes: [7] }, 'scopes.0 must be a scope of secret keys'],
     ['an expiry of no time', { kind: 'public', secondsUntilExpiration: 0 }, 'secondsUntilExpiration must be a whole'],
+    ['a name of no character', { kind: 'public', name: '' }, 'name must have 1 to 120 characters'],
     ['a field too many', { kind: 'public', expiresIn: 5 }, 'the body must not have the field "expiresIn"'],
   ])('refuses to create a key with %s', async (_, body, message) => {
     const { ask, makeSurface } = await workspace()

@@ -1,7 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { keyUsagePageSchema, usagePageSchema } from '../../../schemas/http/usage.ts'
+import {
+  surfaceCreatedSchema,
+  surfaceKeyCreatedSchema,
+  surfaceKeysPageSchema,
+  workspaceKeyCreatedSchema,
+  workspaceKeysPageSchema,
+} from '../../../schemas/http/workspaces/schemas.ts'
+import { DAY_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { call, createDatabase, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { issueKey, startEdge, type TestEdge } from '../../support/services/edge.ts'
@@ -83,6 +92,48 @@ describe('the usage of a workspace', () => {
     expect(keyUsagePageSchema.parse((await ask('/v3/usage/keys?day=2026-01-01')).body).keys).toEqual([])
   })
 
+  it('states the last use and the requests of today for public, secret and API keys', async () => {
+    const bearer = await signToken()
+    const ask = async (operation: string, body?: unknown, credential = bearer) =>
+      (await call(api.baseUrl, operation, { bearer: credential, body })).body
+    const { surface } = surfaceCreatedSchema.parse(await ask('POST /v3/surfaces', { name: 'Shop' }))
+    const keysPath = `/v3/surfaces/${surface.id}/keys`
+    const make = async (body: object) => surfaceKeyCreatedSchema.parse(await ask(`POST ${keysPath}`, body)).key
+    const [used, secret, unused] = [
+      await make({ kind: 'public' }),
+      await make({ kind: 'secret', scopes: [] }),
+      await make({ kind: 'public' }),
+    ]
+    const request = { idempotencyKey: randomUUID(), name: 'ci', scopes: ['org:surfaces:read'] }
+    const apiKeys = '/v3/workspaces/acme/api-keys'
+    const made = await ask(`POST ${apiKeys}`, { ...request, secondsUntilExpiration: null })
+    const { apiKey } = workspaceKeyCreatedSchema.parse(made)
+    const before = Date.now()
+    await send(used.secret, 3)
+    // The key is valid, and lacks the scope.
+    const refused = await call(edge.baseUrl, 'POST /v3/releases', { bearer: secret.secret, body: { version: '1' } })
+    expect(refused.status).toBe(403)
+    await ask('GET /v3/surfaces', undefined, apiKey.secret)
+
+    const uses = await until('every use is counted', async () => {
+      const { keys } = surfaceKeysPageSchema.parse(await ask(`GET ${keysPath}`))
+      const listed = [...keys, ...workspaceKeysPageSchema.parse(await ask(`GET ${apiKeys}`)).apiKeys]
+      const found = new Map(listed.map(({ id, usage }) => [id, usage]))
+      return [used, secret, apiKey].every(({ id }) => found.get(id)?.lastUsedAt) ? found : undefined
+    })
+    expect([used, secret, apiKey].map(({ id }) => uses.get(id)?.requestsToday)).toEqual([3, 1, 1])
+    for (const { id } of [used, secret, apiKey]) {
+      expect(Date.parse(uses.get(id)?.lastUsedAt ?? '')).toBeGreaterThanOrEqual(before)
+    }
+    expect(uses.get(unused.id)).toEqual({ lastUsedAt: null, requestsToday: 0 })
+
+    // A key that was used yesterday and not since.
+    await redis.rename(usageKey(0), usageKey(-1))
+    const { keys } = surfaceKeysPageSchema.parse(await ask(`GET ${keysPath}`))
+    const [yesterday] = keys.filter(({ id }) => id === used.id)
+    expect(yesterday?.usage).toEqual({ lastUsedAt: uses.get(used.id)?.lastUsedAt, requestsToday: 0 })
+  })
+
   it.each([
     ['/v3/usage?from=2026-01-02&to=2026-01-01', 'from'],
     ['/v3/usage?from=2026-01-01&to=2026-02-01', 'from'],
@@ -96,6 +147,8 @@ describe('the usage of a workspace', () => {
       message: expect.stringContaining(word),
     })
   })
+
+  const usageKey = (days: number) => `penstock:{key-usage}:ws_1:${Math.floor(Date.now() / DAY_MS) + days}`
 
   async function send(key: string, times: number): Promise<void> {
     for (let i = 0; i < times; i++) {

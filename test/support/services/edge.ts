@@ -92,6 +92,7 @@ export async function issueKey(directory: Directory, key: Partial<SurfaceKey> = 
     kind,
     digest: digestOf(secret),
     prefix: secret.slice(3, 6),
+    ...(kind === 'public' && { publicKey: secret }),
     workspaceId: 'ws_1',
     surfaceId: 'srf_1',
     scopes: [],
