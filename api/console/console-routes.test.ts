@@ -12,9 +12,11 @@ const settings = {
   CONSOLE_ISSUER: 'https://login.example/tenant?a="<&',
   CONSOLE_CLIENT_ID: 'console',
   CONSOLE_SCOPE: 'openid',
+  PUBLIC_URL: 'https://ingest.example',
 }
 const logger = pino({ level: 'silent' })
-const DOCUMENT = '<!doctype html><meta name="penstock-sign-in" content="%SIGN_IN%">'
+const DOCUMENT =
+  '<!doctype html><meta name="penstock-sign-in" content="%SIGN_IN%"><meta name="penstock-public-url" content=\'%PUBLIC_URL%\'>'
 const SCRIPT = 'console.log(1)'
 const PLAYER = '<!doctype html><title>Recording</title>'
 
@@ -45,11 +47,12 @@ describe('the routes of the console', () => {
     rmSync(directory, { recursive: true })
   })
 
-  it('serve the document under every path of the console, with the settings of the sign-in', async () => {
+  it('serve the document under every path of the console, with the settings of the sign-in and the address of the edge', async () => {
     for (const path of ['/console/', '/console/findings/fnd_1', '/console/traces/a%2Fb?span=c']) {
       const { status, text } = await ask(path)
       expect(status).toBe(200)
-      const [, content = ''] = /content="(.*)"/.exec(text) ?? []
+      const [, content = ''] = /content="([^"]*)"/.exec(text) ?? []
+      expect(text).toContain("content='https://ingest.example'")
       expect(content).not.toMatch(/[<"]/)
       const unescaped = content.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&')
       expect(JSON.parse(unescaped)).toEqual({ issuer: settings.CONSOLE_ISSUER, clientId: 'console', scope: 'openid' })

@@ -13,13 +13,15 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import { acceptsGzip } from '../http/packed-json.ts'
 import { BUILT_CONSOLE, type BuiltConsole, type BuiltFile, readBuiltConsole } from './built-files.ts'
 
-/** How the console signs its users in. */
+/** How the console signs its users in, and the address that it shows to send telemetry to. */
 interface ConsoleSettings {
   /** The OpenID provider whose access tokens the API accepts. Unset: the console is not served. */
   readonly CONSOLE_ISSUER?: string | undefined
   readonly CONSOLE_CLIENT_ID: string
   readonly CONSOLE_SCOPE: string
   readonly CONSOLE_AUDIENCE?: string | undefined
+  /** The one address of edge and API. Unset: that of the console. */
+  readonly PUBLIC_URL?: string | undefined
 }
 
 /**
@@ -59,7 +61,10 @@ const VARY: Header = ['vary', 'accept-encoding']
 function documentReply(built: BuiltConsole, settings: ConsoleSettings, issuer: string): (head: RequestHead) => Reply {
   const { CONSOLE_CLIENT_ID: clientId, CONSOLE_SCOPE: scope, CONSOLE_AUDIENCE: audience } = settings
   const signIn = JSON.stringify({ issuer, clientId, scope, audience })
-  const plain = Buffer.from(built.document.replace('%SIGN_IN%', () => escapeAttribute(signIn)))
+  const values = { SIGN_IN: signIn, PUBLIC_URL: settings.PUBLIC_URL ?? '' }
+  const plain = Buffer.from(
+    built.document.replace(/%(SIGN_IN|PUBLIC_URL)%/g, (_, name: keyof typeof values) => escapeAttribute(values[name])),
+  )
   return htmlReply(plain, securityHeaders(new URL(issuer).origin))
 }
 

@@ -1,4 +1,5 @@
 import { type Finding, listFindings } from '../api/generated/client.ts'
+import { NoData } from '../onboarding/no-data.tsx'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
@@ -90,11 +91,13 @@ function columnsOf(last: string | null, occurrences: Counts): readonly Column<Fi
 }
 
 function NoFindings({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) return <Notice title="No finding matches" text="Widen the time, or clear a filter." />
   return (
-    <Notice
-      title="No findings yet"
-      text="A finding appears here when a span or a log record with an exception arrives. The address and the key to send them with are those that a surface of this workspace has."
-    />
+    <NoData kind="findings">
+      {isFiltered ? (
+        <Notice title="No finding matches" text="Widen the time, or clear a filter." />
+      ) : (
+        <Notice title="No findings yet" text="No span and no log record that has arrived has an error." />
+      )}
+    </NoData>
   )
 }

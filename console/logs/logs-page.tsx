@@ -1,4 +1,5 @@
 import { type LogRecord, listLogs, readLogHistogram } from '../api/generated/client.ts'
+import { NoData } from '../onboarding/no-data.tsx'
 import { counted, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
@@ -50,16 +51,7 @@ export function LogsPage() {
       <Shown loaded={loaded} what="log records">
         {({ logs, nextCursor }) => (
           <>
-            {logs.length === 0 && (
-              <Notice
-                title={nextCursor === null ? 'No log record matches' : 'None of the newest records matches'}
-                text={
-                  nextCursor === null
-                    ? 'Widen the time, or clear a filter. Records of the last hour are searched unless another time is chosen.'
-                    : 'The next page looks at older ones.'
-                }
-              />
-            )}
+            {logs.length === 0 && <NoLogs hasMore={nextCursor !== null} />}
             <ol class="logs" style={`--time-width: ${timeWidth(logs)}ch`}>
               {logs.map((log, i) => (
                 <LogEntry key={i} log={log} />
@@ -71,6 +63,18 @@ export function LogsPage() {
         )}
       </Shown>
     </>
+  )
+}
+
+function NoLogs({ hasMore }: { readonly hasMore: boolean }) {
+  if (hasMore) return <Notice title="None of the newest records matches" text="The next page looks at older ones." />
+  return (
+    <NoData kind="logs">
+      <Notice
+        title="No log record matches"
+        text="Widen the time, or clear a filter. Records of the last hour are searched unless another time is chosen."
+      />
+    </NoData>
   )
 }
 

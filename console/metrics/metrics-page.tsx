@@ -1,4 +1,5 @@
 import { listMetrics, type Metric, type MetricKind } from '../api/generated/client.ts'
+import { NoData } from '../onboarding/no-data.tsx'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
@@ -77,8 +78,15 @@ export function MetricsPage() {
 }
 
 function Empty({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) return <Notice title="No metric matches" text="Widen the time, or clear a filter." />
-  return <Notice title="No metrics in this hour" text="A metric appears here a moment after its first point arrives." />
+  return (
+    <NoData kind="metrics">
+      {isFiltered ? (
+        <Notice title="No metric matches" text="Widen the time, or clear a filter." />
+      ) : (
+        <Notice title="No metrics in this hour" text="Choose a longer time, or wait for the next point." />
+      )}
+    </NoData>
+  )
 }
 
 /** The time and the service of the list are those of the metric too. */

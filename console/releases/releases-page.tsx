@@ -1,4 +1,5 @@
 import { listReleases, type Release } from '../api/generated/client.ts'
+import { NoData } from '../onboarding/no-data.tsx'
 import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place } from '../state/router.ts'
@@ -48,10 +49,9 @@ export function ReleasesPage() {
               rows={releases}
               keyOf={({ surfaceId, slug }) => `${surfaceId} ${slug}`}
               empty={
-                <Notice
-                  title="No releases yet"
-                  text="A release appears here when a build registers it or uploads its source maps: penstock sourcemaps upload."
-                />
+                <NoData kind="releases">
+                  <Notice title="No more releases" text="This is the end of the list." />
+                </NoData>
               }
             />
             <p class="quiet">{counted(releases.length, 'release')} on this page</p>

@@ -1,5 +1,6 @@
 import { SECOND_MS } from '../../schemas/units.ts'
 import { type ListedSession, listSessions } from '../api/generated/client.ts'
+import { NoData } from '../onboarding/no-data.tsx'
 import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, place, present } from '../state/router.ts'
@@ -95,12 +96,14 @@ export function SessionsPage() {
 }
 
 function NoSessions({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) return <Notice title="No session matches" text="Widen the time, or clear a filter." />
   return (
-    <Notice
-      title="No sessions yet"
-      text="A session appears here with its first identity, heartbeat, replay chunk, or span with the attribute session.id."
-    />
+    <NoData kind="sessions">
+      {isFiltered ? (
+        <Notice title="No session matches" text="Widen the time, or clear a filter." />
+      ) : (
+        <Notice title="No sessions yet" text="A session appears here a moment after it begins." />
+      )}
+    </NoData>
   )
 }
 

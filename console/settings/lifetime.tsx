@@ -1,4 +1,5 @@
 import { DAY_S } from '../../schemas/units.ts'
+import { counted } from '../state/format.ts'
 import { Time } from '../ui/text.tsx'
 
 /** A choice of how long a new key works. */
@@ -21,6 +22,17 @@ export function Lifetime() {
 export function secondsOf(fields: FormData): number | null {
   const days = Number(fields.get('days'))
   return days > 0 ? days * DAY_S : null
+}
+
+/** When a key was used last, and its requests of today. */
+export function KeyUse(props: { readonly of: { readonly lastUsedAt: string | null; readonly requestsToday: number } }) {
+  const { lastUsedAt, requestsToday } = props.of
+  if (lastUsedAt === null) return <span class="quiet">not used in 62 days</span>
+  return (
+    <span class="quiet">
+      last used <Time iso={lastUsedAt} />, {counted(requestsToday, 'request')} today
+    </span>
+  )
 }
 
 /** Whether a key works, and until when. */

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import {
-  createSurface,
   createSurfaceKey,
   deleteSurface,
   listSurfaceKeys,
@@ -11,14 +10,15 @@ import {
   type SurfaceKey,
   updateSurfaceKey,
 } from '../api/generated/client.ts'
+import { createSurfaceWithKey, endpointOfPage } from '../onboarding/access.ts'
 import { formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { changeQuery, given, place } from '../state/router.ts'
 import { ChangeForm, Confirmed, Field, NewSecret } from '../ui/changes.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Time } from '../ui/text.tsx'
-import { KeyState, Lifetime, secondsOf } from './lifetime.tsx'
+import { Copy, Time } from '../ui/text.tsx'
+import { KeyState, KeyUse, Lifetime, secondsOf } from './lifetime.tsx'
 
 const PAGE_SIZE = 50
 
@@ -32,12 +32,16 @@ export function Surfaces() {
   return (
     <section>
       <h2>Surfaces</h2>
-      <p class="quiet">A surface is what sends telemetry: a web site, an app, a server.</p>
+      <p class="quiet">A surface is what sends telemetry: a web site, an app, a server. It sends to this endpoint.</p>
+      <p>
+        <code>{endpointOfPage()}</code> <Copy text={endpointOfPage()} what="endpoint" />
+      </p>
       <ChangeForm
         submit="Create surface"
-        change={(fields, signal) =>
-          createSurface({ createSurfaceRequest: { name: String(fields.get('name')).trim() } }, { signal })
-        }
+        change={async (fields, signal) => {
+          const { id } = await createSurfaceWithKey(String(fields.get('name')).trim(), { signal })
+          changeQuery({ surface: id }, { replace: true })
+        }}
         onDone={loaded.again}
       >
         <Field name="name" label="Name of a new surface" isRequired />
@@ -45,7 +49,7 @@ export function Surfaces() {
       <Shown loaded={loaded} what="surfaces">
         {({ surfaces, nextCursor }) => (
           <>
-            {surfaces.length === 0 && <Notice title="No surfaces yet" text="Create one, and then a key of it." />}
+            {surfaces.length === 0 && <Notice title="No surfaces yet" text="Create one: it gets a public key." />}
             <ul class="cards">
               {surfaces.map(surface => (
                 <SurfaceCard
@@ -107,7 +111,7 @@ const QUOTAS = [
   ['bytesPerDay', 'Bytes a day'],
 ] as const
 
-/** The keys of a surface. A new one is shown once. */
+/** The keys of a surface. A new secret key is shown once. */
 function SurfaceKeys({ surfaceId }: { readonly surfaceId: string }) {
   const loaded = useLoad(`keys ${surfaceId}`, signal => listSurfaceKeys({ surfaceId, limit: KEYS_SHOWN }, { signal }))
   const [created, setCreated] = useState<NewSurfaceKey>()
@@ -116,11 +120,12 @@ function SurfaceKeys({ surfaceId }: { readonly surfaceId: string }) {
       <ChangeForm
         submit="Create key"
         change={async (fields, signal) => {
-          const secondsUntilExpiration = secondsOf(fields)
+          const name = String(fields.get('name')).trim()
+          const common = { secondsUntilExpiration: secondsOf(fields), ...(name && { name }) }
           const createSurfaceKeyRequest =
             fields.get('kind') === 'secret'
-              ? { kind: 'secret' as const, scopes: ['release:write' as const], secondsUntilExpiration }
-              : { kind: 'public' as const, secondsUntilExpiration }
+              ? { kind: 'secret' as const, scopes: ['release:write' as const], ...common }
+              : { kind: 'public' as const, ...common }
           const answer = await createSurfaceKey(
             {
               surfaceId,
@@ -131,7 +136,8 @@ function SurfaceKeys({ surfaceId }: { readonly surfaceId: string }) {
             },
             { signal },
           )
-          setCreated(answer.key)
+          // A public key is in the list.
+          if (answer.key.kind === 'secret') setCreated(answer.key)
         }}
         onDone={loaded.again}
       >
@@ -142,11 +148,10 @@ function SurfaceKeys({ surfaceId }: { readonly surfaceId: string }) {
             <option value="secret">Secret, for releases</option>
           </select>
         </label>
+        <Field name="name" label="Name, if you like" />
         <Lifetime />
       </ChangeForm>
-      {created && (
-        <NewSecret secret={created.secret} what={`New ${created.kind} key`} onDone={() => setCreated(undefined)} />
-      )}
+      {created && <NewSecret secret={created.secret} what="New secret key" onDone={() => setCreated(undefined)} />}
       <Shown loaded={loaded} what="keys">
         {({ keys, nextCursor }) => (
           <>
@@ -166,12 +171,12 @@ function SurfaceKeys({ surfaceId }: { readonly surfaceId: string }) {
 
 function Key(props: { readonly surfaceId: string; readonly shown: SurfaceKey; readonly changed: () => void }) {
   const { surfaceId, shown, changed } = props
-  const { id: keyId, kind, prefix, quotas, allowedOrigins } = shown
+  const { id: keyId, kind, name, prefix, quotas, allowedOrigins } = shown
   const limits = QUOTAS.filter(([name]) => quotas?.[name] !== undefined)
   return (
     <li>
       <div class="card-head">
-        <code>{prefix}…</code> <span class="tag">{kind}</span> <KeyState of={shown} />
+        <strong>{name}</strong> <span class="tag">{kind}</span> <KeyState of={shown} />
         <span class="quiet">
           created <Time iso={shown.createdAt} /> by {shown.createdBy?.userId ?? 'an operator'}
         </span>
@@ -190,6 +195,7 @@ function Key(props: { readonly surfaceId: string; readonly shown: SurfaceKey; re
           </span>
         )}
       </div>
+      <KeyText shown={shown} />
       <div class="quiet">
         {limits.length === 0
           ? 'No quotas'
@@ -221,6 +227,15 @@ function Key(props: { readonly surfaceId: string; readonly shown: SurfaceKey; re
         </details>
       )}
     </li>
+  )
+}
+
+/** The text of a public key or the beginning of a secret one, and its use. */
+function KeyText({ shown: { publicKey, prefix, usage } }: { readonly shown: SurfaceKey }) {
+  return (
+    <div>
+      <code>{publicKey ?? `${prefix}…`}</code> {publicKey && <Copy text={publicKey} what="key" />} <KeyUse of={usage} />
+    </div>
   )
 }
 

@@ -13,7 +13,7 @@ import { ChangeForm, Confirmed, Field, NewSecret } from '../ui/changes.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
-import { KeyState, Lifetime, secondsOf } from './lifetime.tsx'
+import { KeyState, KeyUse, Lifetime, secondsOf } from './lifetime.tsx'
 import { PermissionBoxes, Permissions, permissionsOf } from './permissions.tsx'
 
 const PAGE_SIZE = 50
@@ -94,6 +94,7 @@ function KeyCard(props: {
         <span class="quiet">
           created <Time iso={shown.createdAt} /> by {shown.createdBy?.userId}
         </span>
+        <KeyUse of={shown.usage} />
         {shown.revokedAt === null && (
           <span class="card-actions">
             <Confirmed

@@ -1,4 +1,5 @@
 import { type FoundTrace, listTraces } from '../api/generated/client.ts'
+import { NoData } from '../onboarding/no-data.tsx'
 import { counted, formatNanos, isoOfNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
@@ -76,8 +77,15 @@ export function TracesPage() {
 
 function Empty({ isFiltered, hasMore }: { readonly isFiltered: boolean; readonly hasMore: boolean }) {
   if (hasMore) return <Notice title="None of the newest traces matches" text="The next page looks at older ones." />
-  if (isFiltered) return <Notice title="No trace matches" text="Widen the time, or clear a filter." />
-  return <Notice title="No traces yet" text="A trace appears here a moment after its first span arrives." />
+  return (
+    <NoData kind="traces">
+      {isFiltered ? (
+        <Notice title="No trace matches" text="Widen the time, or clear a filter." />
+      ) : (
+        <Notice title="No traces yet" text="A trace appears here a moment after its first span arrives." />
+      )}
+    </NoData>
+  )
 }
 
 function parametersOf(query: URLSearchParams): Parameters<typeof listTraces>[0] {

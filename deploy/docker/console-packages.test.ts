@@ -20,10 +20,12 @@ it.each(['package.json', 'package-lock.json'])('the image builds the console wit
   expect(Object.keys((content.packages?.[''] ?? content).dependencies).sort()).toEqual(importedPackages())
 })
 
+/** Scripts of Node, and the examples that the console shows as text. */
+const NOT_BUILT = ['client-source.ts', 'write-client.ts', 'snippets.ts']
+
 /** Returns the packages that the sources of the console and its build import. */
 function importedPackages(): string[] {
-  const isBuilt = (file: string) =>
-    !file.endsWith('.test.ts') && !['client-source.ts', 'write-client.ts'].some(name => file.endsWith(name))
+  const isBuilt = (file: string) => !file.endsWith('.test.ts') && !NOT_BUILT.some(name => file.endsWith(name))
   const specifiers = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
     .filter(isBuilt)
     .flatMap(file => [

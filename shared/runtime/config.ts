@@ -49,7 +49,7 @@ export const processSettings = {
 export const httpSettings = {
   /** The most open connections. Further ones are closed at once. One that sends nothing is closed after 10 s. */
   MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
-  /** The one address of edge and API, as clients reach it: the server that /openapi.json names. Both have the same. */
+  /** The one address of edge and API, as clients reach it: /openapi.json and the console name it. Both have the same. */
   PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .refine(text => !/[?#@]/.test(text), 'must have no query, fragment, user or password')

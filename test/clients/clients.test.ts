@@ -1,13 +1,18 @@
 import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { load } from 'js-yaml'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { OTEL_SNIPPETS, otelSettings } from '../../console/onboarding/snippets.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { type ChildProcess, startChild } from '../../deploy/local/processes/child-process.ts'
 import { MINUTE_MS } from '../../schemas/units.ts'
 import type { ClientName } from '../support/clients/client-programs.ts'
 import { type Recorder, startRecorder } from '../support/clients/recorder.ts'
+import { runSnippet } from '../support/clients/run-snippet.ts'
 import { type ComparableRows, recordedRows, storedRows } from '../support/oracles/recorded-rows.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
@@ -96,6 +101,48 @@ describe.each(Object.entries(SENDERS))('what %s sends by its defaults', (name, {
   )
 })
 
+/** Runs a file of Go within the module of the client, whose packages are there. */
+const GO = `case "$1" in mod) ;; *) exec "$REAL_GO" run -C "$GO_MODULE" "$PWD/main.go" ;; esac`
+
+describe('an example of the console', () => {
+  it.skipIf('missing' in inject('clients').python)('for Python sends a span', () =>
+    sendsSpan('python', { pip: 'exit 0' }),
+  )
+  it.skipIf('missing' in inject('clients').go)('for Go sends a span', () => sendsSpan('go', { go: GO }))
+  it.skipIf('missing' in inject('clients').collector)('configures the Collector', async () => {
+    const { exporters } = load(textOf('collector')) as { exporters: { otlphttp: object } }
+    const [name, folder] = ['otlphttp/example', await mkdtemp(join(tmpdir(), 'penstock-collector-'))]
+    const file = join(folder, 'example.json')
+    await writeFile(file, JSON.stringify({ exporters: { [name]: exporters.otlphttp } }))
+    await runCollector('http/protobuf', 'by the example', { name, file })
+    await untilReceived()
+    await rm(folder, { recursive: true })
+  })
+})
+
+function textOf(id: string): string {
+  const { httpUrl: endpoint } = recorder
+  const snippet = OTEL_SNIPPETS.find(each => each.id === id)
+  return snippet?.text({ endpoint, publicKey: stack.secrets.publicKey }) ?? ''
+}
+
+async function sendsSpan(name: 'python' | 'go', replaced: Record<string, string>): Promise<void> {
+  const { env } = program(name)
+  const module = join(import.meta.dirname, 'go')
+  const { stdout } = name === 'go' ? await run('sh', ['-c', 'command -v go']) : { stdout: '' }
+  await runSnippet(textOf(name), replaced, { ...env, GO_MODULE: module, REAL_GO: stdout.trim() })
+  await untilReceived()
+}
+
+/** Waits until the recorder has received an export, which must not be refused. */
+async function untilReceived(): Promise<void> {
+  const { exports, refusals } = await until('an export is received', () => {
+    const taken = recorder.take()
+    return taken.exports.length > 0 || taken.refusals.length > 0 ? taken : undefined
+  })
+  expect([exports.length > 0, refusals]).toEqual([true, []])
+}
+
 function count(rows: ComparableRows): number {
   return Object.values(rows).reduce((sum, table) => sum + table.length, 0)
 }
@@ -111,12 +158,14 @@ function program(name: ClientName): { command: string; args: readonly string[]; 
 /** Runs a program of an SDK, which reads the address, the key and its name from the variables of OpenTelemetry. */
 function runSdk(name: ClientName): Send {
   return async (protocol, service) => {
-    const key =
-      protocol === 'grpc' ? `api-key=${stack.secrets.publicKey}` : `authorization=Bearer%20${stack.secrets.publicKey}`
+    const { publicKey } = stack.secrets
+    // The settings that the console shows. Over gRPC the key is sent in another way too.
+    const shown = otelSettings({ endpoint: addressOf(protocol), publicKey })
+    const key = protocol === 'grpc' ? { OTEL_EXPORTER_OTLP_HEADERS: `api-key=${publicKey}` } : {}
     await runClient(name, [], {
+      ...shown,
+      ...key,
       OTEL_SERVICE_NAME: service,
-      OTEL_EXPORTER_OTLP_ENDPOINT: addressOf(protocol),
-      OTEL_EXPORTER_OTLP_HEADERS: key,
       OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
     })
   }
@@ -131,18 +180,21 @@ function addressOf(protocol: Protocol): string {
   return protocol === 'grpc' ? recorder.grpcUrl : recorder.httpUrl
 }
 
-/** Sends with the SDK of JavaScript to a Collector, whose exporter sends it on. A Collector that is stopped sends what it has. */
-async function runCollector(protocol: Protocol, service: string): Promise<void> {
+/**
+ * Sends with the SDK of JavaScript to a Collector, whose exporter sends it on: one of its own, or one of another file. A Collector
+ * that is stopped sends what it has.
+ */
+async function runCollector(protocol: Protocol, service: string, more?: { name: string; file: string }): Promise<void> {
   const { command, env } = program('collector')
   const port = await freePort()
   const lines: string[] = []
   const collector: ChildProcess = await startChild({
     command,
-    args: ['--config', join(import.meta.dirname, 'collector/collector.yaml')],
+    args: ['--config', join(import.meta.dirname, 'collector/collector.yaml'), ...(more ? ['--config', more.file] : [])],
     env: {
       ...env,
       COLLECTOR_PORT: String(port),
-      EXPORTER: { grpc: 'otlp', 'http/protobuf': 'otlphttp', 'http/json': 'otlphttp/json' }[protocol],
+      EXPORTER: more?.name ?? { grpc: 'otlp', 'http/protobuf': 'otlphttp', 'http/json': 'otlphttp/json' }[protocol],
       EXPORT_ENDPOINT: addressOf(protocol),
       EXPORT_KEY: stack.secrets.publicKey,
     },

@@ -120,6 +120,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['console/state/'],
     ['console/auth/'],
     ['console/ui/'],
+    ['console/onboarding/'],
     ['console/stage/'],
     ['console/replay/'],
     [

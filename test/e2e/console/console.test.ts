@@ -69,9 +69,9 @@ describe.skipIf('missing' in browserFound)('the console', () => {
 
   it('stays signed in when it is loaded again and in a new tab, at the same address', async () => {
     await page.goto(stack.urlOf('findings?q=nothing'))
-    await page.getByRole('heading', { name: 'No finding matches' }).waitFor()
+    await page.getByRole('heading', { name: 'No findings yet' }).waitFor()
     await page.reload()
-    await page.getByRole('heading', { name: 'No finding matches' }).waitFor()
+    await page.getByRole('heading', { name: 'No findings yet' }).waitFor()
     expect(page.url()).toBe(stack.urlOf('findings?q=nothing'))
     const tab = await stack.openPage()
     await tab.goto(stack.urlOf('traces'))

@@ -66,17 +66,28 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
     await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor()
     await page.getByRole('textbox', { name: 'Name of a new surface' }).fill('Shop')
     await button('Create surface').click()
-    await button('Show keys of Shop').click()
-    await page.getByText('No keys yet').waitFor()
+    const key = (await page.getByText(/^pk_\w+$/).textContent()) ?? ''
     expect(new URL(page.url()).searchParams.get('surface')).toMatch(/^srf_/)
+    await page.getByText('not used in 62 days').waitFor()
+    await until('the key works', async () => (await drainStatus(key)) === 200)
+    await looksRight('settings-new-surface')
+    await until('its use is shown', async () => {
+      await page.reload()
+      await page.getByText(key).waitFor()
+      return (await page.getByText(/^last used .* requests? today$/).count()) === 1
+    })
 
+    await page.getByRole('combobox', { name: 'Kind of a new key' }).selectOption('secret')
+    await page.getByRole('textbox', { name: 'Name, if you like' }).fill('Builds')
     await button('Create key').click()
     await page.getByText('This is shown once').waitFor()
-    const key = (await page.locator('code.secret').textContent()) ?? ''
-    await until('the key works', async () => (await drainStatus(key)) === 200)
+    const secret = (await page.locator('code.secret').textContent()) ?? ''
     await looksRight('settings-new-key')
     await button('I have kept it').click()
-    expect(await page.getByText(key).count()).toBe(0)
+    expect(await page.getByText(secret).count()).toBe(0)
+    await button(/^Revoke key sk_/).click()
+    await confirm('revoke', 'Revoke')
+    await page.getByText(/^revoked/).waitFor()
 
     await page.getByText('Change quotas and origins').click()
     await page.getByRole('spinbutton', { name: 'Requests a second' }).fill('7')
@@ -84,10 +95,13 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
     await button('Change key').click()
     await page.getByText('Requests a second: 7. Origins: https://shop.example').waitFor()
 
-    await button(/^Revoke key/).click()
+    await button(/^Revoke key pk_/).click()
     await looksRight('settings-confirm')
     await confirm('revoke', 'Revoke')
-    await page.getByText(/^revoked/).waitFor()
+    await page
+      .getByText(/^revoked/)
+      .nth(1)
+      .waitFor()
     await until('the key is refused', async () => (await drainStatus(key)) === 401)
 
     await button('Delete Shop').click()
@@ -184,7 +198,7 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
 
   it('draws a metric by label with its gaps, has its values in tables, and all choices in the address', async () => {
     await page.goto(stack.urlOf('metrics'))
-    await page.getByRole('heading', { name: 'No metrics in this hour' }).waitFor()
+    await page.getByRole('heading', { name: 'No metrics yet' }).waitFor()
     const { baseUrl, publicKey } = stack.credentials
     await send({ baseUrl, publicKey }, 'metrics', metricExport('queue.wait', Date.now(), 45))
     await untilShown('metrics', page.getByRole('link', { name: /queue.wait/ }))

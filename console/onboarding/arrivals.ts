@@ -1,0 +1,71 @@
+import { listFindings, listLogs, listMetrics, listReleases, listSessions, listTraces } from '../api/generated/client.ts'
+import { addressOf } from '../state/router.ts'
+import { startOf } from '../ui/filters.tsx'
+
+/** Lists that show how to send something, as long as nothing was sent. */
+export type ListKind = 'findings' | 'traces' | 'logs' | 'metrics' | 'sessions' | 'releases'
+
+/** Something that was received: the words of a link, and where it leads. */
+export interface Arrival {
+  readonly text: string
+  readonly address: string
+}
+
+type Options = { readonly signal: AbortSignal }
+type Look = (options: Options) => Promise<Arrival | null>
+
+const LONGEST = '30d'
+
+/** Looks for what the workspace has received last, with one entry of the list. Null: nothing yet. */
+export const LOOKS: Readonly<Record<ListKind, Look>> = {
+  // A span without an error makes no finding, but shows that the settings are right.
+  findings: async options =>
+    (await lookForFinding(options)) ?? (await LOOKS.traces(options)) ?? (await LOOKS.logs(options)),
+  async traces(options) {
+    const { traces } = await listTraces({ limit: 1 }, options)
+    const [trace] = traces
+    if (!trace) return null
+    const name = [trace.firstSpan.name || 'a span', trace.services[0]].filter(Boolean).join(' of ')
+    return { text: `A span has arrived: ${name}`, address: addressOf(`traces/${trace.traceId}`) }
+  },
+  async logs(options) {
+    const { logs } = await listLogs({ $from: startOf(LONGEST), limit: 1 }, options)
+    const [log] = logs
+    if (!log) return null
+    return { text: 'A log record has arrived', address: addressOf('logs', { last: periodSince(log.timestamp) }) }
+  },
+  async metrics(options) {
+    const { metrics } = await listMetrics({ $from: startOf(LONGEST), limit: 1 }, options)
+    const [metric] = metrics
+    if (!metric) return null
+    const last = periodSince(metric.lastPointAt)
+    const text = `A metric has arrived: ${metric.name || 'without a name'}`
+    return { text, address: addressOf(`metrics/${encodeURIComponent(metric.name)}`, { last }) }
+  },
+  async sessions(options) {
+    const { sessions } = await listSessions({ limit: 1 }, options)
+    const [session] = sessions
+    if (!session) return null
+    return { text: 'A session has arrived', address: addressOf(`sessions/${encodeURIComponent(session.id)}`) }
+  },
+  async releases(options) {
+    const { releases } = await listReleases({ limit: 1 }, options)
+    const [release] = releases
+    if (!release) return null
+    const address = addressOf(`releases/${encodeURIComponent(release.slug)}`)
+    return { text: `A release has arrived: ${release.version}`, address }
+  },
+}
+
+async function lookForFinding(options: Options): Promise<Arrival | null> {
+  const { findings } = await listFindings({ limit: 1 }, options)
+  const [finding] = findings
+  if (!finding) return null
+  return { text: `A finding has arrived: ${finding.type || 'Exception'}`, address: addressOf(`findings/${finding.id}`) }
+}
+
+/** Returns the shortest period in which a time is, of a day at least. */
+function periodSince(iso: string): string {
+  const isIn = (period: string) => Date.parse(startOf(period) ?? '') <= Date.parse(iso)
+  return ['24h', '7d'].find(isIn) ?? LONGEST
+}
