@@ -51,6 +51,7 @@ const ANSWERS = {
       to: '2026-09-21T15:00:00.000Z',
       bucketSeconds: 3_600,
       counts: [[0, 0, 1]],
+      times: 'occurred',
     },
   },
   readFinding: {
@@ -71,6 +72,7 @@ const ANSWERS = {
         to: '2026-09-21T15:00:00.000Z',
         bucketSeconds: 3_600,
         counts: [0, 0, 1],
+        times: 'occurred',
       },
       lastOccurrences: [
         {
@@ -120,13 +122,13 @@ const listQuery = z.object({
   q: q.meta({ example: 'cart' }),
   status: status.meta({ example: 'open' }),
   occurrences: occurrences.meta({ example: 'true' }),
-  times,
+  times: times.meta({ example: 'occurred' }),
 })
 
 const activityQuery = z.object({
   from: findingActivityQuerySchema.shape.from.meta({ example: EXAMPLE.from }),
   to: findingActivityQuerySchema.shape.to.meta({ example: EXAMPLE.to }),
-  times: findingActivityQuerySchema.shape.times,
+  times: findingActivityQuerySchema.shape.times.meta({ example: 'occurred' }),
 })
 
 /** Lists findings (docs/api/findings.md#findings). */

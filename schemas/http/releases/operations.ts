@@ -75,6 +75,12 @@ export const builtReleasePath = z.object({
   }),
 })
 
+const listQuery = z.object({
+  ...listReleasesQuerySchema.shape,
+  surface: listReleasesQuerySchema.shape.surface.meta({ example: surfaceId }),
+  version: listReleasesQuerySchema.shape.version.meta({ example: version }),
+})
+
 /** Registers a release (docs/api/releases.md#register-release). */
 export const registerRelease: Operation = {
   operationId: 'registerRelease',
@@ -144,7 +150,7 @@ export const listReleases: PermittedOperation = {
   summary: 'List the releases of the workspace, last registered first',
   credentials: READER,
   permission: 'org:releases:read',
-  parameters: { query: listReleasesQuerySchema },
+  parameters: { query: listQuery },
   success: {
     status: 200,
     description: 'A page of releases.',
