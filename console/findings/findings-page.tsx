@@ -5,6 +5,7 @@ import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { Sparkline } from '../ui/bars.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
+import { choiceOf, type FilterRules, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
@@ -20,9 +21,11 @@ const STATUSES = [
   ['ignored', 'Ignored'],
 ] as const
 
+const RULES: FilterRules = { status: choiceOf(STATUSES) }
+
 /** The list of findings, last received first. */
 export function FindingsPage() {
-  const { query } = place.value
+  const query = validQuery(place.value.query, RULES)
   const loaded = useLoad(`findings ${query}`, signal =>
     listFindings(
       {

@@ -5,7 +5,7 @@ import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { Bars } from '../ui/bars.tsx'
-import { ATTRIBUTE, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
+import { ATTRIBUTE, choiceOf, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { SessionLink, Time, Title } from '../ui/text.tsx'
@@ -13,7 +13,17 @@ import { SessionLink, Time, Title } from '../ui/text.tsx'
 const PAGE_SIZE = 100
 const SEVERITIES = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
 
-const RULES: FilterRules = { q: WORDS, attribute: ATTRIBUTE, trace: TRACE_ID, span: SPAN_ID }
+const SEVERITY_OPTIONS = [
+  ['', 'Any'] as const,
+  ...SEVERITIES.map(severity => [severity, `${severity} or higher`] as const),
+]
+const RULES: FilterRules = {
+  q: WORDS,
+  attribute: ATTRIBUTE,
+  trace: TRACE_ID,
+  span: SPAN_ID,
+  severity: choiceOf(SEVERITY_OPTIONS),
+}
 
 type LogQuery = Omit<Parameters<typeof listLogs>[0], 'limit' | 'cursor'>
 
@@ -32,11 +42,7 @@ export function LogsPage() {
       <Filters>
         <TextFilter name="q" label="Words" type="search" placeholder="payment refused" rules={RULES} maxLength={200} />
         <TextFilter name="service" label="Service" />
-        <ChoiceFilter
-          name="severity"
-          label="Severity"
-          options={[['', 'Any'], ...SEVERITIES.map(severity => [severity, `${severity} or higher`] as const)]}
-        />
+        <ChoiceFilter name="severity" label="Severity" options={SEVERITY_OPTIONS} />
         <TextFilter name="attribute" label="Attribute" placeholder="user.id=42" rules={RULES} />
         <TextFilter name="trace" label="Trace" rules={RULES} />
         <TextFilter name="span" label="Span" rules={RULES} />

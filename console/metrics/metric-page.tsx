@@ -44,7 +44,9 @@ export function MetricPage({ id: name }: { readonly id: string }) {
       </p>
       <Filters>
         <ChoiceFilter name="last" label="Time" options={[['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)]} />
-        {loaded.value && <ChoiceFilter name="aggregation" label="Show" options={aggregationsOf(loaded.value.kind)} />}
+        {loaded.value && (
+          <ChoiceFilter name="aggregation" label="Show" options={aggregationsOf(loaded.value.kind)} isOpen />
+        )}
         <Grouping metric={metric} />
         <TextFilter
           name="labels"
@@ -54,7 +56,7 @@ export function MetricPage({ id: name }: { readonly id: string }) {
           rules={RULES}
         />
         <TextFilter name="service" label="Service" />
-        <ChoiceFilter name="step" label="Step" options={STEPS} />
+        <ChoiceFilter name="step" label="Step" options={STEPS} isOpen />
         {metric && metric.kinds.length > 1 && <Kinds metric={metric} />}
       </Filters>
       <Shown loaded={loaded} what="the series">

@@ -5,6 +5,7 @@ import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { given, place, present } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
+import { choiceOf, type FilterRules, validQuery } from '../ui/filter-rules.ts'
 import {
   ChoiceFilter,
   FINDING_OPTIONS,
@@ -24,6 +25,8 @@ const REPLAY_OPTIONS = [
   ['', 'With or without'],
   ['true', 'With a recording'],
 ] as const
+
+const RULES: FilterRules = { hasFinding: choiceOf(FINDING_OPTIONS), hasReplay: choiceOf(REPLAY_OPTIONS) }
 
 const COLUMNS: readonly Column<ListedSession>[] = [
   {
@@ -64,7 +67,7 @@ const COLUMNS: readonly Column<ListedSession>[] = [
 
 /** The list of sessions, last seen first. */
 export function SessionsPage() {
-  const { query } = place.value
+  const query = validQuery(place.value.query, RULES)
   const loaded = useLoad(`sessions ${query}`, signal => listSessions(parametersOf(query), { signal }))
   return (
     <>

@@ -64,7 +64,7 @@ export function Timeline({ id, startedAt, clock }: Props) {
     <section>
       <h2>Timeline</h2>
       <Filters>
-        <ChoiceFilter name="kinds" label="Show" options={KINDS} />
+        <ChoiceFilter name="kinds" label="Show" options={KINDS} isOpen />
       </Filters>
       <Shown loaded={loaded} what="the timeline">
         {({ nextCursor }) => (

@@ -4,17 +4,22 @@ import { counted, formatNanos, isoOfNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ATTRIBUTE, type FilterRules, MILLISECONDS, validQuery } from '../ui/filter-rules.ts'
+import { ATTRIBUTE, choiceOf, type FilterRules, MILLISECONDS, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 
 const PAGE_SIZE = 50
-const RULES: FilterRules = { attribute: ATTRIBUTE, minDurationMs: MILLISECONDS }
 const STATUSES = [
   ['', 'Any status'],
   ['ERROR', 'With an error'],
 ] as const
+
+const RULES: FilterRules = {
+  attribute: ATTRIBUTE,
+  minDurationMs: MILLISECONDS,
+  hasFinding: choiceOf(FINDING_OPTIONS),
+}
 
 const COLUMNS: readonly Column<FoundTrace>[] = [
   {
@@ -52,7 +57,7 @@ export function TracesPage() {
         <TextFilter name="attribute" label="Attribute" placeholder="http.route=/cart" rules={RULES} />
         <TextFilter name="session" label="Session" />
         <TextFilter name="minDurationMs" label="At least ms" rules={RULES} />
-        <ChoiceFilter name="status" label="Status" options={STATUSES} />
+        <ChoiceFilter name="status" label="Status" options={STATUSES} isOpen />
         <ChoiceFilter name="hasFinding" label="Findings" options={FINDING_OPTIONS} />
         <ChoiceFilter name="last" label="Started" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
       </Filters>

@@ -1,5 +1,15 @@
 import { expect, it } from 'vitest'
-import { ATTRIBUTE, faultIn, MILLISECONDS, PAIRS, SPAN_ID, TRACE_ID, validQuery, WORDS } from './filter-rules.ts'
+import {
+  ATTRIBUTE,
+  choiceOf,
+  faultIn,
+  MILLISECONDS,
+  PAIRS,
+  SPAN_ID,
+  TRACE_ID,
+  validQuery,
+  WORDS,
+} from './filter-rules.ts'
 
 it.each([
   [ATTRIBUTE, 'http.response', '"http.response" needs a value: write http.response=value.'],
@@ -27,7 +37,11 @@ it.each([
 })
 
 it('reads the parameters that their rules accept, and those without a rule', () => {
-  const query = new URLSearchParams('attribute=a&trace=&minDurationMs=abc&service=x=&q=a')
-  const rules = { attribute: ATTRIBUTE, trace: TRACE_ID, minDurationMs: MILLISECONDS }
+  const query = new URLSearchParams('attribute=a&trace=&minDurationMs=abc&service=x=&q=a&status=lost')
+  const status = choiceOf([
+    ['', 'Any'],
+    ['open', 'Open'],
+  ])
+  const rules = { attribute: ATTRIBUTE, trace: TRACE_ID, minDurationMs: MILLISECONDS, status }
   expect(validQuery(query, rules).toString()).toBe('trace=&service=x%3D&q=a')
 })

@@ -68,6 +68,11 @@ export const WORDS: FilterRule = {
   },
 }
 
+/** Returns the rule of a choice, which only an address can break. Its filter then shows the first option. */
+export const choiceOf = (options: readonly (readonly [value: string, text: string])[]): FilterRule => ({
+  faultOf: text => (options.some(([value]) => value === text) ? undefined : `${quoted(text)} is not a choice.`),
+})
+
 /** Returns a query without the parameters that break their rules. Their fields state why, and the list stays as it is. */
 export function validQuery(query: URLSearchParams, rules: FilterRules): URLSearchParams {
   const isValid = ([name, text]: readonly [string, string]) => text === '' || faultIn(rules[name], text) === undefined

@@ -4,7 +4,7 @@ import { HOUR_MS } from '../../schemas/units.ts'
 import { listSurfaces } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { changeQuery, place } from '../state/router.ts'
-import { type FilterRules, faultIn } from './filter-rules.ts'
+import { choiceOf, type FilterRules, faultIn } from './filter-rules.ts'
 
 const TYPING_MS = 300
 
@@ -81,13 +81,20 @@ export function ChoiceFilter(props: {
   readonly name: string
   readonly label: string
   readonly options: readonly (readonly [value: string, text: string])[]
+  /** Whether an address may name others, which are then among the options. If not, they are as if absent. */
+  readonly isOpen?: boolean
 }) {
   const given = place.value.query.get(props.name) ?? ''
+  const isOther = faultIn(choiceOf(props.options), given) !== undefined
+  const others = isOther && props.isOpen ? [[given, given] as const] : []
   return (
     <label class="field">
       <span>{props.label}</span>
-      <select value={given} onChange={event => changeQuery({ [props.name]: event.currentTarget.value })}>
-        {props.options.map(([value, text]) => (
+      <select
+        value={isOther && !props.isOpen ? '' : given}
+        onChange={event => changeQuery({ [props.name]: event.currentTarget.value })}
+      >
+        {[...props.options, ...others].map(([value, text]) => (
           <option key={value} value={value}>
             {text}
           </option>
@@ -103,10 +110,8 @@ const SURFACES_MAX = 100
 export function SurfaceFilter() {
   const loaded = useLoad('surfaces', signal => listSurfaces({ limit: SURFACES_MAX }, { signal }))
   const surfaces = loaded.value?.surfaces ?? []
-  const given = place.value.query.get('surface')
-  const unlisted = given !== null && surfaces.every(({ id }) => id !== given) ? [[given, given] as const] : []
-  const options = [['', 'Any'] as const, ...surfaces.map(({ id, name }) => [id, name] as const), ...unlisted]
-  return <ChoiceFilter name="surface" label="Surface" options={options} />
+  const options = [['', 'Any'] as const, ...surfaces.map(({ id, name }) => [id, name] as const)]
+  return <ChoiceFilter name="surface" label="Surface" options={options} isOpen />
 }
 
 const PERIODS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }
