@@ -26,7 +26,7 @@ import {
   OCCURRENCE_MESSAGE_MAX,
   type Occurrence,
 } from '../../schemas/http/findings/schemas.ts'
-import { DAY_S, HOUR_S } from '../../schemas/units.ts'
+import { DAY_S, HOUR_MS, HOUR_S } from '../../schemas/units.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import type { Standing } from './work/standing.ts'
 
@@ -44,13 +44,14 @@ export async function loadFinding(
   abortSignal: AbortSignal,
 ): Promise<FindingAnswer['finding'] | undefined> {
   const finding = selectFinding(client, key, abortSignal)
-  const bucketsOf = ({ firstDay, firstSeenUnixNano }: CountedFindingRow, isOccurred: boolean) =>
-    chooseBuckets({
-      fromMs: from === undefined ? undefined : Date.parse(from),
-      toMs: to === undefined ? undefined : Date.parse(to),
-      firstMs: isOccurred ? Number(BigInt(firstSeenUnixNano) / 1_000_000n) : Date.parse(firstDay),
-      nowMs,
-    })
+  const bucketsOf = ({ firstDay, firstSeenUnixNano }: CountedFindingRow, isOccurred: boolean) => {
+    const fromMs = from === undefined ? undefined : Date.parse(from)
+    const toMs = to === undefined ? undefined : Date.parse(to)
+    if (!isOccurred) return chooseBuckets({ fromMs, toMs, firstMs: Date.parse(firstDay), nowMs })
+    const firstMs = Number(BigInt(firstSeenUnixNano) / 1_000_000n)
+    // An hour at least, so that a finding that is new has more than one bucket.
+    return chooseBuckets({ fromMs: fromMs ?? Math.min(firstMs, (toMs ?? nowMs) - HOUR_MS), toMs, firstMs, nowMs })
+  }
   const activity = finding.then(async row => {
     if (row === undefined) return undefined
     const isOccurred = times === 'occurred' && Number(row.occurrenceCount) <= OCCURRED_COUNT_MAX
