@@ -1,14 +1,11 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loadRecorded, recordedVisit } from '../../../cli/demo/recorded.ts'
-import type { SessionAnswer } from '../../../schemas/http/sessions/schemas.ts'
 import { HOUR_MS } from '../../../schemas/units.ts'
 import { createReleaseClient } from '../../support/clients/release-client.ts'
 import { openPrintedLink, takePictures, violations } from '../../support/console/console-page.ts'
+import { SERVER_FAILURES, stageLateVisit } from '../../support/console/late-visit.ts'
 import { pictureText, stageOf } from '../../support/console/player-page.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
-import { uploadChunk } from '../../support/console/staged-recording.ts'
-import { failedOrder, metricExport, newTraceId, send, traceExport } from '../../support/console/staged-telemetry.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
 import { until } from '../../support/until.ts'
 
@@ -16,67 +13,26 @@ const browserFound = await findBrowser()
 if ('missing' in browserFound) console.warn(`no test of what pages state: missing ${browserFound.missing}`)
 
 const VISIT = 'visit-of-mara'
-const NOTHING = { windowId: 'w', segmentId: 0 }
-const META = { type: 4, data: { href: 'https://shop.example/', width: 800, height: 600 } }
 
 describe.skipIf('missing' in browserFound)('the console', () => {
-  const recorded = loadRecorded()
   /** The visit was yesterday, and is sent now, as a device that was offline sends it. */
   const visitMs = Math.floor((Date.now() - 20 * HOUR_MS) / 1_000) * 1_000
-  const traceIds = Array.from({ length: 40 }, newTraceId)
+  let traceIds: readonly string[]
   let stack: ConsoleStack
   let page: Page
 
   beforeAll(async () => {
     if ('missing' in browserFound) return
     stack = await startConsoleStack(browserFound.path)
-    const access = stack.credentials
-    for (const chunk of recordedVisit(recorded, visitMs)) await uploadChunk(access, VISIT, chunk)
-    await uploadChunk(access, 'one-event', { ...NOTHING, events: [{ ...META, timestamp: visitMs }] })
-    for (const [i, traceId] of traceIds.entries()) {
-      await send(access, 'traces', traceExport(traceId, visitMs + i * 1_000, failedOrder(VISIT)))
-    }
-    const person = { name: 'Mara Lindqvist', email: 'mara@example.com', country: 'SE', traits: { plan: 'gold' } }
-    for (const identifier of ['usr_1', 'usr_9001']) {
-      await post('/v3/session/identify', {
-        ...person,
-        sessionId: VISIT,
-        identifier,
-        source: { type: 'custom', name: 'Shop' },
-      })
-    }
-    await post('/v3/session', { sessionId: VISIT, deviceId: crypto.randomUUID() })
-    await send(access, 'metrics', metricExport('memory', Date.now(), 30, { unit: 'By', factor: 12_345_678 }))
+    traceIds = await stageLateVisit(stack.credentials, VISIT, visitMs)
     page = await stack.openPage()
     await openPrintedLink(page, stack.start)
-    await until('everything is stored', async () => {
-      const { session } = await read<Partial<SessionAnswer>>(`/v3/sessions/${VISIT}`)
-      const { findings = [] } = await read<{ findings?: object[] }>('/v3/findings')
-      const { metrics = [] } = await read<{ metrics?: object[] }>('/v3/metrics')
-      const isWhole = session?.traceCount === 40 && session.identityCount === 2 && session.deviceCount === 1
-      return isWhole && session.replay?.eventCount === 105 && findings.length === 3 && metrics.length === 1
-    })
   }, 240_000)
   afterAll(() => stack?.stop())
 
   const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name })
   const fact = (name: string) => page.locator('.facts > div').filter({ hasText: name }).locator('dd')
   const field = (name: string) => page.getByRole('textbox', { name }).or(page.getByRole('searchbox', { name }))
-
-  async function post(path: string, body: object): Promise<void> {
-    const headers = { 'content-type': 'application/json', 'x-service-public-key': stack.credentials.publicKey }
-    const response = await fetch(stack.credentials.baseUrl + path, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    })
-    expect(response.status).toBe(200)
-  }
-
-  async function read<T>(path: string): Promise<T> {
-    const headers = { authorization: `Bearer ${stack.credentials.sessionToken}` }
-    return (await (await fetch(stack.credentials.baseUrl + path, { headers })).json()) as T
-  }
 
   it('shows the first picture of what rrweb has recorded, without a click', async () => {
     await page.goto(stack.urlOf(`sessions/${VISIT}`))
@@ -147,6 +103,10 @@ describe.skipIf('missing' in browserFound)('the console', () => {
 
   it('shows when exceptions occurred, and when they arrived in the title', async () => {
     await page.goto(stack.urlOf('findings'))
+    for (const { type } of SERVER_FAILURES) {
+      const cells = page.getByRole('row').filter({ hasText: type })
+      expect(await cells.locator('[data-label="Last"]').textContent()).toBe('20 h ago')
+    }
     const row = page.getByRole('row').filter({ hasText: 'UnknownPriceError' })
     expect(await row.locator('.sparkline').getAttribute('aria-label')).toMatch(/^40 in this time/)
     await row.getByRole('link').click()
@@ -183,7 +143,7 @@ describe.skipIf('missing' in browserFound)('the console', () => {
       await page.getByText(fault).waitFor()
       expect(await field(name).getAttribute('aria-invalid')).toBe('true')
     }
-    expect(await page.getByRole('row').count()).toBe(41)
+    expect(await page.getByRole('row').count()).toBe(42)
     expect(await page.getByRole('alert').count()).toBe(0)
     expect(await violations(page)).toEqual([])
     await field('Attribute').fill('http.route=/api/orders')
