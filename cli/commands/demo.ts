@@ -11,7 +11,7 @@ import { findLocalDemo } from '../local-environment.ts'
 import { counted, parsedBy } from '../terminal.ts'
 
 const HELP = `
-Sends a small shop to the installation that "npm start" runs: the source maps of two releases of its page, a checkout that fails in a
+Sends a small shop to the installation that runs here: the source maps of two releases of its page, a checkout that fails in a
 recorded session, and hours of history of six services in five languages. It prints links to the failing checkout as soon as that is
 stored. Each run adds a shop with ids of its own.
 
@@ -67,7 +67,9 @@ async function findAccess({ env, directory }: DemoCommandContext): Promise<Insta
   if (url) throw new ConfigError('with PENSTOCK_URL, set PENSTOCK_PUBLIC_KEY, PENSTOCK_SECRET_KEY and PENSTOCK_TOKEN')
   const local = await findLocalDemo(env, directory)
   if (local === undefined)
-    throw new DemoFailure('Penstock does not run here: start it with "npm start" in another terminal')
+    throw new DemoFailure(
+      'Penstock does not run here: start it in another terminal, with "npm start" or "npx penstock start"',
+    )
   const { baseUrl, sessionToken, ...keys } = local
   return { url: baseUrl, token: sessionToken, ...keys }
 }
@@ -81,7 +83,7 @@ function describeLinks({ finding, trace, session }: DemoLinks, hours: number): s
     `  its trace                       ${trace}`,
     `  its session, with recording     ${session}`,
     '',
-    'Sign in first with the link that npm start has printed, or with one of npm run console:link.',
+    'Sign in first with the link that the start has printed.',
     `Meanwhile, ${counted(hours, 'hour')} of history ${hours === 1 ? 'is' : 'are'} sent.`,
     '',
   ].join('\n')

@@ -113,7 +113,7 @@ export class Installation {
       const response = await fetch(new URL(path, url), body === undefined ? options : { ...options, body }).catch(
         () => undefined,
       )
-      if (response === undefined) throw new DemoFailure(`Penstock does not answer at ${url}: start it with "npm start"`)
+      if (response === undefined) throw new DemoFailure(`Penstock does not answer at ${url}: is it running?`)
       if (response.ok) return response
       const text = await response.text()
       const isTemporary = response.status === 429 || response.status === 503

@@ -75,7 +75,7 @@ describe.skipIf('missing' in browserFound)('npm run demo', () => {
 
   it('states where nothing is sent to, and how to change that', async () => {
     const run = await runDemo(nothing.LOCAL_DIR)
-    expect(run).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining('start it with "npm start"') })
+    expect(run).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining('start it in another terminal') })
   })
 
   it('opens the finding with its source lines, and has sent all of its occurrences', async () => {
