@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { pino } from 'pino'
 import { BUILD } from '../shared/runtime/build-info.ts'
@@ -41,6 +42,12 @@ const context: ProgramContext = {
   },
 }
 addCommands(program, context)
+// penstock.mjs runs these two. An image has no local servers.
+if (existsSync(new URL('../deploy/local/bootstrap.mjs', import.meta.url))) {
+  const local = { start: 'run Penstock and its stores on this machine', 'console:link': 'print a link to its console' }
+  const lines = Object.entries(local).map(([name, text]) => `\n  ${name.padEnd(21)} ${text}`)
+  program.addHelpText('after', `\nOn this machine:${lines.join('')}`)
+}
 
 // stdout was closed (EPIPE), for example by `head`.
 process.stdout.on('error', () => process.exit(EXIT.failed))
