@@ -11,8 +11,12 @@ const NAME_MAX_CHARACTERS = 64
 export function ruleOf(issue: z.core.$ZodRawIssue): string {
   if (brokenValue(issue) === undefined && ABSENT_CODES.has(issue.code)) return 'is required'
   const number = numberOf(issue)
-  return number === undefined ? brokenRule(issue) : numberRule(number)
+  if (number === undefined) return brokenRule(issue)
+  // Beyond it, numbers of JSON are no longer exact.
+  return issue.code === 'too_big' && number.maxValue === SAFE_MAX ? `must be at most ${SAFE_MAX}` : numberRule(number)
 }
+
+const SAFE_MAX = Number.MAX_SAFE_INTEGER
 
 /** Returns the value that breaks the rule: the discriminator of a discriminated union. */
 function brokenValue({ input, discriminator }: z.core.$ZodRawIssue): unknown {
@@ -82,7 +86,7 @@ function numberOf({ schema, inst }: z.core.$ZodRawIssue): z.ZodNumber | undefine
 function numberRule({ isInt, minValue, maxValue }: z.ZodNumber): string {
   const type = isInt ? 'must be a whole number' : 'must be a number'
   const least = minValue === Number.MIN_SAFE_INTEGER ? null : minValue
-  const most = maxValue === Number.MAX_SAFE_INTEGER ? null : maxValue
+  const most = maxValue === SAFE_MAX ? null : maxValue
   if (least !== null && most !== null) return `${type} from ${least} to ${most}`
   if (least !== null) return `${type} of ${least} or more`
   return most === null ? type : `${type} of at most ${most}`

@@ -77,7 +77,10 @@ export const replayLettersSchema = exactObject({ ...selection, filter: filter.op
 /** Body of POST /v3/dead-letters/purge. */
 export const purgeLettersSchema = exactObject({
   ...selection,
-  filter: filter.refine(given => Object.keys(given).length > 0, 'must have at least one condition').optional(),
+  filter: filter
+    .refine(given => Object.keys(given).length > 0, 'must have at least one condition')
+    .meta({ minProperties: 1 })
+    .optional(),
 }).refine(hasOne, ONE_OF)
 
 const letter = {

@@ -114,6 +114,8 @@ export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/
 /** Header parameter of every operation that creates something. */
 export const idempotencyHeader = z.object({
   [IDEMPOTENCY_KEY_HEADER]: z.string().regex(IDEMPOTENCY_KEY).optional().meta({
+    // Blanks around it and quotes are accepted too, and without a value it is as if it were absent.
+    pattern: String.raw`^[\t -~]*$`,
     description:
       'A new value, such as a UUID, for every creation; the same one when the request is repeated. For 24 h the same request gets the same response, and another one `IDEMPOTENCY_CONFLICT`.',
   }),

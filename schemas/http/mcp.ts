@@ -131,6 +131,7 @@ export const exchangeMcp: PermittedOperation = {
       },
     },
   },
+  acceptedWithout: 'The message is a notification or a response, which has none.',
   problems: callerProblems,
   problemForm: { schema: mcpProblemSchema },
 }

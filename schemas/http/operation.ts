@@ -48,6 +48,8 @@ export interface Operation extends RoutedOperation {
     readonly description: string
     readonly contents: Readonly<Record<string, Content>>
   }
+  /** When the response is 202, without a body. */
+  readonly acceptedWithout?: string
   /** Statuses of responses to an enqueued request. They carry a receipt, whatever the outcome. */
   readonly receiptStatuses?: readonly number[]
   /** Whether the response is the body of a dead letter, as an attachment. */

@@ -101,6 +101,7 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
         ...headersOf(operation, success.status),
         content: contentsOf(success.contents),
       },
+      ...(operation.acceptedWithout && { 202: { description: operation.acceptedWithout } }),
       ...(isConditional && { 304: { description: 'The response has not changed.', ...headersOf(operation, 304) } }),
       ...problemResponses(operation),
     },

@@ -50,10 +50,9 @@ export function problemResponses(operation: Operation): Record<`${4 | 5}${string
   return Object.fromEntries([...responses, ...(query ? [[431, HEAD_TOO_LARGE]] : [])])
 }
 
-/** The refusal of the HTTP server itself, which comes before any route. */
+/** The refusal of the HTTP server itself, which comes before any route. Its body is a page of that server. */
 const HEAD_TOO_LARGE: ZodOpenApiResponseObject = {
   description: 'The request line and the headers have more than 16 KiB together.',
-  content: { 'text/html': { schema: { type: 'string' } } },
 }
 
 function responseOf(

@@ -67,7 +67,7 @@ export const rangeQueryParameters = z.object({
 
 /** Range of time of lists. */
 const range = {
-  start: timeSchema.optional().meta({
+  start: optionalTime.meta({
     description: 'Only of points since this time. An hour before `end` unless given.',
     example: '1790000000',
   }),

@@ -12,7 +12,9 @@ BEYOND_SCHEMAS = re.compile(
     "|how long this installation|unless the message is a response|invalid parameter|parse error|must be a duration"
     "|tags |q must|q has|is not JSON|must not be nested|must not contain|must be relative|must be separated"
     "|must be well-formed|is declared twice|must bring|as JSON without blanks|must be an email|must be a UUID|needs"
-    "|aggregation must|step must|must be permissions"
+    "|aggregation must|step must|must be permissions|must have at least one condition|must be in the future"
+    "|exceeded maximum resolution|is not TraceQL|groupBy must|filter must|kinds must have|must be at most 30 days"
+    "|must be at most 9007199254740991|does not begin as|[Ii]dempotency-[Kk]ey|is not a source map|the body is empty"
 )
 
 
