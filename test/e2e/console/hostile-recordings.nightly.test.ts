@@ -129,7 +129,7 @@ describe.skipIf('missing' in browserFound)('hostile recordings', () => {
 
   it('connect to the trap when the policy of the player is loosened', async () => {
     await page.goto(stack.urlOf(`findings?q=${LOOSENED}`))
-    await page.getByRole('heading', { name: 'No finding matches' }).waitFor()
+    await page.getByRole('heading', { name: 'No findings yet' }).waitFor()
     const client = await page.context().newCDPSession(page)
     await client.send('Page.setBypassCSP', { enabled: true })
     await playAll()

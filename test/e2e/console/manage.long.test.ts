@@ -209,7 +209,7 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
     await page.getByRole('combobox', { name: 'A line for each' }).selectOption('http.route')
     await page.getByRole('combobox', { name: 'Step' }).selectOption('60')
     await page.getByRole('combobox', { name: 'Show' }).selectOption('max')
-    await page.getByRole('img', { name: /^2 lines with values from 9\S* to 2/ }).waitFor()
+    await page.getByRole('img', { name: /^2 lines with values from ≈ 9 s to ≈ 21 s/ }).waitFor()
     expect(new URL(page.url()).search).toBe('?by=http.route&step=60&aggregation=max')
     // There are 60 or 61 steps, and 30 of them have a point.
     const gaps = await page
