@@ -23,7 +23,8 @@ func main() {
 	check(person.Source.FromIdentifySourceCustom(source))
 	identified, err := page.IdentifySessionWithResponse(ctx, person)
 	check(err)
-	release, err := build.RegisterReleaseWithResponse(ctx, client.RegisterReleaseRequest{Version: os.Getenv("VERSION")})
+	version := client.RegisterReleaseRequest{Version: os.Getenv("VERSION")}
+	release, err := build.RegisterReleaseWithResponse(ctx, &client.RegisterReleaseParams{}, version)
 	check(err)
 	limit := 5
 	surfaces, err := user.ListSurfacesWithResponse(ctx, &client.ListSurfacesParams{Limit: &limit})

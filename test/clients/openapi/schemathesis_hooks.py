@@ -14,7 +14,7 @@ BEYOND_SCHEMAS = re.compile(
     "|must be well-formed|is declared twice|must bring|as JSON without blanks|must be an email|must be a UUID|needs"
     "|aggregation must|step must|must be permissions|must have at least one condition|must be in the future"
     "|exceeded maximum resolution|is not TraceQL|groupBy must|filter must|kinds must have|must be at most 30 days"
-    "|must be at most 9007199254740991|does not begin as|[Ii]dempotency-[Kk]ey|is not a source map|must not be after|not a valid JSON-RPC|a chunk is JSON lines|the body is empty"
+    "|must be at most 9007199254740991|does not begin as|[Ii]dempotency-[Kk]ey|is not a source map|must not be after|not a valid JSON-RPC|a chunk is JSON lines|no control characters|the body is empty"
 )
 
 
