@@ -22,6 +22,11 @@ function recall<T>(key: string): T | undefined {
   return remembered.get(key) as T | undefined
 }
 
+/** Forgets what was read, so that it is read again before it is shown. */
+export function forgetValues(): void {
+  remembered.clear()
+}
+
 function remember(key: string, value: unknown): void {
   remembered.delete(key)
   const isPlain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype

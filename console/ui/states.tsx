@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useErrorBoundary } from 'preact/hooks'
 import type { Fault } from '../api/client.ts'
-import type { Loaded } from '../state/load.ts'
+import { forgetValues, type Loaded } from '../state/load.ts'
 import { changeQuery, place } from '../state/router.ts'
 
 /** States that something is on its way. Shown after a moment, so that fast responses do not flicker. */
@@ -109,6 +109,11 @@ export function Guarded(props: {
 }) {
   const [error, again] = useErrorBoundary()
   if (error === undefined) return <>{props.children}</>
+  const readAgain = () => {
+    // What cannot be shown may be a value that is remembered.
+    forgetValues()
+    again()
+  }
   return (
     <>
       {props.heading}
@@ -116,7 +121,7 @@ export function Guarded(props: {
         <h2>{props.what} cannot be shown</h2>
         <p>This is an error of the console. Nothing that is stored is affected, and other pages can be used.</p>
         <p class="quiet">{error instanceof Error ? error.message : String(error)}</p>
-        <button type="button" onClick={again}>
+        <button type="button" onClick={readAgain}>
           Try again
         </button>
       </section>

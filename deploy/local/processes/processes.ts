@@ -45,17 +45,8 @@ export function serviceProcesses(
   isWatched: boolean,
   log: (name: string, line: string) => void,
 ): Unit[] {
-  const { adminUrls, baseUrl } = addressesOf(config)
-  // The edge serves everything. On its own port, the API takes no telemetry, so that its console shows the address of the edge.
-  const apiEnv = { ...env, PUBLIC_URL: env.PUBLIC_URL || baseUrl }
-  const unit = (
-    name: string,
-    script: string,
-    adminUrl: string,
-    stopStage: number,
-    stopDeadlineMs: number,
-    own = env,
-  ): Unit => ({
+  const { adminUrls } = addressesOf(config)
+  const unit = (name: string, script: string, adminUrl: string, stopStage: number, stopDeadlineMs: number): Unit => ({
     name,
     stopStage,
     stopDeadlineMs,
@@ -65,14 +56,14 @@ export function serviceProcesses(
         isWatched,
         adminUrl,
         // The process ends itself shortly before it would be killed.
-        env: { ...own, SHUTDOWN_DEADLINE_MS: String(stopDeadlineMs - 200) },
+        env: { ...env, SHUTDOWN_DEADLINE_MS: String(stopDeadlineMs - 200) },
         signal,
         log: line => log(name, line),
       }),
   })
   return [
     unit('edge', 'deploy/local/edge.ts', adminUrls.ingest, 0, 1_200),
-    unit('api', 'api/main.ts', adminUrls.api, 1, 800, apiEnv),
+    unit('api', 'api/main.ts', adminUrls.api, 1, 800),
     unit('workers', 'workers/main.ts', adminUrls.workers, 2, 1_500),
   ]
 }

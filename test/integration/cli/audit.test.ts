@@ -262,7 +262,7 @@ it('counts rows that were deleted on purpose, and no others', async () => {
   const where = `surface_id = 'srf_2' AND received_at >= ${hour / 1_000} AND span_id = unhex('11111111111111c8')`
   await clickhouse.command({ query: `DELETE FROM spans WHERE ${where}`, clickhouse_settings: { mutations_sync: '2' } })
   expect((await report()).differences).toMatchObject([
-    differenceIn('spans', 'srf_2', expect.stringMatching(/^1 rows missing/)),
+    differenceIn('spans', 'srf_2', expect.stringMatching(/^1 row missing/)),
   ])
   await clickhouse.command({
     query: `INSERT INTO deleted_rows (workspace_id, surface_id, received_hour, table_name, reason, rows)
@@ -343,14 +343,14 @@ it.skipIf(isShards)(
       differenceIn('requests', 'srf_1', expect.stringMatching(/^1 sessions with an outcome and not received/)),
       differenceIn('requests', 'srf_1', '1 sessions acknowledged and not accepted (25 against 24)'),
       differenceIn('requests', 'srf_2', '1 metrics lost (13 accepted, 12 settled)'),
-      differenceIn('logs', 'srf_1', expect.stringMatching(/^1 rows too many/)),
+      differenceIn('logs', 'srf_1', expect.stringMatching(/^1 row too many/)),
       differenceIn('session_heartbeats', 'srf_1', expect.stringMatching(/^12 rows missing/)),
       differenceIn('session_heartbeats', 'srf_2', expect.stringMatching(/^11 rows missing/)),
       differenceIn('replay_chunks', 'srf_2', `object missing: ${chunk?.key}`),
     ])
     const text = await audit('--workspace', 'acme')
     expect(text.code).toBe(11)
-    expect(text.stdout).toContain(`logs: surface srf_1 of ws_1, hour ${hourText}, day ${partition}: 1 rows too many`)
+    expect(text.stdout).toContain(`logs: surface srf_1 of ws_1, hour ${hourText}, day ${partition}: 1 row too many`)
     expect((await audit('--workspace', 'nobody')).code).toBe(3)
   },
   60_000,

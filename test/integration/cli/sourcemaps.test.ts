@@ -116,7 +116,7 @@ describe('penstock sourcemaps upload', () => {
       'https://cdn.example/x',
     ])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^release "told" \(rel_\w+\): 1 source maps, \d+ bytes\n {2}1 uploaded, 0 already stored/)
+    expect(stdout).toMatch(/^release "told" \(rel_\w+\): 1 source map, \d+ bytes\n {2}1 uploaded, 0 already stored/)
     expect(stderr).toMatch(/^uploading source maps: 1\nuploading source maps: 1 of 1, /)
     const [, slug = ''] = /\((rel_\w+)\)/.exec(stdout) ?? []
     expect((await manifestOf(slug)).files).toMatchObject([{ chunkUrl: 'https://cdn.example/x/app.js' }])
@@ -243,7 +243,7 @@ describe('penstock sourcemaps upload', () => {
     const nothing = { PENSTOCK_URL: '', PENSTOCK_SECRET_KEY: '' }
     const { code, stdout } = await runCli(['--version', '1', '--dry-run'], nothing)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^would upload 1 source maps, \d+ bytes, as release "1":\n {2}app.js.map for ~\/app.js\n/)
+    expect(stdout).toMatch(/^would upload 1 source map, \d+ bytes, as release "1":\n {2}app.js.map for ~\/app.js\n/)
     expect(stdout).toContain('would add a debug id to\n  app.js.map\n  app.js\n')
     expect(await contentsOf(dist)).toEqual(before)
     const real = await upload('dry')

@@ -216,7 +216,7 @@ it('is created, shown and listed by command, for a single session too', async ()
   expect(total(await rowsOf(['bob-1']))).toBe(0)
   const shown = await runDirectoryCli(['erasures', 'show', '--workspace', slug, '--erasure', id], { env })
   expect(shown.stdout).toMatch(/: done 20/)
-  expect(shown.stdout).toMatch(/^ +1 {2}rows of spans$/m)
+  expect(shown.stdout).toMatch(/^ +1 {2}row of spans$/m)
   const listed = await runDirectoryCli(['erasures', 'list', '--workspace', slug], { env })
   expect(listed.stdout).toContain(id)
   for (const none of [[], ['--session', ''], ['--session', 'a', '--identifier', 'b']]) {
