@@ -155,8 +155,8 @@ describe('penstock sessions delete', () => {
     const { code, stdout } = await run(['--workspace', WORKSPACE.id, '--session', 'told'])
     expect(code).toBe(0)
     expect(stdout).toContain(`session "told" of ${WORKSPACE.slug}: deleted`)
-    for (const table of TABLES) expect(stdout).toMatch(new RegExp(`^ +1 {2}rows of ${table}$`, 'm'))
-    expect(stdout).toMatch(/^ +1 {2}objects, \d+ bytes$/m)
+    for (const table of TABLES) expect(stdout).toMatch(new RegExp(`^ +1 {2}row of ${table}$`, 'm'))
+    expect(stdout).toMatch(/^ +1 {2}object, \d+ bytes$/m)
   })
 
   it('ends with a different code for each kind of failure', async () => {
