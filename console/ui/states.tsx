@@ -110,7 +110,7 @@ export function Guarded(props: {
   const [error, again] = useErrorBoundary()
   if (error === undefined) return <>{props.children}</>
   const readAgain = () => {
-    // What cannot be shown may be a value that is remembered.
+    // A remembered value may be the cause.
     forgetValues()
     again()
   }

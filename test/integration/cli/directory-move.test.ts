@@ -185,7 +185,7 @@ it('the directory contains only keys of known families, some of each, and all of
     const [left, leftBefore] = [after.leftMs.get(name) ?? 0, before.leftMs.get(name) ?? 0]
     expect(Math.abs(left - leftBefore), name).toBeLessThan(30_000)
   }
-  // A public key stands on pages, and is readable.
+  // A public key is readable, as pages have it.
   const { publicKey, ...secrets } = tenant.credentials
   expect(exported).toContain(publicKey)
   for (const secret of Object.values(secrets)) if (secret !== '') expect(exported).not.toContain(secret)
