@@ -45,7 +45,9 @@ describe('refuses', () => {
 
   it('with the first 20 of many faults', async () => {
     const answer = await read({ files: Array.from({ length: 1_000 }, () => file('/a')), sourceFileCount: 0 })
-    expect(answer.ok ? '' : answer.message).toMatch(/^(files\[\d+\]\.path: [^;]+; ){19}files\[19\]\.path: [^;]+$/)
+    expect(answer.ok ? '' : answer.message).toMatch(
+      /^(files\[\d+\]\.path must [^;]+; ){19}files\[19\]\.path must [^;]+$/,
+    )
   })
 
   it('16 MiB that would take half a gigabyte to parse, without parsing it', async () => {
