@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '../..')
+
+const dockerfile = readFileSync(join(import.meta.dirname, 'Dockerfile'), 'utf8')
 
 let directory: string
 beforeAll(() => {
@@ -20,20 +22,34 @@ it.each(['package.json', 'package-lock.json'])('the image builds the console wit
   expect(Object.keys((content.packages?.[''] ?? content).dependencies).sort()).toEqual(importedPackages())
 })
 
+it('the image builds the console with the files that it imports from elsewhere', () => {
+  const outside = consoleSources().flatMap(file =>
+    importsOf(file, /from '(\.[^']*)'/g)
+      .map(specifier => join(dirname(file), specifier))
+      .filter(path => !path.startsWith('console/')),
+  )
+  const [, copied = ''] = /^COPY (schemas\/.*) schemas\/$/m.exec(dockerfile) ?? []
+  expect([...new Set(outside)]).toEqual(copied.split(' '))
+})
+
 /** Scripts of Node, and the examples that the console shows as text. */
 const NOT_BUILT = ['client-source.ts', 'write-client.ts', 'snippets.ts']
 
 /** Returns the packages that the sources of the console and its build import. */
 function importedPackages(): string[] {
-  const isBuilt = (file: string) => !file.endsWith('.test.ts') && !NOT_BUILT.some(name => file.endsWith(name))
-  const specifiers = globSync('console/**/*.{ts,tsx}', { cwd: ROOT })
-    .filter(isBuilt)
-    .flatMap(file => [
-      ...readFileSync(join(ROOT, file), 'utf8').matchAll(/(?:from |import\(|^import )'([^'.][^']*)'/gm),
-    ])
-    .map(([, specifier = '']) => specifier)
+  const specifiers = consoleSources().flatMap(file => importsOf(file, /(?:from |import\(|^import )'([^'.][^']*)'/gm))
   const packages = specifiers
     .filter(specifier => !specifier.startsWith('node:'))
     .map(specifier => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/'))
   return [...new Set(packages)].sort()
+}
+
+/** Returns the files of which the console is built. */
+function consoleSources(): string[] {
+  const isBuilt = (file: string) => !file.endsWith('.test.ts') && !NOT_BUILT.some(name => file.endsWith(name))
+  return globSync('console/**/*.{ts,tsx}', { cwd: ROOT }).filter(isBuilt)
+}
+
+function importsOf(file: string, pattern: RegExp): string[] {
+  return [...readFileSync(join(ROOT, file), 'utf8').matchAll(pattern)].map(([, specifier = '']) => specifier)
 }
