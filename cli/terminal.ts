@@ -62,7 +62,12 @@ export async function printList<T>(
 
 /** Returns a number with a noun, such as `1 span` or `2 spans`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`
+  return `${count} ${nounFor(count, noun, plural)}`
+}
+
+/** Returns the noun that a number needs. */
+export function nounFor(count: number, noun: string, plural = `${noun}s`): string {
+  return count === 1 ? noun : plural
 }
 
 /** Escapes control and format characters as `\u{…}`, so that foreign text cannot control the terminal. */

@@ -8,7 +8,7 @@ import { type DemoLinks, type DemoProgress, runDemo } from '../demo/run-demo.ts'
 import { type Truth, totalOf } from '../demo/truth.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findLocalDemo } from '../local-environment.ts'
-import { counted, parsedBy } from '../terminal.ts'
+import { counted, nounFor, parsedBy } from '../terminal.ts'
 
 const HELP = `
 Sends a small shop to the installation that runs here: the source maps of two releases of its page, a checkout that fails in a
@@ -84,7 +84,7 @@ function describeLinks({ finding, trace, session }: DemoLinks, hours: number): s
     `  its session, with recording     ${session}`,
     '',
     'Sign in first with the link that the start has printed.',
-    `Meanwhile, ${counted(hours, 'hour')} of history ${hours === 1 ? 'is' : 'are'} sent.`,
+    `Meanwhile, ${counted(hours, 'hour')} of history ${nounFor(hours, 'is', 'are')} sent.`,
     '',
   ].join('\n')
 }

@@ -7,7 +7,7 @@ import { walkNewest } from '../../shared/directory/sorted-index.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { addWorkspaceList, WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
-import { counted } from '../terminal.ts'
+import { counted, nounFor } from '../terminal.ts'
 
 const CREATE_HELP = `
 Erases everything of a person: of all sessions that were ever identified with the identifier, or of one session. The workers
@@ -115,12 +115,12 @@ function shown({ subject: _, version: __, counted: ___, position: ____, settledA
 
 function describe({ id, state, failure, sessions, rows, objects, objectBytes, completedAt }: Erasure): string {
   const tables = Object.entries(rows).map(
-    ([table, count]) => `  ${String(count).padStart(10)}  ${count === 1 ? 'row' : 'rows'} of ${table}`,
+    ([table, count]) => `  ${String(count).padStart(10)}  ${nounFor(count, 'row')} of ${table}`,
   )
   return [
     `erasure ${id}: ${state}${failure === null ? '' : `, ${failure}`}${completedAt === null ? '' : ` ${completedAt}`}`,
-    `  ${String(sessions).padStart(10)}  ${sessions === 1 ? 'session' : 'sessions'}`,
+    `  ${String(sessions).padStart(10)}  ${nounFor(sessions, 'session')}`,
     ...tables,
-    `  ${String(objects).padStart(10)}  ${objects === 1 ? 'object' : 'objects'}, ${counted(objectBytes, 'byte')}`,
+    `  ${String(objects).padStart(10)}  ${nounFor(objects, 'object')}, ${counted(objectBytes, 'byte')}`,
   ].join('\n')
 }

@@ -12,7 +12,7 @@ import {
 import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { ACCESS_HELP, connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
-import { counted, parsedBy, printable, rowOf } from '../terminal.ts'
+import { counted, nounFor, parsedBy, printable, rowOf } from '../terminal.ts'
 
 const TRACE_HELP = `${ACCESS_HELP}
 
@@ -179,7 +179,7 @@ function drawTrace(trace: TraceColumns, maxSpans: number): string[] {
       return `${times.map(time => time.padStart(TIME_WIDTH)).join('')}  ${service}  ${name}`
     })
   const left = trace.spanCount - lines.length
-  return left > 0 ? [...lines, `… and ${left} more ${left === 1 ? 'span' : 'spans'}`] : lines
+  return left > 0 ? [...lines, `… and ${left} more ${nounFor(left, 'span')}`] : lines
 }
 
 /** Returns how complete a trace is, and what was lost at its time. */

@@ -15,7 +15,7 @@ import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { StoresCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findWorkspace, WORKSPACE_OPTION } from '../find-workspace.ts'
-import { counted } from '../terminal.ts'
+import { counted, nounFor } from '../terminal.ts'
 
 const HELP = `
 Deletes the session's identities, heartbeats and replay (rows and objects), and the spans, log records and exceptions
@@ -70,8 +70,8 @@ function describe(sessionId: string, slug: string, { rows, objects, objectBytes 
   if (tables.length === 0 && objects === 0) return `${session}: nothing was stored`
   return [
     `${session}: deleted`,
-    ...tables.map(([table, count]) => `  ${String(count).padStart(10)}  ${count === 1 ? 'row' : 'rows'} of ${table}`),
-    `  ${String(objects).padStart(10)}  ${objects === 1 ? 'object' : 'objects'}, ${counted(objectBytes, 'byte')}`,
+    ...tables.map(([table, count]) => `  ${String(count).padStart(10)}  ${nounFor(count, 'row')} of ${table}`),
+    `  ${String(objects).padStart(10)}  ${nounFor(objects, 'object')}, ${counted(objectBytes, 'byte')}`,
   ].join('\n')
 }
 

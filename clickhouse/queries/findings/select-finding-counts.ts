@@ -44,32 +44,20 @@ export async function selectFindingCounts(
  */
 export async function selectFindingsCounts(
   client: ClickHouseClient,
-  { workspaceId, findingIds }: { workspaceId: string; findingIds: readonly string[] },
-  { from, to, bucketSeconds }: Buckets,
+  findings: FindingKeys,
+  buckets: Buckets,
   signal: AbortSignal,
 ): Promise<number[][]> {
-  const length = (to - from) / bucketSeconds
-  const counts = new Map(findingIds.map(id => [id, new Array<number>(length).fill(0)]))
-  if (length === 0 || findingIds.length === 0) return [...counts.values()]
   const time = (name: string) => `toDateTime({${name}: UInt32}, 'UTC')`
-  const rows = await selectRows<{ id: string; bucket: number; total: string }>(client, {
-    query: `
+  const query = `
       SELECT finding_id AS id, toUInt32(intDiv(toUnixTimestamp(received_bucket) - {from: UInt32}, {bucketSeconds: UInt32})) AS bucket,
              sum(occurrence_count) AS total
       FROM finding_buckets
       WHERE workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}
         AND received_bucket >= ${time('from')} AND received_bucket < ${time('to')}
         AND day >= toDate(${time('from')}) AND day <= toDate(${time('to')})
-      GROUP BY id, bucket`,
-    params: { workspaceId, findingIds, from, to, bucketSeconds },
-    signal,
-    settings: FINDINGS_SETTINGS,
-  })
-  for (const { id, bucket, total } of rows) {
-    const ofFinding = counts.get(id)
-    if (ofFinding !== undefined) ofFinding[bucket] = Number(total)
-  }
-  return [...counts.values()]
+      GROUP BY id, bucket`
+  return countInBuckets(client, query, findings, buckets, signal)
 }
 
 /** Most occurrences of findings that are counted by when they occurred, of which each is read: about 0.1 s. */
@@ -82,15 +70,11 @@ export const OCCURRED_COUNT_MAX = 5_000_000
  */
 export async function selectOccurredCounts(
   client: ClickHouseClient,
-  { workspaceId, findingIds }: { workspaceId: string; findingIds: readonly string[] },
-  { from, to, bucketSeconds }: Buckets,
+  findings: FindingKeys,
+  buckets: Buckets,
   signal: AbortSignal,
 ): Promise<number[][]> {
-  const length = (to - from) / bucketSeconds
-  const counts = new Map(findingIds.map(id => [id, new Array<number>(length).fill(0)]))
-  if (length === 0 || findingIds.length === 0) return [...counts.values()]
-  const rows = await selectRows<{ id: string; bucket: number; total: string }>(client, {
-    query: `
+  const query = `
       SELECT finding_id AS id, toUInt32(intDiv(occurredAt - {from: UInt32}, {bucketSeconds: UInt32})) AS bucket,
              count() AS total
       FROM (
@@ -101,7 +85,29 @@ export async function selectOccurredCounts(
         WHERE workspace_id = {workspaceId: String} AND finding_id IN {findingIds: Array(String)}
           AND received_at >= toDateTime64(toInt64({from: UInt32}) - 300, 3, 'UTC'))
       WHERE occurredAt >= {from: UInt32} AND occurredAt < {to: UInt32}
-      GROUP BY id, bucket`,
+      GROUP BY id, bucket`
+  return countInBuckets(client, query, findings, buckets, signal)
+}
+
+/** Findings of a workspace. */
+interface FindingKeys {
+  readonly workspaceId: string
+  readonly findingIds: readonly string[]
+}
+
+/** Returns what a query counts of each finding in each bucket, in the order of the ids. */
+async function countInBuckets(
+  client: ClickHouseClient,
+  query: string,
+  { workspaceId, findingIds }: FindingKeys,
+  { from, to, bucketSeconds }: Buckets,
+  signal: AbortSignal,
+): Promise<number[][]> {
+  const length = (to - from) / bucketSeconds
+  const counts = new Map(findingIds.map(id => [id, new Array<number>(length).fill(0)]))
+  if (length === 0 || findingIds.length === 0) return [...counts.values()]
+  const rows = await selectRows<{ id: string; bucket: number; total: string }>(client, {
+    query,
     params: { workspaceId, findingIds, from, to, bucketSeconds },
     signal,
     settings: FINDINGS_SETTINGS,
