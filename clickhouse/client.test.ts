@@ -1,7 +1,7 @@
 import { ClickHouseError } from '@clickhouse/client'
 import { describe, expect, it } from 'vitest'
 import { PermanentError, TransientError } from '../shared/runtime/errors.ts'
-import { classifyClickHouseError, clickHouseCode, clickHouseText, quoteIdentifier } from './client.ts'
+import { classifyClickHouseError, clickHouseCode, clickHouseText, createClickHouse, quoteIdentifier } from './client.ts'
 
 const fromServer = (code: number, message = 'x') => new ClickHouseError({ code: String(code), type: 'T', message })
 
@@ -49,6 +49,20 @@ describe('classifyClickHouseError', () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     expect(classifyClickHouseError(cause)).toMatchObject({ name: 'TransientError', cause })
   })
+})
+
+it.each([
+  ['http://clickhouse:8123', true],
+  ['https://10.0.0.7:8443', true],
+  ['http://127.example.com:8123', true],
+  ['http://127.0.0.1:8123', false],
+  ['http://127.1:8123', false],
+  ['http://localhost:8123', false],
+  ['http://[::1]:8123', false],
+])('compresses inserts unless the server is on this machine: %s', async (url, compressesInserts) => {
+  const client = createClickHouse({ url })
+  expect(client.compressesInserts).toBe(compressesInserts)
+  await client.close()
 })
 
 it('escapes backticks and backslashes in names', () => {

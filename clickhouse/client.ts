@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { constants, createZstdCompress } from 'node:zlib'
 import {
   ClickHouseError,
   ClickHouseLogLevel,
@@ -7,6 +8,7 @@ import {
   createClient,
   type ClickHouseClient as OfficialClient,
 } from '@clickhouse/client'
+import { KIB } from '../schemas/units.ts'
 import { errorMessage, PermanentError, TransientError } from '../shared/runtime/errors.ts'
 import { ReadConnection, type Reads } from './read-connection.ts'
 
@@ -14,7 +16,12 @@ import { ReadConnection, type Reads } from './read-connection.ts'
  * The official client, for inserts, changes and deletions, with connections of its own for reads (`select.ts`). That of a
  * cluster has `shards`: its reads are of all of them, and it refuses everything else, which concerns single shards.
  */
-export type ClickHouseClient = OfficialClient & { readonly reads: Reads; readonly shards?: Shards }
+export type ClickHouseClient = OfficialClient & {
+  readonly reads: Reads
+  readonly shards?: Shards
+  /** Whether inserts are compressed on their way. */
+  readonly compressesInserts?: boolean
+}
 
 /** The shards of a cluster, numbered from 0 in the order of their addresses. */
 export interface Shards {
@@ -99,8 +106,21 @@ export function createClickHouse(connection: ClickHouseConnection): ClickHouseCl
     reads.close()
     return closeClient()
   }
-  return Object.assign(client, { reads, close })
+  return Object.assign(client, { reads, close, compressesInserts: !isLoopback(url) })
 }
+
+/**
+ * Returns whether a server is on this machine, where bytes cost less than compressing them. A million realistic spans have 55 MB
+ * instead of 507, for 0.67 CPU s of this process, of which 0.2 on its event loop, and 0.1 of the server.
+ */
+function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)
+}
+
+/** zstd. Negative levels are hardly faster, and their result is a quarter to three quarters larger. */
+const COMPRESSION_LEVEL = 1
+/** Each chunk costs the event loop a turn: of a million spans, 0.23 CPU s more with the 16 KiB that are usual. */
+const COMPRESSED_CHUNK_BYTES = 128 * KIB
 
 /** An insert of one Native block. */
 interface NativeInsert {
@@ -128,7 +148,8 @@ export async function insertNative(client: ClickHouseClient, insert: NativeInser
   try {
     const { stream } = await client.exec({
       query: `INSERT INTO ${quoteIdentifier(insert.table)}${columns} FORMAT Native`,
-      values: Readable.from(insert.block, { objectMode: false }),
+      values: client.compressesInserts ? compressed(insert.block) : streamOf(insert.block),
+      http_headers: client.compressesInserts ? { 'Content-Encoding': 'zstd' } : {},
       abort_signal: deadline,
       clickhouse_settings: {
         insert_deduplicate: 1,
@@ -153,6 +174,17 @@ export async function insertNative(client: ClickHouseClient, insert: NativeInser
       ? new TransientError(`ClickHouse did not confirm the insert within ${insert.timeoutMs} ms`, { cause: error })
       : classifyClickHouseError(error)
   }
+}
+
+const streamOf = (block: readonly Uint8Array[]) => Readable.from(block, { objectMode: false })
+
+/**
+ * Returns a block as one frame of zstd, which threads of zlib compress while it is sent. A repeated insert compresses it again:
+ * that costs less than keeping it, because it follows a pause.
+ */
+function compressed(block: readonly Uint8Array[]): Readable {
+  const params = { [constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL }
+  return streamOf(block).pipe(createZstdCompress({ chunkSize: COMPRESSED_CHUNK_BYTES, params }))
 }
 
 /** Quotes a database, table or column name for SQL, because names cannot be bound as parameters. */

@@ -1,3 +1,4 @@
+import { distantUrl } from '../../test/support/services/distant-url.ts'
 import { measurePipeline, type PipelineLoad, type PipelineMeasured } from '../measure/measure-pipeline.ts'
 import type { ProcessUse } from '../measure/process-meter.ts'
 import { productContender } from '../peers/pipeline-contenders.ts'
@@ -66,9 +67,10 @@ async function measurePoint(
   durationMs: number,
 ): Promise<PipelineMeasured> {
   const { context, redis, clickhouse } = stage
+  const distant = { ...clickhouse, url: distantUrl(clickhouse.url) }
   const isNew = workers.length < point.workers
   while (workers.length > point.workers) await workers.pop()?.stop()
-  while (workers.length < point.workers) workers.push(await startWorkers(context, redis, clickhouse, ['traces']))
+  while (workers.length < point.workers) workers.push(await startWorkers(context, redis, distant, ['traces']))
   const contender = productContender(stage, edge, 'traces', workers)
   if (isNew) await measurePipeline(clickhouse, contender, UNIFORM, ((1 + point.workers) * durationMs) / 6)
   await redis.rewriteLog()
@@ -114,5 +116,6 @@ const NOTES = [
   'npm run simulate makes plans of these costs.',
   'Everything runs on the cores of this machine, so throughput cannot grow with processes. Cost per span is what counts: how much more of it many workers need.',
   'CPU time includes the merges that the inserts caused. A round fails unless what is stored is what was accepted.',
+  'Workers reach ClickHouse by an address that is not of the loopback, so their inserts are compressed as between machines.',
   'Points without another number have 200 uniform spans a payload, one edge and one worker.',
 ]

@@ -2,16 +2,27 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
 import { PermanentError, TransientError } from '../../../shared/runtime/errors.ts'
 import { countAwakeMs } from '../../support/count-awake-ms.ts'
+import { distantUrl } from '../../support/services/distant-url.ts'
 import { type Services, startServices } from '../../support/services/services.ts'
 import { until } from '../../support/until.ts'
 
-describe('insertNative', () => {
-  let services: Services
+let services: Services
+beforeAll(async () => {
+  services = await startServices()
+})
+afterAll(() => services?.stop())
+
+describe.each([
+  { way: 'plain', addressOf: (url: string) => url },
+  { way: 'compressed', addressOf: distantUrl },
+])('insertNative, $way', ({ way, addressOf }) => {
   let client: ClickHouseClient
 
   beforeAll(async () => {
-    services = await startServices()
-    client = createClickHouse({ url: services.clickhouseUrl })
+    const admin = createClickHouse({ url: services.clickhouseUrl })
+    await admin.command({ query: `CREATE DATABASE ${way}` })
+    await admin.close()
+    client = createClickHouse({ url: addressOf(services.clickhouseUrl), database: way })
     await client.command({
       query: `CREATE TABLE texts (id UInt64, text String) ENGINE = MergeTree PARTITION BY id % 3 ORDER BY id
               SETTINGS non_replicated_deduplication_window = 1000`,
@@ -22,10 +33,7 @@ describe('insertNative', () => {
     })
     await client.command({ query: 'CREATE MATERIALIZED VIEW sums_of_texts TO sums AS SELECT count() AS n FROM texts' })
   })
-  afterAll(async () => {
-    await client?.close()
-    await services?.stop()
-  })
+  afterAll(() => client?.close())
 
   it('adds a block once, also in dependent views, however often it is repeated with its token', async () => {
     const block = blockOf(1_000)
@@ -34,6 +42,21 @@ describe('insertNative', () => {
     expect(await counts()).toEqual([1_000, 1_000])
     await insert(block, 'token-2')
     expect(await counts()).toEqual([2_000, 2_000])
+  })
+
+  it('stores a block of more rows than the server joins as one part a partition, in fewer bytes if compressed', async () => {
+    const before = await counts()
+    const block = blockOf(1_200_000)
+    const plainBytes = block.reduce((sum, { length }) => sum + length, 0)
+    const [receivedBefore = 0] = await numbers(RECEIVED_BYTES)
+    await insert(block, 'large')
+    const [receivedAfter = 0] = await numbers(RECEIVED_BYTES)
+    expect(receivedAfter - receivedBefore < plainBytes / 2).toBe(way === 'compressed')
+    expect(
+      await numbers(`SELECT rows FROM system.parts WHERE database = '${way}' AND table = 'texts' AND rows > 100000`),
+    ).toEqual([400_000, 400_000, 400_000])
+    await insert(block, 'large')
+    expect(await counts()).toEqual(before.map(count => count + 1_200_000))
   })
 
   it('reports broken bytes as permanent: a text longer than the block, or a block that is cut short', async () => {
@@ -91,13 +114,16 @@ describe('insertNative', () => {
     return insertNative(client, { table: 'texts', columns: ['id', 'text'], block, deduplicationToken, timeoutMs })
   }
 
-  async function counts(): Promise<number[]> {
-    const query = 'SELECT (SELECT count() FROM texts) AS texts, (SELECT sum(n) FROM sums) AS sums'
+  const counts = () => numbers('SELECT arrayJoin([(SELECT count() FROM texts), (SELECT sum(n) FROM sums)])')
+
+  /** Returns the only column of a result. */
+  async function numbers(query: string): Promise<number[]> {
     const result = await client.query({ query, format: 'JSONCompactEachRow' })
-    const [row = []] = await result.json<(string | number)[]>()
-    return row.map(Number)
+    return (await result.json<(string | number)[]>()).map(([value]) => Number(value))
   }
 })
+
+const RECEIVED_BYTES = "SELECT value FROM system.events WHERE event = 'NetworkReceiveBytes'"
 
 /** A block of the columns id and text in ClickHouse's Native format. */
 function blockOf(rows: number): Buffer[] {

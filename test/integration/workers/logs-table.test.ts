@@ -14,6 +14,7 @@ import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { logsRequest } from '../../support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { distantUrl } from '../../support/services/distant-url.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
@@ -47,7 +48,7 @@ describe('the table of logs', () => {
   let token = 0
 
   beforeAll(async () => {
-    const connection = { url: clickhouseUrl }
+    const connection = { url: distantUrl(clickhouseUrl) }
     const admin = createClickHouse(connection)
     await migrateQuickly(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
     await admin.close()

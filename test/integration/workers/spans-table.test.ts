@@ -14,6 +14,7 @@ import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-
 import { readTables } from '../../support/oracles/read-tables.ts'
 import { traceRequest } from '../../support/payloads/otlp-traces.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
+import { distantUrl } from '../../support/services/distant-url.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 type Row = Record<string, NativeValue>
@@ -38,7 +39,7 @@ describe('the tables of spans and exceptions', () => {
   let token = 0
 
   beforeAll(async () => {
-    const connection = { url: clickhouseUrl }
+    const connection = { url: distantUrl(clickhouseUrl) }
     const admin = createClickHouse(connection)
     await migrateQuickly(admin, { database: DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
     await admin.close()
