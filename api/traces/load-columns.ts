@@ -168,7 +168,7 @@ class GrowingArrivals implements TraceArrivals {
 }
 
 /** Returns when a row arrived, in Unix milliseconds. */
-export function receivedAtMs(view: DataView, row: number): number {
+function receivedAtMs(view: DataView, row: number): number {
   return view.getUint32(row + SPAN_AT.receivedAt + 4, true) * 2 ** 32 + view.getUint32(row + SPAN_AT.receivedAt, true)
 }
 

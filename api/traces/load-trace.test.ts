@@ -2,33 +2,28 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Trace } from '../../schemas/http/traces/schemas.ts'
-import { DAY_MS } from '../../schemas/units.ts'
 import { expectedTrace, type StoredRow, spanRowBinary } from '../../test/support/oracles/trace-oracle.ts'
 import { loadTrace } from './load-trace.ts'
 
 const FINDING = `fnd_${'a'.repeat(26)}`
-const OTHER = `fnd_${'b'.repeat(26)}`
 const TRACE = 'abcdef0123456789abcdef0123456789'
 const KEY = { workspaceId: 'ws_1', findingId: FINDING, traceId: TRACE }
 const NEVER = new AbortController().signal
 
-/** Loads a small trace of which the first query returns these bytes in pieces, and a further query nothing. */
-async function load(bytes: Buffer, { limit = 2_000, pieceBytes = 1_000, firstKeptDay = 0 } = {}) {
-  const queries: string[] = []
+/** Loads a small trace, whose query returns these bytes in pieces. */
+async function load(bytes: Buffer, { limit = 2_000, pieceBytes = 1_000, isOfFinding = true } = {}) {
   const client = {
     reads: {
       async read({ query }: { query: string }, onChunk: (chunk: Buffer) => void) {
-        queries.push(query)
-        if (queries.length > 1) onChunk(Buffer.from('[]'))
+        if (query.includes('finding_traces')) onChunk(Buffer.from(isOfFinding ? '[{"1":1}]' : '[]'))
         else for (let at = 0; at < bytes.length; at += pieceBytes) onChunk(bytes.subarray(at, at + pieceBytes))
         return ''
       },
     },
   } as unknown as ClickHouseClient
   const largeTraces = { run: () => Promise.reject(new Error('the trace is small')) }
-  const deps = { clickhouse: client, largeTraces, firstKeptDay: async () => firstKeptDay }
-  const trace = await loadTrace(deps, KEY, limit, NEVER)
-  return { trace: trace?.toString(), queries: queries.length }
+  const trace = await loadTrace({ clickhouse: client, largeTraces }, KEY, limit, NEVER)
+  return trace?.toString()
 }
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
@@ -74,12 +69,8 @@ it('writes the same bytes as JSON.stringify of the trace as objects', async () =
       fc.integer({ min: 1, max: 5_000 }),
       async (stored, limit, pieceBytes) => {
         // Rows of a span with the same arrival and digest have the same contents in ClickHouse.
-        const distinct = stored.map((each, i) => ({
-          ...each,
-          digest: (each.digest & ~0xffn) | BigInt(i),
-          findingIds: i === 0 ? FINDING : '',
-        }))
-        const { trace } = await load(spanRowBinary(distinct), { limit, pieceBytes })
+        const distinct = stored.map((each, i) => ({ ...each, digest: (each.digest & ~0xffn) | BigInt(i) }))
+        const trace = await load(spanRowBinary(distinct), { limit, pieceBytes })
         expect(trace).toBe(JSON.stringify(expectedTrace(TRACE, distinct, limit)))
       },
     ),
@@ -87,8 +78,9 @@ it('writes the same bytes as JSON.stringify of the trace as objects', async () =
   )
 })
 
-it('returns undefined for a trace without rows', async () => {
-  expect(await load(Buffer.alloc(0))).toEqual({ trace: undefined, queries: 1 })
+it('returns undefined for a trace without rows, and for one without the finding', async () => {
+  expect(await load(Buffer.alloc(0))).toBeUndefined()
+  expect(await load(spanRowBinary(fc.sample(row, 1)), { isOfFinding: false })).toBeUndefined()
 })
 
 it('fails if the result ends within a row', async () => {
@@ -96,22 +88,6 @@ it('fails if the result ends within a row', async () => {
   for (let size = 1; size < bytes.length; size++) {
     await expect(load(bytes.subarray(0, size)), String(size)).rejects.toThrow(RangeError)
   }
-})
-
-it('looks the finding up only if no span of a kept day names it', async () => {
-  const [first, second] = fc.sample(row, 2) as [StoredRow, StoredRow]
-  const receivedAt = BigInt(20_000 * DAY_MS)
-  const queriesFor = async (findingIds: string, firstKeptDay: number) => {
-    const bytes = spanRowBinary([first, { ...second, receivedAt, findingIds }])
-    const { trace, queries } = await load(bytes, { firstKeptDay })
-    expect(trace === undefined).toBe(queries === 2)
-    return queries
-  }
-  expect(await queriesFor(FINDING, 20_000)).toBe(1)
-  expect(await queriesFor(OTHER + FINDING, 19_999)).toBe(1)
-  expect(await queriesFor(FINDING, 20_001)).toBe(2)
-  expect(await queriesFor(OTHER, 0)).toBe(2)
-  expect(await queriesFor('', 0)).toBe(2)
 })
 
 it('leaves out spans over the limit of texts, counted as they are in JSON', async () => {
@@ -127,9 +103,8 @@ it('leaves out spans over the limit of texts, counted as they are in JSON', asyn
     statusMessage: empty,
     sessionId: empty,
     httpRoute: empty,
-    findingIds: FINDING,
   }))
-  const { trace } = await load(spanRowBinary(spans), { pieceBytes: 65_536 })
+  const trace = await load(spanRowBinary(spans), { pieceBytes: 65_536 })
   const { spans: shown, truncated } = JSON.parse(trace ?? '') as Trace
   // A control character has six bytes in JSON, so that six names fit into 8 MiB.
   expect(shown.map(({ spanId }) => Number.parseInt(spanId, 16))).toEqual([1, 2, 3, 4, 5, 6])

@@ -3,23 +3,17 @@ import { type FindingTraceKey, selectFindingHasTrace } from '../../clickhouse/qu
 import type { ColumnsRow, ColumnsSelection } from '../../clickhouse/queries/traces/select-trace-columns.ts'
 import { selectTraceExtent } from '../../clickhouse/queries/traces/select-trace-extent.ts'
 import type { TraceKey } from '../../clickhouse/read-connection.ts'
-import { DAY_MS, MIB } from '../../schemas/units.ts'
+import { MIB } from '../../schemas/units.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
 import {
   EXAMINED_ROWS,
   loadColumns,
-  receivedAtMs,
   SMALL_TRACE_ROWS,
   type TraceColumns,
   type TraceReadDeps,
 } from './load-columns.ts'
 import { renderTrace, type ShownColumns, type ShownSpan } from './render-trace.ts'
-import { RowTexts, SHOWN_TEXTS } from './row-texts.ts'
-
-interface Deps extends TraceReadDeps {
-  /** Returns the first day whose data of a kind is shown to readers of a workspace, in days since 1970. */
-  readonly firstKeptDay: (workspaceId: string, kind: 'findings') => Promise<number>
-}
+import { RowTexts } from './row-texts.ts'
 
 /**
  * Limit of a small trace in the memory of ClickHouse, in which a span has about 150 bytes. Names and messages may be long, and 32
@@ -39,24 +33,17 @@ const ignore = () => {}
  * signal fires.
  */
 export async function loadTrace(
-  deps: Deps,
+  deps: TraceReadDeps,
   key: FindingTraceKey,
   limit: number,
   abortSignal: AbortSignal,
 ): Promise<Buffer | undefined> {
-  const { clickhouse, largeTraces, firstKeptDay } = deps
-  let namedAtMs = -1
-  const seeFindings = ({ bytes, view, row, starts, ends }: ColumnsRow) => {
-    if (starts[SHOWN_TEXTS] === ends[SHOWN_TEXTS]) return
-    const findingIds = bytes.toString('latin1', starts[SHOWN_TEXTS], ends[SHOWN_TEXTS])
-    if (findingIds.includes(key.findingId)) namedAtMs = Math.max(namedAtMs, receivedAtMs(view, row))
-  }
-  const small = await loadSmallTrace(clickhouse, key, seeFindings, abortSignal)
-  if (small === undefined) return undefined
-  // A row of `finding_traces` of the same day has been stored with a span that names the finding. A span of a day from which
-  // findings are not kept proves nothing: the occurrence has expired with its day.
-  const isOfFinding = namedAtMs >= 0 && namedAtMs >= (await firstKeptDay(key.workspaceId, 'findings')) * DAY_MS
-  if (!isOfFinding && !(await selectFindingHasTrace(clickhouse, key, abortSignal))) return undefined
+  const { clickhouse, largeTraces } = deps
+  const [small, isOfFinding] = await Promise.all([
+    loadSmallTrace(clickhouse, key, abortSignal),
+    selectFindingHasTrace(clickhouse, key, abortSignal),
+  ])
+  if (small === undefined || !isOfFinding) return undefined
   if (small !== 'large') return renderSmallTrace(key, small, limit)
   const load = () => loadLargeTrace(clickhouse, key, limit, abortSignal)
   return largeTraces.run(key.workspaceId, load, abortSignal)
@@ -67,14 +54,10 @@ async function loadShown(
   client: ClickHouseClient,
   key: TraceKey,
   selection: Omit<ColumnsSelection, 'texts'>,
-  onRow: (row: ColumnsRow) => void,
   abortSignal: AbortSignal,
 ): Promise<ShownColumns | undefined> {
   const texts = new RowTexts()
-  const add = (row: ColumnsRow) => {
-    texts.add(row)
-    onRow(row)
-  }
+  const add = (row: ColumnsRow) => texts.add(row)
   const columns = await loadColumns(client, key, { ...selection, texts: 'shown' }, add, abortSignal)
   return columns && { ...columns, texts }
 }
@@ -83,12 +66,11 @@ async function loadShown(
 async function loadSmallTrace(
   client: ClickHouseClient,
   key: TraceKey,
-  onRow: (row: ColumnsRow) => void,
   abortSignal: AbortSignal,
 ): Promise<ShownColumns | 'large' | undefined> {
   try {
     const selection = { maxRows: SMALL_TRACE_ROWS, maxBytes: SMALL_TRACE_BYTES }
-    const found = await loadShown(client, key, selection, onRow, abortSignal)
+    const found = await loadShown(client, key, selection, abortSignal)
     return found?.truncated ? 'large' : found
   } catch (error) {
     if (isClickHouseCode(error, OVER_LIMIT_CODES.result)) return 'large'
@@ -117,7 +99,7 @@ async function loadLargeTrace(
   const { skeleton, arranged, facts } = all
   const chosen = chosenPositions(all, row => facts.textBytes[row] ?? 0, limit).map(position => shownSpan(all, position))
   const spanIds = chosen.map(({ number }) => skeleton.spanId(number))
-  const shown = await loadShown(client, key, { spanIds, maxRows: spanIds.length }, ignore, abortSignal)
+  const shown = await loadShown(client, key, { spanIds, maxRows: spanIds.length }, abortSignal)
   // A row can expire between the two queries.
   if (shown === undefined) return undefined
   const numberOf = new Map(Array.from(shown.arranged.numbers, number => [shown.skeleton.spanId(number), number]))

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { selectFindingsOfSpans } from '../../clickhouse/queries/traces/select-findings-of-spans.ts'
 import type { TraceKey } from '../../clickhouse/read-connection.ts'
 import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
@@ -118,9 +119,14 @@ export async function readSpanDetails(
   if (traceId === undefined) return notFound(TRACES)
   const key = { ...asked, traceId }
   const spanIds = [...new Set(ids)]
-  const present = ({ spans, ...others }: LoadedSpans): Spans => ({ traceId, spans: spans.map(presentSpan), ...others })
-  const value = await useSpans(deps, key, spanIds, present, deadline)
-  return value.absent.length === spanIds.length ? notFound(TRACES) : { ok: true, value }
+  const present = ({ spans, ...others }: LoadedSpans) => ({ traceId, spans: spans.map(presentSpan), ...others })
+  const [found, findings] = await Promise.all([
+    useSpans(deps, key, spanIds, present, deadline),
+    selectFindingsOfSpans(deps.clickhouse, key, spanIds, deadline),
+  ])
+  if (found.absent.length === spanIds.length) return notFound(TRACES)
+  const spans = found.spans.map(span => ({ ...span, findingIds: [...(findings.get(span.spanId) ?? [])] }))
+  return { ok: true, value: { ...found, spans } }
 }
 
 /** The part of a route that reads by a body which its operation does not state. */

@@ -50,7 +50,7 @@ function insertSpans(traces: string): string {
   return `
     INSERT INTO spans (workspace_id, surface_id, received_at, service_name, service_version, resource, scope_name,
       scope_version, trace_id, span_id, parent_span_id, flags, name, kind, start_time_unix_nano, end_time_unix_nano,
-      status_code, status_message, attributes, attribute_types, session_id, http_route, http_status_code, finding_ids)
+      status_code, status_message, attributes, attribute_types, session_id, http_route, http_status_code)
     WITH start + position * 1234567 AS span_start, seed + position AS variety, position % 50 = 49 AS fails,
       ${ROUTES}[variety % 50 + 1] AS route
     SELECT workspace_id, concat('srf_', workspace_id), received_at, service, '2.14.3',
@@ -58,8 +58,7 @@ function insertSpans(traces: string): string {
       '@opentelemetry/instrumentation-http', '0.205.0', trace_id, reinterpretAsFixedString(sipHash64(seed, position)),
       if(position = 0, toFixedString('', 8), reinterpretAsFixedString(sipHash64(seed, intDiv(position - 1, 4)))),
       257, concat('GET ', route), if(position = 0, 2, 3), span_start, span_start + variety % 200000000,
-      if(fails, 2, 0), if(fails, 'the order could not be loaded', ''), attributes, [1, 1, 3, 1], session_id, route, 200,
-      if(position = 0 AND has_finding, toString(finding_id), '')
+      if(fails, 2, 0), if(fails, 'the order could not be loaded', ''), attributes, [1, 1, 3, 1], session_id, route, 200
     FROM (
       SELECT *, toUInt64(toUnixTimestamp64Milli(received_at)) * 1000000 AS start,
         concat('service-', toString(seed % 20)) AS service, concat('session-', hex(seed)) AS session_id,

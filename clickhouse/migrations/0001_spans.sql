@@ -5,10 +5,6 @@
 -- attributes: keys as LowCardinality take 10 % less CPU on insert and on merge than as String (and twice as much when no
 --   key ever repeats); ZSTD(1) takes 22 % less disk than LZ4 at the same CPU. Blocks are sent as Map(String, String) and
 --   converted here: sending dictionaries would save ClickHouse another 0.1 s a million rows and cost the worker more.
--- finding_ids: the findings of the exceptions of a span, of 30 characters each, without a separator. A trace is read only as a
---   trace of a finding: a row that names the finding proves it without a query of finding_traces, which took 3.5 ms of CPU.
---   Findings that no row names are looked up: those of exceptions in log records, and those after the eighth of a span.
---   Few spans have any, so the column is stored sparse (ratio_of_defaults_for_sparse_serialization).
 -- by_trace_id: a trace lies in one or two parts, and the key leads to one granule of every part. This filter says which parts
 --   have the trace. Of 100 million spans in 56 parts a read takes 1.5 granules instead of 56, and half the CPU of ClickHouse
 --   (traces of 20: 17.7 to 9.0 ms, of 1,000: 25.4 to 12.4), for 0.06 bytes a span of disk. Its cost on insert and merge is lost
@@ -80,7 +76,6 @@ CREATE TABLE IF NOT EXISTS spans
   session_id String,
   http_route String,
   http_status_code UInt16 COMMENT '0: no status; 65535: the status 0',
-  finding_ids String,
   INDEX by_trace_id trace_id TYPE bloom_filter(0.01) GRANULARITY 1,
   INDEX by_attribute arrayMap((k, v) -> cityHash64(k, v), mapKeys(attributes), mapValues(attributes))
     TYPE bloom_filter(0.01) GRANULARITY 1

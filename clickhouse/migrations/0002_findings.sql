@@ -10,6 +10,7 @@
 -- in another way after MODIFY QUERY, until the server restarts (clickhouse/README.md).
 
 -- One row per occurrence of an exception, filled by workers/exceptions/.
+-- by_trace_id: the spans of a trace name the findings of their exceptions. As for spans, few parts have the trace.
 -- debug_ids: script URL → debug id (a lower-case UUID), where the client has said which build of its scripts threw.
 CREATE TABLE IF NOT EXISTS exceptions
 (
@@ -30,7 +31,8 @@ CREATE TABLE IF NOT EXISTS exceptions
   span_name String,
   escaped Bool,
   debug_ids Map(String, String),
-  stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') CODEC(Delta, LZ4)
+  stored_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') CODEC(Delta, LZ4),
+  INDEX by_trace_id trace_id TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = MergeTree
 PARTITION BY toDate(received_at)

@@ -33,7 +33,6 @@ export class SpansTable {
   readonly sessionId = new GrowingBuffer()
   readonly httpRoute = new GrowingBuffer()
   readonly httpStatusCode = new GrowingBuffer()
-  readonly findingIds = new GrowingBuffer()
   readonly events: EventColumns
   readonly links: LinkColumns
   readonly buffer: TableBuffer
@@ -84,7 +83,6 @@ export class SpansTable {
       column('session_id', 'String', this.sessionId),
       column('http_route', 'String', this.httpRoute),
       column('http_status_code', 'UInt16', this.httpStatusCode),
-      column('finding_ids', 'String', this.findingIds),
     ])
   }
 

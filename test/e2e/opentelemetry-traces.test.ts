@@ -201,10 +201,10 @@ async function get<T>(path: string): Promise<T | undefined> {
   return body as T
 }
 
-/** Returns the ids of the spans that name this finding and no other, sorted. */
+/** Returns the ids of the spans with an exception of this finding, sorted. */
 async function spansNaming(findingId: string): Promise<string[]> {
   const result = await clickhouse.query({
-    query: 'SELECT lower(hex(span_id)) AS id FROM spans WHERE finding_ids = {findingId: String} ORDER BY id',
+    query: 'SELECT lower(hex(span_id)) AS id FROM exceptions WHERE finding_id = {findingId: String} ORDER BY id',
     query_params: { findingId },
     format: 'JSONEachRow',
   })
@@ -214,7 +214,7 @@ async function spansNaming(findingId: string): Promise<string[]> {
 async function readSpans(service: string): Promise<SpanRow[]> {
   const result = await clickhouse.query({
     query: `
-      SELECT * EXCEPT (received_at, trace_id, span_id, parent_span_id, links, finding_ids),
+      SELECT * EXCEPT (received_at, trace_id, span_id, parent_span_id, links),
         lower(hex(trace_id)) AS trace, lower(hex(span_id)) AS id, lower(hex(parent_span_id)) AS parent,
         arrayMap(link -> tuple(lower(hex(link.trace_id)), lower(hex(link.span_id)), link.trace_state,
           link.attributes, link.attribute_types, link.dropped_attributes_count)

@@ -64,9 +64,6 @@ export interface OccurrenceContext {
   sessionId: string
 }
 
-/** Findings that a span names itself. */
-const NAMED_FINDINGS = 8
-
 /**
  * Derives rows of `exceptions`, each with its finding, and requests symbolication of their stacks.
  */
@@ -83,8 +80,6 @@ export class ExceptionDeriver {
   /** Number of exceptions of this payload that are not derived because their finding is above the limit of findings. */
   findingsOverLimit = 0
   private readonly findingsOfPayload = new Set<string>()
-  /** Ids of the findings that were derived from the last record, up to `NAMED_FINDINGS`, one after the other. */
-  namedFindings = ''
 
   constructor(table: ExceptionsTable, recentStacks: RecentStacks) {
     this.table = table
@@ -133,7 +128,6 @@ export class ExceptionDeriver {
 
   /** Stores the noted exceptions as occurrences in one span. */
   derivePending(source: number, resource: ResourceEntry, context: OccurrenceContext): void {
-    this.namedFindings = ''
     for (const details of this.pending) this.append(source, details, resource, context)
     this.pending.length = 0
   }
@@ -146,7 +140,6 @@ export class ExceptionDeriver {
     resource: ResourceEntry,
     context: OccurrenceContext,
   ): void {
-    this.namedFindings = ''
     if (this.derived >= LIMIT_PER_PAYLOAD) {
       this.overLimit++
       return
@@ -166,7 +159,6 @@ export class ExceptionDeriver {
       }
       this.findingsOfPayload.add(findingId)
     }
-    this.nameFinding(findingId)
     table.buffer.rows++
     table.workspaceId.fill(table.workspaceId.indexOf(payload.workspaceId), 1)
     table.surfaceId.fill(table.surfaceId.indexOf(payload.surfaceId), 1)
@@ -187,13 +179,6 @@ export class ExceptionDeriver {
     table.appendDebugIds(details.debugIds)
     if (details.stacktrace === '') return
     this.stackRequests.note(payload, { ...details, findingId, serviceVersion: resource.serviceVersionText })
-  }
-
-  /** An id begins with the only `_` that it has after three characters, so none is found across the bounds of two. */
-  private nameFinding(findingId: string): void {
-    const { namedFindings } = this
-    if (namedFindings.length >= NAMED_FINDINGS * findingId.length || namedFindings.includes(findingId)) return
-    this.namedFindings = namedFindings + findingId
   }
 
   /**

@@ -9,13 +9,11 @@ import { millisecondsBetween, rfc3339FromUnixMs, rfc3339FromUnixNano } from '../
 import { presentAttributes, presentScope } from '../../http/present-attributes.ts'
 import type { LoadedSpan } from './load-spans.ts'
 
-/** Each id of a finding has this many characters, and they follow each other. */
-const FINDING_ID = /.{30}/g
 /** The id of the parent of a root span. */
 export const NO_SPAN = '0000000000000000'
 
-/** Returns a span as a response shows it (docs/api/traces.md#span-details). */
-export function presentSpan({ row, occurrenceCount }: LoadedSpan): SpanDetails {
+/** Returns a span as a response shows it, without its findings (docs/api/traces.md#span-details). */
+export function presentSpan({ row, occurrenceCount }: LoadedSpan): Omit<SpanDetails, 'findingIds'> {
   const [start, end] = [BigInt(row.startTimeUnixNano), BigInt(row.endTimeUnixNano)]
   const httpStatusCode = shownHttpStatus(row.httpStatusCode)
   return {
@@ -48,7 +46,6 @@ export function presentSpan({ row, occurrenceCount }: LoadedSpan): SpanDetails {
       ...{ traceId, spanId, traceState, flags, attributes: presentAttributes(attributes), droppedAttributesCount },
     })),
     droppedLinksCount: row.droppedLinksCount,
-    findingIds: row.findingIds.match(FINDING_ID) ?? [],
     ...presentScope(row),
   }
 }

@@ -42,7 +42,6 @@ export interface SpanDetailsRow extends ScopeRow {
   readonly sessionId: string
   readonly httpRoute: string
   readonly httpStatusCode: number
-  readonly findingIds: string
 }
 
 /** A row with the size of its JSON, which bounds the memory that the row takes. */
@@ -72,7 +71,7 @@ const COLUMNS = `
   arrayMap(l -> (lower(hex(l.trace_id)), lower(hex(l.span_id)), l.trace_state, l.flags, ${attributeColumns('l.')},
                  l.dropped_attributes_count), links) AS linkColumns,
   dropped_links_count AS droppedLinksCount, session_id AS sessionId, http_route AS httpRoute,
-  http_status_code AS httpStatusCode, finding_ids AS findingIds`
+  http_status_code AS httpStatusCode`
 
 /**
  * Returns the stored rows of spans, of each span the one to show first. Fails with ClickHouse's code 396 if the rows have more
@@ -187,7 +186,7 @@ export function selectSpanSizes(
   return selectRows(client, {
     query: `
       SELECT lower(hex(span_id)) AS spanId, count() AS rows,
-             max(byteSize(name, status_message, trace_state, http_route, finding_ids, attributes, events, links) +
+             max(byteSize(name, status_message, trace_state, http_route, attributes, events, links) +
                  ${SHARED_TEXTS.map(column => `length(${column})`).join(' + ')}) AS bytes
       FROM spans WHERE ${OF_SPANS} GROUP BY span_id`,
     params: { ...key, spanIds },

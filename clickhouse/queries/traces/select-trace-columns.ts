@@ -19,8 +19,8 @@ export const COLUMNS_AT = {
 
 /** Texts of a waterfall. Longer ones are cut: the whole name is in the details of the span. */
 const CUT_TEXTS = ['leftUTF8(service_name, 256)', 'leftUTF8(name, 256)', 'toString(surface_id)'] as const
-/** Texts of a list of spans, and the ids of findings, of 30 characters each. */
-const SHOWN_TEXTS = ['name', 'service_name', 'status_message', 'session_id', 'http_route', 'finding_ids'] as const
+/** Texts of a list of spans. */
+const SHOWN_TEXTS = ['name', 'service_name', 'status_message', 'session_id', 'http_route'] as const
 
 const TEXTS = { cut: CUT_TEXTS, shown: SHOWN_TEXTS, sizes: [] } as const
 

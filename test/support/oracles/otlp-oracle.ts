@@ -40,10 +40,9 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
         const rejection = rejectionOf(span)
         if (rejection !== undefined) noteRejection(result.rejected, rejection, result.spans.length)
         else {
-          const exceptions = exceptionRows(span, shared, origin, resourceAttributes)
-          result.spans.push({ ...shared, ...spanRow(span, resourceAttributes), finding_ids: namedFindings(exceptions) })
+          result.spans.push({ ...shared, ...spanRow(span, resourceAttributes) })
           noteSession(result.rejected, span.attributes, resourceAttributes)
-          result.exceptions.push(...exceptions)
+          result.exceptions.push(...exceptionRows(span, shared, origin, resourceAttributes))
         }
       }
     }
@@ -159,11 +158,6 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, resourceA
     escaped,
     debug_ids: [], // random values contain no UUIDs
   }))
-}
-
-function namedFindings(exceptions: readonly Row[]): string {
-  const ids = new Set(exceptions.map(row => Buffer.from(String(row.finding_id), 'hex').toString()))
-  return [...ids].slice(0, 8).join('')
 }
 
 function ofEvent({ attributes, timeUnixNano }: Span_Event) {

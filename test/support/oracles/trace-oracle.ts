@@ -17,7 +17,6 @@ export interface StoredRow {
   readonly statusMessage: Uint8Array
   readonly sessionId: Uint8Array
   readonly httpRoute: Uint8Array
-  readonly findingIds?: string
 }
 
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'] as const
@@ -131,14 +130,7 @@ export function spanRowBinary(rows: readonly StoredRow[]): Buffer {
       head.writeUInt16LE(row.httpStatusCode, 56)
       head.writeUInt8(row.kind, 58)
       head.writeUInt8(row.statusCode, 59)
-      const texts = [
-        row.name,
-        row.serviceName,
-        row.statusMessage,
-        row.sessionId,
-        row.httpRoute,
-        Buffer.from(row.findingIds ?? ''),
-      ]
+      const texts = [row.name, row.serviceName, row.statusMessage, row.sessionId, row.httpRoute]
       return [head, ...texts.flatMap(bytes => [lengthOf(bytes), bytes])]
     }),
   )

@@ -154,8 +154,6 @@ export interface StoredSpan {
   httpStatusCode?: number
   /** All of them are texts. */
   attributes?: Readonly<Record<string, string>>
-  /** Ids of the findings of its exceptions, one after the other. */
-  findingIds?: string
   /** Time of arrival in Unix milliseconds. */
   receivedAt?: number
 }
@@ -180,23 +178,22 @@ export async function insertSpans(client: ClickHouseClient, spans: readonly Stor
     httpRoute: '',
     httpStatusCode: 0,
     attributes: {},
-    findingIds: '',
     receivedAt: Date.now(),
     ...span,
   }))
   const columns = `workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind, service_name,
     start_time_unix_nano, end_time_unix_nano, status_code, status_message, session_id, http_route, http_status_code,
-    attributes, attribute_types, finding_ids`
+    attributes, attribute_types`
   const structure = `workspaceId String, surfaceId String, receivedAt Int64, traceId String, spanId String,
     parentSpanId String, name String, kind UInt8, serviceName String, startTimeUnixNano UInt64, endTimeUnixNano UInt64, statusCode UInt8,
     statusMessage String, sessionId String, httpRoute String, httpStatusCode UInt16,
-    attributes Map(String, String), findingIds String`
+    attributes Map(String, String)`
   await insertRows(
     client,
     `INSERT INTO spans (${columns})
      SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), unhex(traceId), unhex(spanId),
        unhex(parentSpanId), name, kind, serviceName, startTimeUnixNano, endTimeUnixNano, statusCode, statusMessage, sessionId, httpRoute,
-       httpStatusCode, attributes, arrayResize(['string'], length(attributes), 'string'), findingIds
+       httpStatusCode, attributes, arrayResize(['string'], length(attributes), 'string')
      FROM input('${structure}')`,
     rows,
   )
@@ -207,6 +204,8 @@ interface StoredException {
   workspaceId?: string
   findingId: string
   traceId: string
+  spanId?: string
+  source?: 'span_event' | 'log_record' | 'span_status'
   type?: string
   message?: string
   serviceName?: string
@@ -230,19 +229,20 @@ export async function insertExceptions(
     surfaceId: 'srf_1',
     occurredAtUnixNano: START,
     receivedAt: Date.now(),
+    spanId: '00000000000000aa',
+    source: 'span_event',
     serviceVersion: '',
     sessionId: '',
     ...exception,
   }))
-  const structure = `workspaceId String, surfaceId String, receivedAt Int64, findingId String, traceId String,
+  const structure = `workspaceId String, surfaceId String, receivedAt Int64, findingId String, traceId String, spanId String, source String,
     occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String`
   await insertRows(
     client,
     `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, trace_id, span_id, occurred_at_unix_nano,
        service_name, service_version, session_id, type, message, source)
      SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), findingId, unhex(traceId),
-       unhex('00000000000000aa'), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message,
-       'span_event'
+       unhex(spanId), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message, source
      FROM input('${structure}')`,
     rows,
   )

@@ -94,13 +94,7 @@ export class SpanDecoder {
     }
     this.promoted.end(resource.sessionId)
     this.writeRow(wire, row)
-    if (this.hasException || this.statusCode === STATUS_ERROR) {
-      this.deriveExceptions(wire, resource)
-      this.table.findingIds.text(this.exceptions.namedFindings)
-    } else {
-      // A text of length 0.
-      this.table.findingIds.u8(0)
-    }
+    if (this.hasException || this.statusCode === STATUS_ERROR) this.deriveExceptions(wire, resource)
     return undefined
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
+import type { Spans } from '../../../../schemas/http/traces/schemas.ts'
 import { DAY_MS } from '../../../../schemas/units.ts'
 import {
   call,
@@ -8,6 +9,7 @@ import {
   insertExceptions,
   insertSpans,
   putWorkspace,
+  START,
   signToken,
   startApi,
   type TestApi,
@@ -48,37 +50,47 @@ async function statusOf(traceId: string, findingId: string): Promise<number> {
   return status
 }
 
-it('is proven by a span that names the finding, or else by the traces of the finding', async () => {
+it('is proven by an exception of the finding in the trace, and the spans name the findings of their own exceptions', async () => {
   const traceId = nextTraceId()
   const workspaceId = WORKSPACE.id
   await insertSpans(client, [
     { workspaceId, traceId, spanId: '00000000000000a1' },
-    { workspaceId, traceId, spanId: '00000000000000a2', findingIds: NAMED + ALSO_NAMED },
+    { workspaceId, traceId, spanId: '00000000000000a2' },
   ])
-  await insertExceptions(client, [{ workspaceId, traceId, findingId: UNNAMED }])
+  const spanId = '00000000000000a2'
+  const first = { workspaceId, traceId, spanId, findingId: ALSO_NAMED, occurredAtUnixNano: START }
+  await insertExceptions(client, [
+    { workspaceId, traceId, spanId, findingId: NAMED, occurredAtUnixNano: START + 1n },
+    ...[first, { ...first, occurredAtUnixNano: START + 2n }],
+    { workspaceId, traceId, spanId, findingId: UNNAMED, source: 'log_record' },
+    { workspaceId: 'ws_other', traceId, spanId, findingId: UNKNOWN },
+  ])
   expect(await statusOf(traceId, NAMED)).toBe(200)
   expect(await statusOf(traceId, ALSO_NAMED)).toBe(200)
   expect(await statusOf(traceId, UNNAMED)).toBe(200)
   expect(await statusOf(traceId, UNKNOWN)).toBe(404)
+  const body = { spanIds: ['00000000000000a1', spanId] }
+  const { status, body: read } = await call(api.baseUrl, `POST /v3/traces/${traceId}/spans`, { bearer, body })
+  expect(status).toBe(200)
+  expect((read as Spans).spans.map(({ findingIds }) => findingIds)).toEqual([[], [ALSO_NAMED, NAMED]])
 })
 
 it('of another workspace proves nothing', async () => {
   const traceId = nextTraceId()
   await insertSpans(client, [
-    { workspaceId: 'ws_other', traceId, spanId: '00000000000000a1', findingIds: NAMED },
+    { workspaceId: 'ws_other', traceId, spanId: '00000000000000a1' },
     { workspaceId: WORKSPACE.id, traceId, spanId: '00000000000000a2' },
   ])
+  await insertExceptions(client, [{ workspaceId: 'ws_other', traceId, findingId: NAMED }])
   expect(await statusOf(traceId, NAMED)).toBe(404)
 })
 
-it('ends with the retention of findings, also while the span that names the finding is kept', async () => {
+it('ends with the retention of findings, also while the span of the exception is kept', async () => {
   const workspaceId = WORKSPACE.id
   const [old, both] = [nextTraceId(), nextTraceId()]
   const tenDaysAgo = clock - 10 * DAY_MS
   for (const traceId of [old, both]) {
-    await insertSpans(client, [
-      { workspaceId, traceId, spanId: '00000000000000a1', receivedAt: tenDaysAgo, findingIds: NAMED },
-    ])
+    await insertSpans(client, [{ workspaceId, traceId, spanId: '00000000000000a1', receivedAt: tenDaysAgo }])
     await insertExceptions(client, [{ workspaceId, traceId, findingId: NAMED, receivedAt: tenDaysAgo }])
   }
   await insertExceptions(client, [{ workspaceId, traceId: both, findingId: NAMED, receivedAt: clock }])
