@@ -1,5 +1,3 @@
-import { RowsTooLarge } from '../clickhouse/native/growing-buffer.ts'
-import { RowsBudget } from '../clickhouse/native/rows-budget.ts'
 import type { TableBuffer } from '../clickhouse/native/table-buffer.ts'
 import { BuildReportsTable } from '../clickhouse/tables/build-reports-table.ts'
 import { DeadLettersTable } from '../clickhouse/tables/dead-letters-table.ts'
@@ -18,8 +16,8 @@ import {
 import { commitOf, indexOf } from '../shared/ids/receipt.ts'
 import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { detailOf, labelOf, type RejectedByReason } from '../shared/runtime/reason.ts'
-import { requestColumnBytes } from './sink/job-limits.ts'
-import { blocksOf, type RowBatch } from './sink/row-batch.ts'
+import { createBufferedRows } from './sink/buffered-rows.ts'
+import type { RowBatch } from './sink/row-batch.ts'
 
 /** Creates rows of `session_identities` and `session_heartbeats` from the events of the queue `sessions`. */
 export function createSessionsBatch(): RowBatch {
@@ -147,50 +145,8 @@ function createJsonRowsBatch(
   buffers: readonly TableBuffer[],
   appendRow: (frame: PayloadFrame, value: unknown) => RejectedByReason | undefined,
 ): RowBatch {
-  const budget = new RowsBudget(buffers.flatMap(buffer => buffer.leaves.all))
-  const measure = () => buffers.reduce((sum, buffer) => sum + buffer.measure(), 0)
-  const rewind = () => {
-    for (const buffer of buffers) buffer.rewind()
-  }
-  return {
-    append(frame, body, limitBytes = requestColumnBytes(body.length)) {
-      const usedBytes = measure()
-      for (const buffer of buffers) buffer.keepMeasured()
-      budget.begin(limitBytes, usedBytes)
-      try {
-        const rejected = appendRow(frame, JSON.parse(body.toString()))
-        budget.end(measure())
-        return { ok: true, rows: 1, rejected: rejected ?? {} }
-      } catch (error) {
-        rewind()
-        if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
-        throw error
-      }
-    },
-    get rows() {
-      return buffers.reduce((sum, buffer) => sum + buffer.rows, 0)
-    },
-    get derivedRows() {
-      return buffers.slice(1).reduce((sum, buffer) => sum + buffer.rows, 0)
-    },
-    get bytes() {
-      return buffers.reduce((sum, buffer) => sum + buffer.bytes, 0)
-    },
-    get capacityBytes() {
-      return budget.capacityBytes
-    },
-    markJob() {
-      for (const buffer of buffers) buffer.markJob()
-    },
-    rewindJob() {
-      for (const buffer of buffers) buffer.rewindJob()
-    },
-    tables: () => blocksOf(buffers),
-    reset() {
-      for (const buffer of buffers) buffer.reset()
-    },
-    shrink() {
-      for (const buffer of buffers) buffer.shrink()
-    },
-  }
+  return createBufferedRows(buffers, (frame, body) => ({
+    rows: 1,
+    rejected: appendRow(frame, JSON.parse(body.toString())),
+  }))
 }

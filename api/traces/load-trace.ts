@@ -5,13 +5,7 @@ import { selectTraceExtent } from '../../clickhouse/queries/traces/select-trace-
 import type { TraceKey } from '../../clickhouse/read-connection.ts'
 import { MIB } from '../../schemas/units.ts'
 import { chooseSpans, DANGLING } from './choose-spans.ts'
-import {
-  EXAMINED_ROWS,
-  loadColumns,
-  SMALL_TRACE_ROWS,
-  type TraceColumns,
-  type TraceReadDeps,
-} from './load-columns.ts'
+import { EXAMINED_ROWS, loadColumns, SMALL_TRACE_ROWS, type TraceColumns, type TraceReadDeps } from './load-columns.ts'
 import { renderTrace, type ShownColumns, type ShownSpan } from './render-trace.ts'
 import { RowTexts } from './row-texts.ts'
 

@@ -3,7 +3,7 @@ import { type JsonWriter, jsonTextBytes } from './json-writer.ts'
 import { doubled } from './trace-skeleton.ts'
 
 /** Number of texts of a row that a response shows. The ids of findings follow. */
-export const SHOWN_TEXTS = 5
+const SHOWN_TEXTS = 5
 /** The texts of a row. */
 export const TEXT = { name: 0, serviceName: 1, statusMessage: 2, sessionId: 3, httpRoute: 4 } as const
 

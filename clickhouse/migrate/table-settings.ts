@@ -23,9 +23,9 @@ const WINDOW_SECONDS = DAY_S
 
 /**
  * Inserts into each table, as a multiple of the inserts of one queue. A view has those of the table that it reads.
- * `exceptions` is filled from spans and logs. Every batch of every queue adds to `ingest_log`: four queues are busy at the
- * same time in most installations. Tables that few requests fill have a quarter, and so have `source_maps` and the frames of
- * findings.
+ * Batches of exceptions are further apart, and more often full. Every batch of every queue adds to `ingest_log`: four queues
+ * are busy at the same time in most installations. Tables that few requests fill have a quarter, and so have `source_maps` and
+ * the frames of findings.
  */
 const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   spans: 1,
@@ -35,15 +35,15 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   session_identities: 1,
   session_heartbeats: 1,
   replay_chunks: 1,
-  exceptions: 2,
-  findings: 2,
-  finding_traces: 2,
-  finding_arrivals: 2,
-  finding_buckets: 2,
+  exceptions: 1,
+  findings: 1,
+  finding_traces: 1,
+  finding_arrivals: 1,
+  finding_buckets: 1,
   // A row that is stored twice changes nothing.
   finding_details: 0,
   trace_services: 0,
-  session_findings: 2,
+  session_findings: 1,
   ingest_log: 4,
   dead_letters: 0.25,
   build_reports: 0.25,

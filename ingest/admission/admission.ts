@@ -40,6 +40,10 @@ interface AdmissionOptions {
 /** Cost of the dead letters that wait for the object store. A surface may have half of it. */
 const MAX_DEAD_LETTER_COST = 256 * MIB
 
+/** Bytes of the exceptions that wait for ClickHouse, 20 s of full load. A surface may have half of it. */
+const MAX_EXCEPTIONS_COST = 256 * MIB
+const FILL_EXCEPTIONS: ReadonlySet<QueueName> = new Set(['traces', 'logs'])
+
 /** Prices change slowly, so only every fourth poll reads them. */
 const POLLS_PER_PRICES = 4
 const LISTED_PRICES = 1_000
@@ -61,7 +65,7 @@ export class Admission {
   readonly #options: AdmissionOptions
   readonly #random: () => number
   readonly #queues: ReadonlyMap<AdmittedQueue, QueueShares>
-  /** All that is polled: the queues, and the dead letters. */
+  /** All that is polled: the queues, and those that their requests fill. */
   readonly #polled: readonly { readonly queue: QueueName; readonly shares: QueueShares }[]
   readonly #timer: NodeJS.Timeout
   #memoryShare = 0
@@ -76,14 +80,11 @@ export class Admission {
     this.#clockOf = deps.clockOf
     this.#options = options
     this.#random = random
-    const deadLetters = new QueueShares({
-      queue: 'dead-letters',
-      maxCost: MAX_DEAD_LETTER_COST,
-      decodedLimit: 0,
-      now,
-      random,
-      onRefused: () => {},
-    })
+    const filled = (queue: QueueName, maxCost: number) =>
+      new QueueShares({ queue, maxCost, decodedLimit: 0, now, random, onRefused: () => {} })
+    const deadLetters = filled('dead-letters', MAX_DEAD_LETTER_COST)
+    const exceptions = filled('exceptions', MAX_EXCEPTIONS_COST)
+    const letters = { shares: deadLetters, reason: 'dead_letters' } as const
     const sharesOf = (queue: AdmittedQueue) =>
       new QueueShares({
         queue,
@@ -92,12 +93,13 @@ export class Admission {
         now,
         random,
         onRefused: reason => onRefused(queue, reason),
-        deadLetters,
+        filled: FILL_EXCEPTIONS.has(queue) ? [letters, { shares: exceptions, reason: 'exceptions' }] : [letters],
       })
     this.#queues = new Map(queues.map(queue => [queue, sharesOf(queue)]))
     this.#polled = [
       ...[...this.#queues].map(([queue, shares]) => ({ queue, shares })),
       { queue: 'dead-letters', shares: deadLetters },
+      { queue: 'exceptions', shares: exceptions },
     ]
     this.#timer = setInterval(() => void this.#poll(), options.pollMs)
     this.#redis.on('ready', () => void this.#poll())

@@ -25,7 +25,8 @@ function given(random = 0, maxCost = MAX_COST) {
     onRefused: () => {},
   })
   const onRefused = (reason: RefusalReason) => void world.refusals.push(reason)
-  const queue = new QueueShares({ ...common, queue: 'traces', maxCost, onRefused, deadLetters })
+  const filled = [{ shares: deadLetters, reason: 'dead_letters' }] as const
+  const queue = new QueueShares({ ...common, queue: 'traces', maxCost, onRefused, filled })
   return { world, queue, deadLetters }
 }
 

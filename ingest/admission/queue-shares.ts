@@ -7,7 +7,15 @@ import { MIN_REQUEST_COST, requestCost } from './request-cost.ts'
 import { DrainRate, EXPRESS_COST, type PricedRequest, type RequestSurface, type SurfaceShare } from './surface-share.ts'
 
 /** Reasons for which a request is refused: its surface or its workspace holds too much, or nothing is left for any surface. */
-export const REFUSAL_REASONS = ['share', 'workspace_share', 'full', 'memory', 'dead_letters', 'large'] as const
+export const REFUSAL_REASONS = [
+  'share',
+  'workspace_share',
+  'full',
+  'memory',
+  'dead_letters',
+  'exceptions',
+  'large',
+] as const
 /** One of these reasons. */
 export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 
@@ -62,8 +70,8 @@ interface QueueSharesDeps {
   readonly now: () => number
   readonly random: () => number
   readonly onRefused: (reason: RefusalReason) => void
-  /** The shares of the dead letters, which bound every queue. */
-  readonly deadLetters?: QueueShares
+  /** Queues that requests of this one fill. Their shares bound it too, for the workspaces that have something there. */
+  readonly filled?: readonly { readonly shares: QueueShares; readonly reason: RefusalReason }[]
 }
 
 /**
@@ -98,6 +106,7 @@ export class QueueShares {
       memory: 'the store of the queues is nearly full; retry after the delay',
       large: 'too many requests over 4 MiB of the surface are being stored; retry after the delay',
       dead_letters: 'too many requests of the surface could not be stored; retry after the delay',
+      exceptions: 'too many exceptions of the surface wait to be stored; retry after the delay',
     }
   }
 
@@ -220,12 +229,12 @@ export class QueueShares {
   #refuse(share: SurfaceShare, cost: number): Problem | undefined {
     const reason = this.#reasonToRefuse(share, cost)
     if (reason !== undefined) return this.#problem(reason, share)
-    const letters = this.#deps.deadLetters
-    if (letters === undefined || letters.used === 0) return undefined
-    const lettersShare = letters.shareOf(share)
-    if (lettersShare.workspace.outstanding === 0) return undefined
-    if (letters.#reasonToRefuse(lettersShare, 0) === undefined) return undefined
-    return this.#problem('dead_letters', lettersShare, letters)
+    for (const { shares, reason: filledReason } of this.#deps.filled ?? []) {
+      const own = shares.used === 0 ? undefined : shares.shareOf(share)
+      if (own === undefined || own.workspace.outstanding === 0) continue
+      if (shares.#reasonToRefuse(own, 0) !== undefined) return this.#problem(filledReason, own, shares)
+    }
+    return undefined
   }
 
   #reasonToRefuse(share: SurfaceShare, cost: number): RefusalReason | undefined {

@@ -11,6 +11,7 @@ export const QUEUES = [
   'source-maps',
   'completions',
   'build-reports',
+  'exceptions',
   'symbolication',
   'receipts',
   'dead-letters',

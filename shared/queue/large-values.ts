@@ -11,7 +11,7 @@ export const PIECE_BYTES = MIB
 export const LARGE_FRAME_BYTES = 4 * MIB
 
 /** How long the pieces of a value may take to arrive. A value that is not a payload by then is deleted. */
-const ARRIVAL_LIFETIME_S = 120
+export const ARRIVAL_LIFETIME_S = 120
 
 /**
  * Writes a value under a key that expires, piece by piece, each after Redis has confirmed the one before. Safe to repeat.

@@ -11,6 +11,7 @@ import type { Queues, RedisQueue } from './queues.ts'
  */
 const IN_ORDER_OF_PASSAGE: readonly QueueName[] = [
   ...ADMITTED_QUEUES,
+  'exceptions',
   'replay-chunks',
   'symbolication',
   'receipts',
@@ -23,8 +24,8 @@ const LETTERS = ['dead-letters', 'dead-letter-index'] as const
 
 /** Queues that a request of each kind passes through until it is settled and its receipt is final. */
 export const QUEUES_OF_SIGNAL: Readonly<Record<AdmittedQueue, readonly QueueName[]>> = {
-  traces: ['traces', ...LETTERS],
-  logs: ['logs', ...LETTERS],
+  traces: ['traces', 'exceptions', ...LETTERS],
+  logs: ['logs', 'exceptions', ...LETTERS],
   metrics: ['metrics', ...LETTERS],
   sessions: ['sessions', ...LETTERS],
   replay: ['replay', 'replay-chunks', 'receipts', ...LETTERS],

@@ -64,6 +64,7 @@ export function connectLetters(
     redis,
     objects,
     deps,
+    addJobs: adder.add,
     /** Puts a job with these requests into a queue, as a worker moves it there. */
     enqueue: (queue: QueueName, jobId: string, frames: readonly PayloadFrame[]) =>
       move(frameMoves(queue, jobId, frames)),

@@ -2,6 +2,7 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { readTables } from '../../test/support/oracles/read-tables.ts'
+import { withExceptions } from '../../test/support/oracles/with-exceptions.ts'
 import { createLogsBatch } from '../otlp/logs/logs.ts'
 
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: Date.UTC(2026, 10, 20) }
@@ -30,7 +31,7 @@ function record(debugIds: unknown) {
 
 describe('the debug ids of an exception', () => {
   it('are stored with it and go with its stack, also behind a payload that was refused', () => {
-    const batch = createLogsBatch()
+    const batch = withExceptions(createLogsBatch())
     const ids = JSON.stringify({ [URL_A]: ID.toUpperCase(), 'b.js': ID })
     expect(batch.append(FRAME, record(ids)).ok).toBe(true)
     const refused = Buffer.concat([record(ids), Buffer.from([0x0a, 0x7f])])

@@ -1,4 +1,4 @@
-import { ExceptionSource, type ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
+import { ExceptionSource } from '../../clickhouse/tables/exceptions-table.ts'
 import { KIB, MIB } from '../../schemas/units.ts'
 import type { Attributes } from '../otlp/protobuf/attributes.ts'
 import { cutText } from '../otlp/protobuf/cut-text.ts'
@@ -6,9 +6,9 @@ import { endsWithKey, type KeyBytes, keyBytes } from '../otlp/protobuf/key-bytes
 import type { PayloadSource } from '../otlp/protobuf/refusal.ts'
 import type { ResourceEntry } from '../otlp/protobuf/resource-cache.ts'
 import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from './debug-ids.ts'
+import type { ExceptionRecords } from './exception-records.ts'
 import { findingIdOf } from './fingerprint.ts'
 import { fromFirstFrame } from './stack-frames.ts'
-import { type RecentStacks, StackRequests } from './stack-requests.ts'
 
 /**
  * Findings of one payload. A client that makes up exceptions would fill the list of findings, and each finding has rows in
@@ -65,11 +65,10 @@ export interface OccurrenceContext {
 }
 
 /**
- * Derives rows of `exceptions`, each with its finding, and requests symbolication of their stacks.
+ * Derives exceptions, each with its finding, as records for the queue `exceptions`.
  */
 export class ExceptionDeriver {
-  readonly stackRequests: StackRequests
-  private readonly table: ExceptionsTable
+  private readonly records: ExceptionRecords
   private readonly pending: ExceptionDetails[] = []
   private readonly findings = new Map<string, KnownFinding>()
   private heldCharacters = 0
@@ -81,9 +80,8 @@ export class ExceptionDeriver {
   findingsOverLimit = 0
   private readonly findingsOfPayload = new Set<string>()
 
-  constructor(table: ExceptionsTable, recentStacks: RecentStacks) {
-    this.table = table
-    this.stackRequests = new StackRequests(recentStacks)
+  constructor(records: ExceptionRecords) {
+    this.records = records
   }
 
   /** Prepares for the exceptions of a payload. */
@@ -95,12 +93,10 @@ export class ExceptionDeriver {
     // Clearing an empty set allocates memory.
     if (this.findingsOfPayload.size > 0) this.findingsOfPayload.clear()
     this.pending.length = 0
-    this.stackRequests.mark()
   }
 
   /** Forgets the findings of the previous batch. */
   reset(): void {
-    this.stackRequests.reset()
     this.findings.clear()
     this.heldCharacters = 0
   }
@@ -149,7 +145,6 @@ export class ExceptionDeriver {
   }
 
   private append(source: number, details: ExceptionDetails, resource: ResourceEntry, context: OccurrenceContext): void {
-    const { table, payload } = this
     this.derived++
     const findingId = this.findingId(details, resource.serviceNameText)
     if (!this.findingsOfPayload.has(findingId)) {
@@ -159,26 +154,8 @@ export class ExceptionDeriver {
       }
       this.findingsOfPayload.add(findingId)
     }
-    table.buffer.rows++
-    table.workspaceId.fill(table.workspaceId.indexOf(payload.workspaceId), 1)
-    table.surfaceId.fill(table.surfaceId.indexOf(payload.surfaceId), 1)
-    table.receivedAt.integer64(payload.receivedAtMs)
-    table.findingId.rawText(findingId)
-    table.traceId.raw(context.bytes, context.view, context.traceIdStart, context.traceIdStart + 16)
-    table.spanId.raw(context.bytes, context.view, context.spanIdStart, context.spanIdStart + 8)
-    table.occurredAt.u64(details.timeLow, details.timeHigh)
-    table.serviceName.fill(table.serviceName.indexOf(resource.serviceNameText), 1)
-    table.serviceVersion.fill(table.serviceVersion.indexOf(resource.serviceVersionText), 1)
-    table.sessionId.text(context.sessionId)
-    table.source.u8(source)
-    table.type.text(details.type)
-    table.message.text(details.message)
-    table.stacktrace.text(details.stacktrace)
-    table.spanName.text(context.spanName)
-    table.escaped.u8(details.escaped ? 1 : 0)
-    table.appendDebugIds(details.debugIds)
-    if (details.stacktrace === '') return
-    this.stackRequests.note(payload, { ...details, findingId, serviceVersion: resource.serviceVersionText })
+    const { serviceNameText: serviceName, serviceVersionText: serviceVersion } = resource
+    this.records.append({ ...context, ...details, source, findingId, serviceName, serviceVersion })
   }
 
   /**

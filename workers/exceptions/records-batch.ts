@@ -1,14 +1,12 @@
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
-import { ExceptionsTable } from '../../clickhouse/tables/exceptions-table.ts'
 import type { ScopeColumns } from '../../clickhouse/tables/scope-columns.ts'
-import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { cutText, TEXT_LIMITS } from '../otlp/protobuf/cut-text.ts'
 import { NO_RESOURCE, OtlpBatch } from '../otlp/protobuf/otlp-batch.ts'
 import type { PayloadSource, RowRejection } from '../otlp/protobuf/refusal.ts'
 import { EmbeddedMessage, type ResourceEntry } from '../otlp/protobuf/resource-cache.ts'
 import type { WireCursor } from '../otlp/protobuf/wire.ts'
+import { ExceptionRecords } from './exception-records.ts'
 import { ExceptionDeriver } from './exceptions.ts'
-import type { RecentStacks } from './stack-requests.ts'
 
 /** The table of the records. */
 interface RecordsTable {
@@ -34,7 +32,7 @@ interface Records {
   readonly minRecordBytes: number
 }
 
-/** Rows of a signal whose records may be exceptions, and rows of `exceptions`. */
+/** Rows of a signal whose records may be exceptions, and these exceptions. */
 export class RecordsBatch extends OtlpBatch {
   readonly #table: RecordsTable
   readonly #exceptions: ExceptionDeriver
@@ -42,21 +40,13 @@ export class RecordsBatch extends OtlpBatch {
   readonly #minRecordBytes: number
   #resource = NO_RESOURCE
 
-  constructor({ table, createDecoder, minRecordBytes }: Records, recentStacks: RecentStacks) {
-    const exceptionsTable = new ExceptionsTable()
-    super(table.scope, table.buffer, [exceptionsTable.buffer])
+  constructor({ table, createDecoder, minRecordBytes }: Records) {
+    const records = new ExceptionRecords()
+    super(table.scope, table.buffer, records)
     this.#table = table
-    this.#exceptions = new ExceptionDeriver(exceptionsTable, recentStacks)
+    this.#exceptions = new ExceptionDeriver(records)
     this.#decoder = createDecoder(this.#exceptions)
     this.#minRecordBytes = minRecordBytes
-  }
-
-  override stackRequests(): readonly PayloadFrame[] {
-    return this.#exceptions.stackRequests.frames
-  }
-
-  override finished(leftOut: ReadonlySet<string>): void {
-    this.#exceptions.stackRequests.finished(leftOut)
   }
 
   protected beginPayload(source: PayloadSource): void {
@@ -105,18 +95,6 @@ export class RecordsBatch extends OtlpBatch {
     this.leaveOut('exceptions_over_limit', this.#exceptions.overLimit)
     this.leaveOut('findings_over_limit', this.#exceptions.findingsOverLimit)
     this.leaveOut('session_id_too_long', this.#decoder.overlongSessionIds)
-  }
-
-  protected rewindPayload(): void {
-    this.#exceptions.stackRequests.rewind()
-  }
-
-  protected markDerived(): void {
-    this.#exceptions.stackRequests.markJob()
-  }
-
-  protected rewindDerived(): void {
-    this.#exceptions.stackRequests.rewindJob()
   }
 
   protected resetRows(): void {

@@ -91,10 +91,14 @@ export class StackRequests {
     this.rewind()
   }
 
+  /** Returns whether no stack of this finding and version was noted since `reset`. */
+  isNew(findingId: string, serviceVersion: string): boolean {
+    return !this.#seen.has(keyOf(findingId, serviceVersion))
+  }
+
   /** Adds the request for a stack unless it was requested recently or has another format. */
   note(source: Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>, stack: ThrownStack): void {
-    // The id of a finding includes its workspace and surface.
-    const key = `${stack.findingId} ${stack.serviceVersion}`
+    const key = keyOf(stack.findingId, stack.serviceVersion)
     if (this.#seen.has(key)) return
     if (this.#frames.length >= MAX_REQUESTS || this.#bytes >= MAX_BYTES) return
     this.#seen.add(key)
@@ -133,6 +137,11 @@ export class StackRequests {
     this.#marked = 0
     this.#jobMarked = 0
   }
+}
+
+/** The id of a finding includes its workspace and surface. */
+function keyOf(findingId: string, serviceVersion: string): string {
+  return `${findingId} ${serviceVersion}`
 }
 
 function requestOf(stack: ThrownStack): SymbolicationRequest {

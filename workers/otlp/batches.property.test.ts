@@ -10,6 +10,7 @@ import { expectedPoints } from '../../test/support/oracles/metrics-oracle.ts'
 import { expectedTables } from '../../test/support/oracles/otlp-oracle.ts'
 import { readTables } from '../../test/support/oracles/read-tables.ts'
 import { unpackMessage } from '../../test/support/oracles/unpack-message.ts'
+import { withExceptions } from '../../test/support/oracles/with-exceptions.ts'
 import { logsRequest } from '../../test/support/payloads/otlp-logs.ts'
 import { metricsRequest } from '../../test/support/payloads/otlp-metrics.ts'
 import { traceRequest } from '../../test/support/payloads/otlp-traces.ts'
@@ -23,7 +24,7 @@ const MESSAGES = rounds(3_000)
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_123 }
 
 it(`a batch of spans contains the rows of ${MESSAGES} random messages in three encodings`, () => {
-  expectRows(createSpansBatch(), ExportTraceServiceRequestSchema, traceRequest, request => {
+  expectRows(withExceptions(createSpansBatch()), ExportTraceServiceRequestSchema, traceRequest, request => {
     const { spans, exceptions, rejected } = expectedTables(ORIGIN, request)
     return { rows: spans.length, rejected, tables: { spans, exceptions } }
   })
@@ -31,7 +32,7 @@ it(`a batch of spans contains the rows of ${MESSAGES} random messages in three e
 
 it(`a batch of logs contains the rows of ${MESSAGES} random messages in three encodings`, () => {
   const rows = { logs: 0, exceptions: 0 }
-  expectRows(createLogsBatch(), ExportLogsServiceRequestSchema, logsRequest, request => {
+  expectRows(withExceptions(createLogsBatch()), ExportLogsServiceRequestSchema, logsRequest, request => {
     const { logs, exceptions, rejected } = expectedLogTables(ORIGIN, request)
     rows.logs += logs.length
     rows.exceptions += exceptions.length

@@ -28,24 +28,29 @@ const CONCURRENT_INSERTS = 2
 /** Jobs in progress. */
 const CONCURRENT_JOBS = 256
 
-/** Starts a pool that decodes payloads into rows and inserts the rows into ClickHouse in named batches. */
+/**
+ * Starts a pool that decodes payloads into rows and inserts the rows into ClickHouse in named batches. `slowness` multiplies the
+ * time between two inserts.
+ */
 export function startRowsPool(
   { queue, kind }: Pick<BatchSource, 'queue' | 'kind'>,
   createRows: () => RowBatch,
   deps: PoolsDeps,
+  slowness = 1,
 ): Pool {
   const { config, metrics } = deps
   const plan: RowsPlan = {
     ...{ queue, kind, createRows, lanes: lanesOf(queue) },
     ...clickhouseInserts(deps),
-    paceOf: lane => new InsertPace(deps, { queue, lane, intervalMs: INTERVALS[lane] * config.BATCH_MAX_AGE_MS }),
+    paceOf: lane =>
+      new InsertPace(deps, { queue, lane, intervalMs: slowness * INTERVALS[lane] * config.BATCH_MAX_AGE_MS }),
     condemnAfter: CONDEMN_AFTER,
     onJobDecoded: metrics.decodeObserver(queue),
     options: {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,
       maxConcurrentInserts: CONCURRENT_INSERTS,
-      maxWaitMs: LONGEST_WAIT * config.BATCH_MAX_AGE_MS,
+      maxWaitMs: LONGEST_WAIT * slowness * config.BATCH_MAX_AGE_MS,
       maxFetchedBytes: FETCHED_BYTES,
       jobLimits: JOB_LIMITS,
     },

@@ -85,7 +85,7 @@ export async function refuseJob(deps: JobDeps, queue: QueueName, job: LockedJob,
 
 /** Adds the jobs of payloads that a finishing script has moved to other queues. */
 export async function addMovedJobs(addJobs: AddJobs, moves: readonly Move[]): Promise<void> {
-  for (const move of moves) await addJobs(move.queue, [move])
+  for (const [queue, own] of Map.groupBy(moves, move => move.queue)) await addJobs(queue, own)
 }
 
 /** Dependencies of a pool that processes jobs frame by frame. */

@@ -10,7 +10,7 @@ import { queueScript } from '../../shared/queue/queue-script.ts'
 import type { RedisQueue } from '../../shared/queue/queues.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import type { NewPayload } from './payloads/payload-store.ts'
+import { type NewPayload, sizeOf } from './payloads/payload-store.ts'
 import type { AddJobs } from './process-frames.ts'
 
 /** Creates an adder of jobs for payloads that are in a queue, or were moved from it. Jobs that exist are left alone. */
@@ -28,10 +28,10 @@ export function createJobAdder(source: RedisQueue) {
         queues.set(name, queue)
       }
       await queue.addBulk(
-        payloads.map(({ jobId, frames, payload }) => ({
+        payloads.map(payload => ({
           name: 'commit',
-          data: { payloads: frames, bytes: payload.length } satisfies CommitJob,
-          opts: { ...JOB_OPTIONS, jobId },
+          data: { payloads: payload.frames, bytes: sizeOf(payload) } satisfies CommitJob,
+          opts: { ...JOB_OPTIONS, jobId: payload.jobId },
         })),
       )
     },

@@ -7,6 +7,7 @@ import { frameMoves } from '../queue/moves.ts'
 import type { Move } from '../queue/payloads/payload-store.ts'
 import { type SettledReplay, settledLetter } from '../queue/settled-letter.ts'
 import { isRefused, note } from './log-entries.ts'
+import type { PassedOnRequest } from './passed-on.ts'
 
 /** A request of a job that becomes a dead letter, and the log entry in which it is counted. */
 interface LoggedRefusal {
@@ -19,6 +20,7 @@ export interface JobNotes {
   readonly entries: Map<string, IngestLogEntry>
   readonly refusals: LoggedRefusal[]
   readonly replays: SettledReplay[]
+  readonly passedOn: PassedOnRequest[]
 }
 
 /** The queue of the refused requests, and what bounds the dead letters of a surface. Without a quota, all are kept. */

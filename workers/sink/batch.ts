@@ -1,22 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import { type IngestLogEntry, IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
+import { IngestLogTable } from '../../clickhouse/tables/ingest-log-table.ts'
 import { EXPORT_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { describeError, isMemoryError, TransientError } from '../../shared/runtime/errors.ts'
-import type { RejectionLabel } from '../../shared/runtime/reason.ts'
 import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
-import { type Formation, RefusedCollector } from '../queue/payloads/batch-record.ts'
-import { addShare, type LockedJob, type Move } from '../queue/payloads/payload-store.ts'
+import { type Formation, labelAt, RefusedCollector } from '../queue/payloads/batch-record.ts'
+import type { LockedJob, Move } from '../queue/payloads/payload-store.ts'
 import { positionsToReplay } from '../queue/settled-letter.ts'
 import { BatchLetters, type JobNotes } from './batch-letters.ts'
+import { BatchStats } from './batch-stats.ts'
+import { countOutcome, countPassedOn, type Decoded, NOT_DECODED } from './count-outcome.ts'
 import { type EarlierOutcome, isDecidedBefore, outcomeInPart, type Refusal } from './earlier-outcome.ts'
 import type { JobLimits } from './job-limits.ts'
-import { countRejected, entryOf, increment } from './log-entries.ts'
+import { lostRecords } from './log-entries.ts'
+import { type PassedOnRequest, readPassedOn } from './passed-on.ts'
 import { blocksOf, type RowBatch, type SelectedFrame, type TableBlock } from './row-batch.ts'
 import { shardBlocks } from './shard-blocks.ts'
 
@@ -47,18 +49,6 @@ export interface PooledJob extends LockedJob {
   reject(error: unknown): void
 }
 
-/** Counters of a batch. */
-interface BatchStats {
-  frames: number
-  payloadBytes: number
-  rows: number
-  /** Cost of the requests by surface. */
-  readonly shares: Map<string, number>
-  /** Requests of which nothing is stored. */
-  refused: number
-  readonly rejectedRows: Map<RejectionLabel, number>
-}
-
 /**
  * Why a job was not added. `split`: its requests are too many or too large together. `large`: it has one request, with a
  * body that must be decoded while no other large body is.
@@ -73,6 +63,15 @@ export interface BatchOptions extends EarlierOutcome {
   readonly shards?: number | undefined
 }
 
+/** A request that was appended. */
+interface Appended {
+  readonly decoded?: Decoded
+  readonly refusal: Refusal | 'large' | undefined
+}
+
+/** Label of requests whose outcome is logged when their exceptions are stored. */
+const PASSED_ON = 'exceptions'
+
 /** Multiplier and first value of FNV-1a with 32 bits. */
 const FNV_PRIME = 0x01000193
 const FNV_BASIS = 0x811c9dc5
@@ -84,18 +83,15 @@ export class Batch {
   readonly rows: RowBatch
   readonly jobs: PooledJob[] = []
   readonly letters: BatchLetters
-  readonly stats: BatchStats = {
-    frames: 0,
-    payloadBytes: 0,
-    rows: 0,
-    shares: new Map(),
-    refused: 0,
-    rejectedRows: new Map(),
-  }
+  readonly stats = new BatchStats()
+  /** Requests whose exceptions leave when the batch is stored. */
+  readonly exceptions: PassedOnRequest[] = []
   readonly #source: BatchSource
   readonly #options: BatchOptions
   readonly #log = new IngestLogTable()
   readonly #refused = new RefusedCollector()
+  /** Requests whose outcome is logged when their exceptions are stored. */
+  readonly #passedOn = new RefusedCollector()
   #digest = FNV_BASIS
   /** Set from the first call of `formation` until a job is added. */
   #formation: Formation | undefined
@@ -133,14 +129,14 @@ export class Batch {
     payloadBytes: number,
     limits: JobLimits,
   ): Promise<PooledJob | NotAdded> {
-    const notes: JobNotes = { entries: new Map(), refusals: [], replays: [] }
+    const notes: JobNotes = { entries: new Map(), refusals: [], replays: [], passedOn: [] }
     const [digest, leftOutBytes] = [this.#digest, this.#leftOutBytes]
     let notAdded: NotAdded | undefined = 'split'
+    let refused = 0
     this.rows.markJob()
     try {
       const reason = await this.#appendAll(job, frames, notes, limits)
-      const refused = reason === undefined ? await this.letters.keep(job.jobId, notes) : 0
-      this.stats.refused += refused
+      refused = reason === undefined ? await this.letters.keep(job.jobId, notes) : 0
       notAdded = reason
     } finally {
       if (notAdded !== undefined) {
@@ -154,15 +150,9 @@ export class Batch {
     this.jobs.push(pooled)
     this.#formation = undefined
     this.#shardBlocks = undefined
-    this.stats.frames += frames.length
-    this.stats.payloadBytes += payloadBytes
-    for (const frame of frames) addShare(this.stats.shares, frame)
+    this.stats.addJob(frames, payloadBytes, refused)
     for (const { request } of notes.refusals) this.#refused.add(job.jobId, request.index, request.reason.label)
-    for (const entry of notes.entries.values()) {
-      this.stats.rows += entry.rows
-      for (const [label, count] of entry.rejected) increment(this.stats.rejectedRows, label as RejectionLabel, count)
-      if (this.#source.kind !== undefined) this.#log.append(entry)
-    }
+    this.#keepOutcomes(notes)
     return pooled
   }
 
@@ -194,18 +184,44 @@ export class Batch {
       tables: Object.fromEntries(tables.map(({ table, rows }) => [table, rows])),
       digest: this.#digest >>> 0,
       refused: this.#refused.requests,
+      passedOn: this.#passedOn.requests,
     }
     return this.#formation
+  }
+
+  /** Bytes of the records that are passed on. */
+  get #passedOnBytes(): number {
+    return this.rows.passedOn?.bytes.length ?? 0
+  }
+
+  #keepOutcomes({ entries, passedOn }: JobNotes): void {
+    const { kind, queue } = this.#source
+    const wasCounted = queue === 'exceptions'
+    for (const entry of entries.values()) {
+      this.stats.rows += wasCounted ? entry.derivedRows : entry.rows
+      if (!wasCounted) this.stats.addRejected(entry)
+      if (kind !== undefined) this.#log.append(entry)
+    }
+    for (const request of passedOn) {
+      const { jobId, index, entry } = request
+      if (entry !== undefined) {
+        this.#passedOn.add(jobId, index, PASSED_ON)
+        this.stats.addRejected(entry)
+      }
+      this.exceptions.push(request)
+    }
   }
 
   /** Appends the requests of a job, or returns why it is not added. */
   async #appendAll(
     { jobId }: LockedJob,
     frames: readonly PayloadFrame[],
-    { entries, refusals, replays }: JobNotes,
+    notes: JobNotes,
     limits: JobLimits,
   ): Promise<NotAdded | undefined> {
     const { kind, queue } = this.#source
+    const { published } = this.#options
+    const { refusals, replays } = notes
     const isPart = isDecidedBefore(this.#options)
     const maxDecodedBytes = this.#decodedBytes + limits.maxDecodedBytes
     const maxBytes = this.bytes + limits.maxColumnBytes
@@ -215,24 +231,29 @@ export class Batch {
       if (index > 0 && isOver) return 'split'
       // The rows of the index are about replayed letters, and settle nothing themselves.
       const letter = queue === 'dead-letter-index' ? undefined : replayedFrom(frame)
-      const entry = entryOf(entries, kind ?? '', jobId, frame, letter?.replayedAtMs)
+      const records = queue === 'exceptions' ? readPassedOn(frame) : undefined
       const source = letter === undefined ? frame : { ...frame, only: positionsToReplay(letter) }
-      const refusal = isPart
-        ? await outcomeInPart(this.#options, jobId, index, () => this.#append(source, entry, limits.maxBodyBytes))
-        : await this.#append(source, entry, limits.maxBodyBytes)
+      let decoded = NOT_DECODED
+      const append = async () => {
+        const appended = await this.#append(source, limits.maxBodyBytes)
+        decoded = appended.decoded ?? NOT_DECODED
+        return appended.refusal
+      }
+      const refusal = isPart ? await outcomeInPart(this.#options, jobId, index, append) : await append()
       if (refusal === 'large') return frames.length > 1 ? 'split' : 'large'
+      const request = { signal: kind ?? '', jobId, index, frame, replayedAtMs: letter?.replayedAtMs }
+      const entry =
+        queue === 'exceptions'
+          ? countPassedOn(notes.entries, request, records, decoded.rows)
+          : countOutcome(notes, request, decoded, published && labelAt(published.passedOn, jobId, index) !== undefined)
       if (letter !== undefined) replays.push({ frame, letter, refusal })
       if (refusal !== undefined) refusals.push({ entry, request: { jobId, index, frame, ...refusal } })
     }
     return undefined
   }
 
-  /** Appends the rows of a request and counts them. Returns why the request becomes a dead letter, if it does. */
-  async #append(
-    frame: SelectedFrame,
-    entry: IngestLogEntry,
-    maxBodyBytes: number,
-  ): Promise<Refusal | 'large' | undefined> {
+  /** Appends the rows of a request. Returns what was made of it, and why the request becomes a dead letter, if it does. */
+  async #append(frame: SelectedFrame, maxBodyBytes: number): Promise<Appended> {
     let body = frame.body
     if (frame.contentEncoding !== 'identity') {
       const limitBytes = Math.min(maxBodyBytes, EXPORT_DECOMPRESSED_BYTES)
@@ -241,27 +262,31 @@ export class Batch {
         const isOverLimit = decompressed.reason === 'too_large_decompressed'
         if (isOverLimit) this.#source.onDecoded?.(frame, limitBytes, 0)
         const isLarge = isOverLimit && limitBytes < EXPORT_DECOMPRESSED_BYTES
-        return isLarge ? 'large' : { reason: { label: decompressed.reason } }
+        return { refusal: isLarge ? 'large' : { reason: { label: decompressed.reason } } }
       }
       body = decompressed.body
-    } else if (body.length > maxBodyBytes) return 'large'
+    } else if (body.length > maxBodyBytes) return { refusal: 'large' }
     this.#decodedBytes += body.length
     const isMeasured = body.length >= MEASURED_BYTES && this.#source.onDecoded !== undefined
     const startedAt = isMeasured ? performance.now() : 0
     try {
       const derivedBefore = this.rows.derivedRows ?? 0
+      const start = this.#passedOnBytes
       const result = this.rows.append(frame, body)
-      if (!result.ok) return { reason: { label: result.reason, detail: result.detail } }
-      entry.rows += result.rows
-      entry.derivedRows += (this.rows.derivedRows ?? 0) - derivedBefore
-      this.#digest = Math.imul(this.#digest ^ (result.rows + 1), FNV_PRIME)
-      const rejected = countRejected(entry, frame, result.rejected)
-      for (const { details = [] } of Object.values(result.rejected)) this.#leftOutBytes += details.join().length
-      return rejected && { reason: { label: 'records_rejected' }, rejected, storedRecords: result.rows }
+      if (!result.ok) return { refusal: { reason: { label: result.reason, detail: result.detail } } }
+      const { rows, rejected } = result
+      const derivedRows = (this.rows.derivedRows ?? 0) - derivedBefore
+      this.#digest = Math.imul(this.#digest ^ (rows + 1), FNV_PRIME)
+      const lost = lostRecords(rejected)
+      for (const { details = [] } of Object.values(rejected)) this.#leftOutBytes += details.join().length
+      return {
+        decoded: { rows, derivedRows, rejected, start, end: this.#passedOnBytes },
+        refusal: lost && { reason: { label: 'records_rejected' }, rejected: lost, storedRecords: rows },
+      }
     } catch (error) {
       if (isMemoryError(error)) throw new TransientError('not enough memory to decode a request', { cause: error })
       // A decoder bug hit by this payload. Dead-letter it for replay after the fix, and store the rest of the batch.
-      return { reason: { label: 'decoder_fault', detail: describeError(error) } }
+      return { refusal: { reason: { label: 'decoder_fault', detail: describeError(error) } } }
     } finally {
       if (isMeasured) this.#source.onDecoded?.(frame, body.length, performance.now() - startedAt)
       if (body !== frame.body) freeBuffer(body)

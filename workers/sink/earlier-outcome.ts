@@ -1,6 +1,7 @@
+import { tableOfUnit } from '../../clickhouse/cluster/shard-units.ts'
 import type { Reason, RefusalLabel } from '../../shared/runtime/reason.ts'
 import type { RefusedFrame } from '../queue/letter-moves.ts'
-import { labelAt, type RefusedRequests, STORED_IN_PART } from '../queue/payloads/batch-record.ts'
+import { type Formation, labelAt, type RefusedRequests, STORED_IN_PART } from '../queue/payloads/batch-record.ts'
 
 /** Why a request becomes a dead letter, and what of it is stored. */
 export type Refusal = Pick<RefusedFrame, 'reason' | 'rejected' | 'storedRecords' | 'storedTables'>
@@ -13,10 +14,10 @@ export interface EarlierOutcome {
   readonly storedTables?: readonly string[]
   readonly unstored?: RefusedRequests | undefined
   /**
-   * The requests that were refused when the batch was formed before, if all its inserts are known to have landed. Receipts
-   * report that outcome already, so it is kept: these requests become dead letters, and the others are stored.
+   * The batch as it was formed before, if all its inserts are known to have landed. Receipts report that outcome already, so
+   * it is kept: the refused requests become dead letters, and the others are stored.
    */
-  readonly published?: RefusedRequests | undefined
+  readonly published?: Formation | undefined
 }
 
 /** Reports whether anything was decided before. */
@@ -38,13 +39,21 @@ export async function outcomeInPart(
   index: number,
   append: () => Promise<Refusal | 'large' | undefined>,
 ): Promise<Refusal | 'large' | undefined> {
-  const label = labelAt(published ?? unstored, jobId, index) as RefusalLabel | undefined
+  const label = labelAt(published?.refused ?? unstored, jobId, index) as RefusalLabel | undefined
   const wasStored = label === undefined || label === STORED_IN_PART
   if (published !== undefined && !wasStored) return { reason: { label } }
   const refusal: Refusal | 'large' | undefined = refuseAll === undefined ? await append() : { reason: refuseAll }
   if (refusal === 'large' || refusal?.rejected !== undefined) return refusal
+  // The exceptions of the request have not left. A replay of its letter makes only these.
+  if (refusal !== undefined && labelAt(published?.passedOn, jobId, index) !== undefined)
+    return { ...refusal, storedTables: recordTables(published) }
   if (refusal !== undefined && published === undefined) {
     return wasStored && storedTables.length > 0 ? { ...refusal, storedTables } : refusal
   }
   return label === STORED_IN_PART && (published !== undefined || storedTables.length > 0) ? LEFT_OUT_EARLIER : undefined
+}
+
+/** Returns the tables of a batch without its log. */
+function recordTables(formed: Formation | undefined): string[] {
+  return Object.keys(formed?.tables ?? {}).filter(name => tableOfUnit(name) !== 'ingest_log')
 }

@@ -20,7 +20,7 @@ function rejectionsOf(rejected: RejectedByReason): readonly [RejectionLabel, Rej
   return Object.entries(rejected) as [RejectionLabel, Rejection][]
 }
 
-/** Returns the log entry of a job and surface, with this frame counted. */
+/** Returns the log entry of a job and surface that this frame belongs to. */
 export function entryOf(
   entries: Map<string, IngestLogEntry>,
   signal: string,
@@ -30,7 +30,7 @@ export function entryOf(
 ): IngestLogEntry {
   const { workspaceId, surfaceId, receivedAtMs, receipt } = frame
   const commit = receipt === undefined ? '' : commitOf(receipt)
-  const key = `${workspaceId} ${surfaceId} ${replayedAtMs} ${commit}`
+  const key = `${signal} ${jobId} ${workspaceId} ${surfaceId} ${replayedAtMs} ${commit}`
   let entry = entries.get(key)
   if (entry === undefined) {
     const counts = { payloads: 0, bytes: 0, rows: 0, derivedRows: 0, rejected: new Map() }
@@ -39,27 +39,28 @@ export function entryOf(
     entry = { ...source, ...counts, ...letters, commit, indexes: [] }
     entries.set(key, entry)
   }
-  if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
   entry.receivedAtMs = Math.min(entry.receivedAtMs, receivedAtMs)
-  entry.payloads++
-  entry.bytes += frame.body.length
   return entry
 }
 
-/**
- * Counts the records of a request that are left out. Returns those for which it becomes a dead letter, if there are any. The
- * receipt names the others too.
- */
-export function countRejected(
-  entry: IngestLogEntry,
-  { receipt }: PayloadFrame,
-  rejected: RejectedByReason,
-): RejectedByReason | undefined {
-  const lost: RejectedByReason = {}
+/** Counts a request of `bytes` as settled. */
+export function countRequest(entry: IngestLogEntry, { receipt }: PayloadFrame, bytes: number): void {
+  if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
+  entry.payloads++
+  entry.bytes += bytes
+}
+
+/** Returns the records of a request for which it becomes a dead letter, if there are any. */
+export function lostRecords(rejected: RejectedByReason): RejectedByReason | undefined {
+  const lost = rejectionsOf(rejected).filter(([label]) => !ONLY_COUNTED.has(label))
+  return lost.length > 0 ? Object.fromEntries(lost) : undefined
+}
+
+/** Counts the records of a request that are left out. The receipt names those that are only counted too. */
+export function countRejected(entry: IngestLogEntry, { receipt }: PayloadFrame, rejected: RejectedByReason): void {
   for (const [label, rejection] of rejectionsOf(rejected)) {
     increment(entry.rejected, label, rejection.count)
-    if (!ONLY_COUNTED.has(label)) lost[label] = rejection
-    else if (receipt !== undefined) {
+    if (ONLY_COUNTED.has(label) && receipt !== undefined) {
       const { count, details } = rejection
       const noted = details?.map(detail => [`${label}: ${detail}`, 1] as const) ?? [[label, count] as const]
       for (const [reason, records] of noted) {
@@ -67,7 +68,6 @@ export function countRejected(
       }
     }
   }
-  return Object.keys(lost).length > 0 ? lost : undefined
 }
 
 /**

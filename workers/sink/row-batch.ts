@@ -1,3 +1,4 @@
+import type { GrowingBuffer } from '../../clickhouse/native/growing-buffer.ts'
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel, RejectedByReason } from '../../shared/runtime/reason.ts'
@@ -24,11 +25,19 @@ export interface TableBlock {
   readonly buffer?: TableBuffer
 }
 
+/** Records that derive from the rows and leave for another queue when these are stored (`passed-on.ts`). */
+export interface PassedOnRecords {
+  readonly bytes: GrowingBuffer
+  /** The same bytes. Its rows are the records. */
+  readonly buffer: TableBuffer
+}
+
 /** Rows that are inserted together, in column buffers that the next batch uses again. */
 export interface RowBatch {
   readonly rows: number
   /** Rows in other tables than the first one. */
   readonly derivedRows?: number
+  readonly passedOn?: PassedOnRecords | undefined
   readonly bytes: number
   /** Bytes of memory that the buffers occupy, including what is not used. */
   readonly capacityBytes: number

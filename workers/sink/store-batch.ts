@@ -5,7 +5,7 @@ import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.t
 import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
-import { movesByWorkspace } from '../queue/moves.ts'
+import { frameMoves, movesByWorkspace } from '../queue/moves.ts'
 import {
   type Formation,
   isSameFormation,
@@ -21,6 +21,7 @@ import type { Batch, BatchSource } from './batch.ts'
 import { BlockInserter, type BlockInserterDeps, partIdOf, RefusedBatchError } from './block-inserter.ts'
 import { formBatch } from './form-batch.ts'
 import type { InsertSlot } from './pace/insert-slot.ts'
+import { piecesOf } from './passed-on.ts'
 import { NO_ROWS, type RowBatch } from './row-batch.ts'
 
 /**
@@ -29,6 +30,7 @@ import { NO_ROWS, type RowBatch } from './row-batch.ts'
  * requested again when the finding recurs.
  */
 const SYMBOLICATION_BACKLOG_BYTES = 128 * MIB
+const NO_RECORDS = Buffer.alloc(0)
 
 /** Dependencies of storing a batch. */
 export interface BatchStorerDeps extends BatchSource, BlockInserterDeps {
@@ -135,7 +137,7 @@ export class BatchStorer {
   async #finish(named: NamedBatch, batch: Batch, startedAt: number): Promise<boolean> {
     const { store, addJobs, onStored } = this.#deps
     const { frames, payloadBytes, shares } = batch.stats
-    const moves = this.#movesOf(named, batch)
+    const moves = await this.#movesOf(named, batch)
     const { isFirst, leftOut } = await store.finishBatch(named, { frames, bytes: payloadBytes, shares }, moves)
     await addMovedJobs(addJobs, moves)
     if (!isFirst) return false
@@ -146,12 +148,24 @@ export class BatchStorer {
   }
 
   /** The job ids of the moves derive from the batch, so that a repetition after a crash adds no second job. */
-  #movesOf({ batchId }: NamedBatch, batch: Batch): Move[] {
+  async #movesOf({ batchId }: NamedBatch, batch: Batch): Promise<Move[]> {
     const requests = batch.rows.stackRequests?.() ?? []
     return [
       ...batch.letterMoves(),
+      ...(await this.#writeExceptions(batchId, batch)),
       ...movesByWorkspace('symbolication', `stacks-${batchId}`, requests, SYMBOLICATION_BACKLOG_BYTES),
     ]
+  }
+
+  /** Writes the exceptions of the batch, so that the script that finishes it moves references only. */
+  async #writeExceptions(batchId: string, { exceptions, rows }: Batch): Promise<Move[]> {
+    const moves: Move[] = []
+    const records = rows.passedOn?.bytes
+    for (const frames of piecesOf(exceptions, records?.bytes.subarray(0, records.length) ?? NO_RECORDS)) {
+      const pieces = frameMoves('exceptions', `exceptions-${batchId}-${moves.length}`, frames)
+      for (const piece of pieces) moves.push(await this.#deps.store.writeAhead(piece))
+    }
+    return moves
   }
 
   /** Halves a refused batch until the refused request is alone. Tables that have its rows are not written again. */

@@ -38,6 +38,7 @@ export type Watermark = {
         "source-maps": number;
         completions: number;
         "build-reports": number;
+        exceptions: number;
         symbolication: number;
         receipts: number;
         "dead-letters": number;
@@ -45,7 +46,7 @@ export type Watermark = {
     };
 };
 export type PipelineQueue = {
-    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     /** Estimated work of the unfinished requests in the queue, in decoded bytes. */
     workBytes: number;
     /** No request that is unfinished in the queue was accepted longer ago than this. 0 if there is none. */
@@ -930,7 +931,7 @@ export type DeadLetter = {
     id: string;
     state: "dead" | "replaying" | "replayed";
     /** The queue that refused the request. */
-    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
     /** Why it was refused: a name, such as `refused_by_clickhouse`. */
     reason: string;
@@ -947,7 +948,7 @@ export type DeadLetterDetails = {
     id: string;
     state: "dead" | "replaying" | "replayed";
     /** The queue that refused the request. */
-    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
     /** Why it was refused: a name, such as `refused_by_clickhouse`. */
     reason: string;
@@ -1786,7 +1787,7 @@ export function listDeadLetters({ limit, cursor, state, queue, surface, reason, 
     limit?: number;
     cursor?: string;
     state?: "dead" | "replayed";
-    queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surface?: string;
     reason?: string;
     $from?: string;
@@ -1841,7 +1842,7 @@ export function replayDeadLetters({ body }: {
             /** Only letters in this state. `dead` includes those that are being replayed. */
             state?: "dead" | "replayed";
             /** Only letters of this queue. */
-            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
             /** Only letters of the surface with this id. */
             surface?: string;
             /** Only letters with this reason. */
@@ -1886,7 +1887,7 @@ export function purgeDeadLetters({ body }: {
             /** Only letters in this state. `dead` includes those that are being replayed. */
             state?: "dead" | "replayed";
             /** Only letters of this queue. */
-            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
             /** Only letters of the surface with this id. */
             surface?: string;
             /** Only letters with this reason. */

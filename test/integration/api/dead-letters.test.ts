@@ -26,7 +26,7 @@ const database = await createTestDatabase(services.clickhouseUrl, `letters_api_$
 const connection = { url: services.clickhouseUrl, user: 'default', password: '', database: database.name }
 const clickhouse = createClickHouse(connection)
 const letters = connectLetters(services, redisUrl, clickhouse)
-const QUEUES: readonly QueueName[] = ['traces', 'dead-letters', 'dead-letter-index', 'receipts']
+const QUEUES: readonly QueueName[] = ['traces', 'exceptions', 'dead-letters', 'dead-letter-index', 'receipts']
 let api: TestApi
 let pools: TestPools
 let surface: { workspaceId: string; surfaceId: string }

@@ -66,6 +66,7 @@ beforeAll(async () => {
         'source-maps',
         'completions',
         'build-reports',
+        'exceptions',
       ] as const),
       ...(['receipts', 'dead-letters', 'dead-letter-index'] as const),
     ],

@@ -16,7 +16,15 @@ const redisUrl = `${services.redisUrl}/3`
 const database = await createTestDatabase(services.clickhouseUrl, `replayed_${process.pid}`)
 const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 const letters = connectLetters(services, redisUrl, clickhouse)
-const QUEUES: readonly QueueName[] = ['traces', 'logs', 'metrics', 'dead-letters', 'dead-letter-index', 'receipts']
+const QUEUES: readonly QueueName[] = [
+  'traces',
+  'logs',
+  'metrics',
+  'exceptions',
+  'dead-letters',
+  'dead-letter-index',
+  'receipts',
+]
 let pools: TestPools | undefined
 let surface: { workspaceId: string; surfaceId: string }
 
@@ -118,7 +126,7 @@ it('is the same letter again when it fails again, and is stored by a later repla
   expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'stored', attempt: 2 }])
 })
 
-it('does not write the rows again that a table has, if another table has refused the request', async () => {
+it('replays only the exceptions that were refused, and the receipt of their request tells both', async () => {
   const accept = await refuse('exceptions')
   const events = [{ name: 'exception', timeUnixNano: '1', attributes: [] }]
   const span = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), name: 'a', events, status: { code: 2 } }
@@ -127,8 +135,9 @@ it('does not write the rows again that a table has, if another table has refused
   start()
   await done()
   expect(await letters.list(surface.workspaceId)).toMatchObject([
-    { outcome: 'dead', storedTables: [expect.stringMatching(/^spans(@|$)/)] },
+    { queue: 'exceptions', outcome: 'dead', storedTables: [], reason: 'refused_by_clickhouse' },
   ])
+  expect(await spanNames()).toEqual(['a'])
   await accept()
   expect(await letters.replayAll(surface.workspaceId)).toBe(1)
   await done()
@@ -136,6 +145,15 @@ it('does not write the rows again that a table has, if another table has refused
   const found = await database.rows(`SELECT * FROM exceptions WHERE workspace_id = '${surface.workspaceId}'`)
   expect(found).toHaveLength(1)
   expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'stored', attempt: 1 }])
+  const log = await database.rows(
+    `SELECT sum(payloads) AS requests, sum(rows) AS spans, sum(derived_rows) AS exceptions, sum(length(refused)) AS dead
+     FROM ingest_log WHERE workspace_id = '${surface.workspaceId}' GROUP BY replayed_at > 0 AS is_replayed
+     ORDER BY is_replayed`,
+  )
+  expect(log).toEqual([
+    { requests: 1, spans: 1, exceptions: 0, dead: 1 },
+    { requests: 1, spans: 0, exceptions: 1, dead: 0 },
+  ])
 })
 
 it('replays only the records that are not stored', async () => {

@@ -14,9 +14,10 @@ import { decodePayload, type PayloadFrame } from '../../../shared/queue/payload-
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectConsumer, connectProducer } from '../../../shared/queue/redis.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
+import { createExceptionsBatch } from '../../../workers/exceptions/exceptions-batch.ts'
 import { createLogsBatch } from '../../../workers/otlp/logs/logs.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
-import { JOB_LIMITS, type JobLimits } from '../../../workers/sink/job-limits.ts'
+import { JOB_LIMITS } from '../../../workers/sink/job-limits.ts'
 import type { RowBatch } from '../../../workers/sink/row-batch.ts'
 import { connectDatabase, isCluster } from '../../support/cluster/connect.ts'
 import { commitFrame, openExpressCommits } from '../../support/express-commits.ts'
@@ -64,8 +65,11 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** A request with one log record that is an exception, so that it has a row in `logs` and one in `exceptions`. */
-function request(name: string, receivedAtMs = NOW): PayloadFrame {
+/** Name of a request with seven log records. */
+const LONG = 'steady 7'
+
+/** A request with one log record, which is an exception unless `body` has another. */
+function request(name: string, receivedAtMs = NOW, body = bodyOf(name, name === LONG ? 7 : 1)): PayloadFrame {
   return {
     workspaceId: 'ws_1',
     surfaceId: 'srf_1',
@@ -73,15 +77,15 @@ function request(name: string, receivedAtMs = NOW): PayloadFrame {
     contentType: 'application/x-protobuf',
     contentEncoding: 'identity',
     attributes: '',
-    body: bodyOf(name, 1),
+    body,
   }
 }
 
-function bodyOf(name: string, records: number): Buffer {
+function bodyOf(name: string, records: number, isException = true): Buffer {
   const text = (key: string, value: string) => ({ key, value: { value: { case: 'stringValue' as const, value } } })
   const record = {
     body: { value: { case: 'stringValue' as const, value: name } },
-    attributes: [text('exception.type', 'Error'), text('exception.message', name)],
+    attributes: isException ? [text('exception.type', 'Error'), text('exception.message', name)] : [],
   }
   const logRecords = Array.from({ length: records }, () => record)
   const resourceLogs = [{ resource: { attributes: [text('service.name', 'shop')] }, scopeLogs: [{ logRecords }] }]
@@ -91,8 +95,7 @@ function bodyOf(name: string, records: number): Buffer {
 /** What a version of the decoder makes of the requests whose name begins with `changed`. */
 type Version = 'accepts' | 'accepts in part' | 'refuses' | 'makes two rows'
 
-function rowsOf(version: Version): RowBatch {
-  const rows = createLogsBatch()
+function rowsOf(version: Version, rows: RowBatch): RowBatch {
   const append = rows.append.bind(rows)
   return Object.assign(rows, {
     append: (frame: PayloadFrame, body: Buffer, limitBytes?: number): ReturnType<RowBatch['append']> => {
@@ -106,17 +109,18 @@ function rowsOf(version: Version): RowBatch {
   })
 }
 
+type TestPlan = Parameters<typeof startTestPool>[0]
 type Death = readonly [table: string, moment: 'before' | 'after']
 
 /**
  * Starts a worker. With `death`, it ends at this insert, before it is sent or before its confirmation has arrived. Without
  * `takesJobs`, it processes only what the test passes to `batches`.
  */
-function worker(version: Version, death?: Death, takesJobs = true, jobLimits: JobLimits = JOB_LIMITS) {
-  const plan: Parameters<typeof startTestPool>[0] = {
+function worker(version: Version, death?: Death, takesJobs = true, more: Partial<TestPlan> = {}) {
+  const plan: TestPlan = {
     queue: 'logs',
     kind: 'logs',
-    createRows: () => rowsOf(version),
+    createRows: () => rowsOf(version, createLogsBatch()),
     intervalMs: 100,
     takesJobs,
     wrapInsert: insert => async (block, token) => {
@@ -124,7 +128,8 @@ function worker(version: Version, death?: Death, takesJobs = true, jobLimits: Jo
       await insert(block, token)
       die(tableOfUnit(block.table), 'after')
     },
-    options: { maxRows: 1_000, jobLimits },
+    options: { maxRows: 1_000, jobLimits: JOB_LIMITS },
+    ...more,
   }
   const pool = startTestPool(plan, { ...services, redisUrl: url }, database.name)
   const die = (table: string, moment: string) => {
@@ -155,6 +160,19 @@ async function expectSettled(): Promise<void> {
   await until('everything is settled', async () => (await redis.zcard(keys.pending)) === 0)
   expect(await redis.hlen(keys.batches)).toBe(0)
   expect(await redis.hlen(keys.batchOf)).toBe(0)
+  exceptionsWorker('accepts')
+  await expectExceptionsStored()
+}
+
+async function expectExceptionsStored(): Promise<void> {
+  const { pending, batches } = queueKeys('exceptions')
+  await until('the exceptions are stored', async () => (await redis.zcard(pending)) === 0)
+  expect(await redis.hlen(batches)).toBe(0)
+}
+
+function exceptionsWorker(version: Version, death?: Death) {
+  const createRows = () => rowsOf(version, createExceptionsBatch())
+  return worker(version, death, true, { queue: 'exceptions', kind: 'exceptions', createRows })
 }
 
 /** Has a worker end at this moment. */
@@ -226,10 +244,10 @@ async function landOnFirstDay(): Promise<void> {
 
 const BEFORE_ANY: Death = ['logs', 'before']
 const BETWEEN: Death = ['logs', 'after']
-const BEFORE_LOG: Death = ['exceptions', 'after']
+const BEFORE_LOG: Death = ['ingest_log', 'before']
 const AFTER_LAST: Death = ['ingest_log', 'after']
 /** Bounds over which a job is as soon as it has two rows and another request. */
-const ONE_ROW: JobLimits = { ...JOB_LIMITS, maxRows: 1 }
+const ONE_ROW = { options: { jobLimits: { ...JOB_LIMITS, maxRows: 1 } } }
 
 describe('a batch that a newer version forms differently', () => {
   it.each([
@@ -250,31 +268,32 @@ describe('a batch that a newer version forms differently', () => {
   })
 
   it.skipIf(isShards).each([
-    ['before any insert', BEFORE_ANY, {}, {}, []],
-    ['between two tables', BETWEEN, { changed: 1 }, {}, ['logs']],
-    ['before the log of the batch', BEFORE_LOG, { changed: 1 }, { changed: 1 }, ['logs', 'exceptions']],
+    ['before any insert', BEFORE_ANY, {}, []],
+    ['between two tables', BETWEEN, { changed: 1 }, ['logs']],
+    ['after the last insert, because its exceptions have not left', AFTER_LAST, { changed: 1 }, ['logs']],
   ])(
     'names in the dead letter of what only the older one accepts the tables that have it, when that ended %s',
-    async (_when, death, logs, exceptions, storedTables) => {
+    async (_when, death, logs, storedTables) => {
       await upgrade('accepts', 'refuses', death, [request('steady'), request('changed')])
       expect(await stored()).toEqual({
         logs: { steady: 1, ...logs },
-        exceptions: { steady: 1, ...exceptions },
+        exceptions: { steady: 1 },
         letters: [{ body: 'changed', reason: 'truncated', storedTables }],
       })
+      expect(await database.rows('SELECT sum(payloads) AS requests FROM ingest_log')).toEqual([{ requests: 2 }])
     },
   )
 
   it('makes no dead letter of what is stored, when the older one ended after the last insert', async () => {
-    await upgrade('accepts', 'refuses', AFTER_LAST, [request('steady'), request('changed')])
-    const once = { changed: 1, steady: 1 }
-    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+    const plain = (name: string) => request(name, NOW, bodyOf(name, 1, false))
+    await upgrade('accepts', 'refuses', AFTER_LAST, [plain('steady'), plain('changed')])
+    expect(await stored()).toEqual({ logs: { changed: 1, steady: 1 }, exceptions: {}, letters: [] })
   })
 
   it.each([
     ['before any insert', BEFORE_ANY, 2, 2],
     ['between two tables', BETWEEN, 1, 2],
-    ['after the last insert', AFTER_LAST, 1, 1],
+    ['after the last insert', AFTER_LAST, 1, 2],
   ])(
     'stores the rows of one version in each table, when the older one ended %s',
     async (_when, death, logs, exceptions) => {
@@ -296,7 +315,7 @@ describe('a batch that a newer version forms differently', () => {
 
   it('leaves no difference for the audit, though a burned token has a row', async () => {
     await upgrade('refuses', 'accepts', BETWEEN, [request('steady'), request('changed')])
-    const burned = `SELECT 1 FROM exceptions WHERE startsWith(workspace_id, '${BURNED_PREFIX}')`
+    const burned = `SELECT 1 FROM ingest_log WHERE startsWith(workspace_id, '${BURNED_PREFIX}')`
     expect(await database.rows(burned)).toHaveLength(1)
     const [from, to] = [Math.floor((NOW - DAY_MS) / 1_000), Math.ceil((NOW + DAY_MS) / 1_000)]
     const range = { from, to, workspaceId: '', signal: AbortSignal.timeout(20_000) }
@@ -334,7 +353,14 @@ describe('a batch that a newer version forms differently', () => {
     const attach = () => clickhouse.command({ query: 'ATTACH TABLE findings_from_exceptions' })
     await clickhouse.command({ query: 'DETACH TABLE findings_from_exceptions' })
     opened.push(() => attach().catch(() => undefined))
-    await upgrade('accepts', 'refuses', BEFORE_LOG, [request('steady'), request('changed')], attach)
+    await send([request('steady'), request('changed')])
+    worker('accepts')
+    const ended = exceptionsWorker('accepts', ['exceptions', 'after'])
+    await until('the worker of exceptions has ended', () => ended.ended())
+    await ended.close()
+    await attach()
+    exceptionsWorker('refuses')
+    await expectExceptionsStored()
     const rows = await database.rows<{ n: string }>(
       `SELECT sum(occurrence_count) AS n FROM findings WHERE workspace_id = 'ws_1'`,
     )
@@ -360,8 +386,8 @@ describe('a batch that a newer version forms differently', () => {
     await endWorker('accepts', AFTER_LAST)
     worker('makes two rows', undefined, true, ONE_ROW)
     await expectSettled()
-    const once = { changed: 1, steady: 1 }
-    expect(await stored()).toEqual({ logs: once, exceptions: once, letters: [] })
+    const logs = { changed: 1, steady: 1 }
+    expect(await stored()).toEqual({ logs, exceptions: { ...logs, changed: 2 }, letters: [] })
   })
 })
 
@@ -410,16 +436,16 @@ describe('a part of a refused batch', () => {
   ])(
     'names in the dead letter of what was refused before ClickHouse refused another request %s',
     async (_which, commit, storedTables) => {
-      await clickhouse.command({ query: `ALTER TABLE exceptions ADD CONSTRAINT refuses CHECK message != 'steady 2'` })
-      opened.push(() => clickhouse.command({ query: 'ALTER TABLE exceptions DROP CONSTRAINT refuses' }))
-      await commit(['changed', 'steady 1', 'steady 2'])
+      await clickhouse.command({ query: 'ALTER TABLE ingest_log ADD CONSTRAINT refuses CHECK rows < 7' })
+      opened.push(() => clickhouse.command({ query: 'ALTER TABLE ingest_log DROP CONSTRAINT refuses' }))
+      await commit(['changed', 'steady 1', LONG])
       worker('refuses')
       await expectSettled()
       const { letters, exceptions } = await stored()
       expect(exceptions).toEqual({ 'steady 1': 1 })
       expect(letters.sort((a, b) => (a.body < b.body ? -1 : 1))).toEqual([
         { body: 'changed', reason: 'truncated', storedTables },
-        { body: 'steady 2', reason: expect.stringMatching(/^refused_by_clickhouse/), storedTables: ['logs'] },
+        { body: LONG, reason: expect.stringMatching(/^refused_by_clickhouse/), storedTables: ['logs'] },
       ])
     },
   )
@@ -468,31 +494,27 @@ describe('a job that ends its workers', () => {
   }
 
   it.skipIf(isShards).each([
-    ['is stored when all its inserts had landed', AFTER_LAST, []],
-    [
-      'becomes dead letters that name the tables which have it',
-      BETWEEN,
-      ['changed', 'steady'].map(body => ({
-        body,
-        reason: expect.stringMatching(/^killed_worker/),
-        storedTables: ['logs'],
-      })),
-    ],
-  ])('%s', async (_, death, letters) => {
-    await send([request('steady'), request('changed')])
+    ['is stored when all its inserts had landed', AFTER_LAST, false, []],
+    ['becomes dead letters when its exceptions had not left', AFTER_LAST, true, ['changed', 'steady']],
+    ['becomes dead letters that name the tables which have it', BETWEEN, true, ['changed', 'steady']],
+  ])('%s', async (_, death, isException, bodies) => {
+    await send(['steady', 'changed'].map(name => request(name, NOW, bodyOf(name, 1, isException))))
     const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
     await endWorker('accepts', death)
     await setAside(jobId)
     await expectSettled()
     const found = await stored()
     expect(found.logs).toEqual({ changed: 1, steady: 1 })
+    const reason = expect.stringMatching(/^killed_worker/)
+    const letters = bodies.map(body => ({ body, reason, storedTables: ['logs'] }))
     expect(found.letters.sort((a, b) => (a.body < b.body ? -1 : 1))).toEqual(letters)
+    expect(await database.rows('SELECT sum(payloads) AS requests FROM ingest_log')).toEqual([{ requests: 2 }])
   })
 
   it('becomes dead letters that name the tables of its part, also of what only a newer version refuses', async () => {
     await sendPart(['changed', 'steady'])
     const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
-    await endWorker('refuses', ['exceptions', 'before'])
+    await endWorker('refuses', BEFORE_LOG)
     await setAside(jobId)
     await expectSettled()
     const { letters } = await stored()
@@ -500,20 +522,6 @@ describe('a job that ends its workers', () => {
       ['changed', ['logs']],
       ['steady', ['logs']],
     ])
-  })
-
-  it('is divided when a table has only what a newer version has not refused of its part', async () => {
-    await sendPart(['changed', 'steady'])
-    const [jobId = ''] = await redis.zrange(keys.pending, '0', '-1')
-    await endWorker('refuses', BEFORE_LOG)
-    await setAside(jobId)
-    worker('refuses')
-    await expectSettled()
-    expect(await stored()).toEqual({
-      logs: {},
-      exceptions: { steady: 1 },
-      letters: [{ body: 'changed', reason: 'truncated', storedTables: ['logs'] }],
-    })
   })
 
   it('is processed with the other jobs of its batch, which another worker has formed differently', async () => {

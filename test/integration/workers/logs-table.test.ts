@@ -12,6 +12,7 @@ import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedLogTables } from '../../support/oracles/logs-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
+import { withExceptions } from '../../support/oracles/with-exceptions.ts'
 import { logsRequest } from '../../support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
 import { distantUrl } from '../../support/services/distant-url.ts'
@@ -43,7 +44,7 @@ function payload(logRecords: RecordInit[], service = 'shop'): Buffer {
 
 describe('the table of logs', () => {
   const { clickhouseUrl } = sharedServices()
-  const batch = createLogsBatch()
+  const batch = withExceptions(createLogsBatch())
   let client: ClickHouseClient
   let token = 0
 

@@ -12,6 +12,7 @@ import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedTables } from '../../support/oracles/otlp-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
+import { withExceptions } from '../../support/oracles/with-exceptions.ts'
 import { traceRequest } from '../../support/payloads/otlp-traces.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
 import { distantUrl } from '../../support/services/distant-url.ts'
@@ -34,7 +35,7 @@ const NOW = Date.now()
 
 describe('the tables of spans and exceptions', () => {
   const { clickhouseUrl } = sharedServices()
-  const batch = createSpansBatch()
+  const batch = withExceptions(createSpansBatch())
   let client: ClickHouseClient
   let token = 0
 

@@ -56,9 +56,7 @@ export function acceptJson(otlpSignal: Signal, rows: RowBatch, transcoder: JsonT
     get rows() {
       return rows.rows
     },
-    get derivedRows() {
-      return rows.derivedRows ?? 0
-    },
+    passedOn: rows.passedOn,
     get bytes() {
       return rows.bytes
     },
@@ -80,8 +78,6 @@ export function acceptJson(otlpSignal: Signal, rows: RowBatch, transcoder: JsonT
     markJob: () => rows.markJob(),
     rewindJob: () => rows.rewindJob(),
     tables: () => rows.tables(),
-    stackRequests: () => rows.stackRequests?.() ?? [],
-    finished: leftOut => rows.finished?.(leftOut),
     reset: () => rows.reset(),
     shrink: () => rows.shrink(),
   }

@@ -5,6 +5,7 @@ import type { AnyValueSchema } from '../../../schemas/otlp/generated/opentelemet
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { MIB } from '../../../schemas/units.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
+import { withExceptions } from '../../../test/support/oracles/with-exceptions.ts'
 import { findingIdOf } from '../../exceptions/fingerprint.ts'
 import { createLogsBatch } from './logs.ts'
 
@@ -35,7 +36,7 @@ function field(tag: number, content: Buffer): Buffer {
 const wrapped = (record: Buffer) => field(0x0a, field(0x12, field(0x12, record)))
 
 describe('a batch of logs', () => {
-  const batch = createLogsBatch()
+  const batch = withExceptions(createLogsBatch())
   beforeEach(() => batch.reset())
 
   it('separates findings that differ only in the message beside a blank stack or in the end of a text', () => {

@@ -1,16 +1,16 @@
 import { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
 import { RecordsBatch } from '../../exceptions/records-batch.ts'
-import { createRecentStacks, type RecentStacks } from '../../exceptions/stack-requests.ts'
 import { Attributes } from '../protobuf/attributes.ts'
 import type { OtlpBatch } from '../protobuf/otlp-batch.ts'
 import { LogDecoder } from './log-decoder.ts'
 
-/** Creates a batch of rows of `logs` and `exceptions`, decoded from ExportLogsServiceRequest messages. */
-export function createLogsBatch(recentStacks: RecentStacks = createRecentStacks()): OtlpBatch {
+/** Creates a batch of rows of `logs`, with their exceptions, decoded from ExportLogsServiceRequest messages. */
+export function createLogsBatch(): OtlpBatch {
   const attributes = new Attributes()
   const table = new LogsTable(attributes)
-  return new RecordsBatch(
-    { table, createDecoder: exceptions => new LogDecoder(table, attributes, exceptions), minRecordBytes: 0 },
-    recentStacks,
-  )
+  return new RecordsBatch({
+    table,
+    createDecoder: exceptions => new LogDecoder(table, attributes, exceptions),
+    minRecordBytes: 0,
+  })
 }

@@ -78,15 +78,9 @@ class MetricsBatch extends OtlpBatch {
     this.#table.levelColumns()
   }
 
-  protected rewindPayload(): void {
+  protected override rewindRows(): void {
     this.#table.realignColumns()
     this.#decoder.clearCache()
-  }
-
-  protected markDerived(): void {}
-
-  protected rewindDerived(): void {
-    this.rewindPayload()
   }
 
   protected resetRows(): void {

@@ -2,9 +2,14 @@ import { RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
 import { RowsBudget } from '../../../clickhouse/native/rows-budget.ts'
 import type { TableBuffer } from '../../../clickhouse/native/table-buffer.ts'
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
-import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
 import { requestColumnBytes } from '../../sink/job-limits.ts'
-import { type AppendResult, blocksOf, type RowBatch, type TableBlock } from '../../sink/row-batch.ts'
+import {
+  type AppendResult,
+  blocksOf,
+  type PassedOnRecords,
+  type RowBatch,
+  type TableBlock,
+} from '../../sink/row-batch.ts'
 import { cutText, TEXT_LIMITS } from './cut-text.ts'
 import {
   MAX_REJECTED_INDEXES,
@@ -29,6 +34,7 @@ export abstract class OtlpBatch implements RowBatch {
   protected readonly scopes: ScopeWriter
   /** Table of the signal. Its rows are those that `append` reports. */
   readonly #table: TableBuffer
+  readonly passedOn: PassedOnRecords | undefined
   readonly #buffers: readonly TableBuffer[]
   readonly #budget: RowsBudget
   /** Bytes of the tables between payloads. Each payload ends by counting them once, which the next one begins with. */
@@ -40,23 +46,17 @@ export abstract class OtlpBatch implements RowBatch {
   #only: ReadonlySet<number> | undefined
   #isJson = false
 
-  /** `derived` are tables that get rows of their own from the same payloads. */
-  constructor(columns: ScopeColumns, table: TableBuffer, derived: readonly TableBuffer[] = []) {
+  constructor(columns: ScopeColumns, table: TableBuffer, passedOn?: PassedOnRecords) {
     this.scopes = new ScopeWriter(columns)
     this.#table = table
-    this.#buffers = [table, ...derived]
+    this.passedOn = passedOn
+    this.#buffers = passedOn === undefined ? [table] : [table, passedOn.buffer]
     this.#budget = new RowsBudget(this.#buffers.flatMap(buffer => buffer.leaves.all))
     this.#begin()
   }
 
   get rows(): number {
     return this.#table.rows
-  }
-
-  get derivedRows(): number {
-    let rows = -this.#table.rows
-    for (const buffer of this.#buffers) rows += buffer.rows
-    return rows
   }
 
   get bytes(): number {
@@ -68,7 +68,7 @@ export abstract class OtlpBatch implements RowBatch {
   }
 
   tables(): readonly TableBlock[] {
-    return blocksOf(this.#buffers)
+    return blocksOf([this.#table])
   }
 
   append(source: PayloadSource, body: Buffer, limitBytes = requestColumnBytes(body.length)): AppendResult {
@@ -90,7 +90,7 @@ export abstract class OtlpBatch implements RowBatch {
     } catch (error) {
       for (const buffer of this.#buffers) buffer.rewind()
       this.scopes.clearCache()
-      this.rewindPayload()
+      this.rewindRows()
       if (error instanceof Refusal) return { ok: false, reason: error.reason }
       if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
       throw error
@@ -100,13 +100,12 @@ export abstract class OtlpBatch implements RowBatch {
 
   markJob(): void {
     for (const buffer of this.#buffers) buffer.markJob()
-    this.markDerived()
   }
 
   rewindJob(): void {
     for (const buffer of this.#buffers) buffer.rewindJob()
     this.#begin()
-    this.rewindDerived()
+    this.rewindRows()
   }
 
   reset(): void {
@@ -121,14 +120,6 @@ export abstract class OtlpBatch implements RowBatch {
     this.resetRows()
   }
 
-  /** Returns no stacks: signals with exceptions override this. */
-  stackRequests(): readonly PayloadFrame[] {
-    return []
-  }
-
-  /** Does nothing: signals with exceptions override this. */
-  finished(_leftOut: ReadonlySet<string>): void {}
-
   /** Reports whether a payload without a record is a valid export of nothing. Metrics override this. */
   protected isIdle(_body: Buffer): boolean {
     return false
@@ -142,12 +133,8 @@ export abstract class OtlpBatch implements RowBatch {
   protected abstract appendScope(wire: WireCursor, start: number, end: number): void
   /** Runs after the last record of a payload. */
   protected abstract endPayload(): void
-  /** Removes what a refused payload has left, except from the tables and the scopes. */
-  protected abstract rewindPayload(): void
-  /** Begins a job. `rewindDerived` returns to this state, except for the tables and the scopes. */
-  protected abstract markDerived(): void
-  /** Removes what the payloads of a job have left, except from the tables and the scopes. */
-  protected abstract rewindDerived(): void
+  /** Removes what a refused payload or a job has left, except from the tables and the scopes. Metrics override this. */
+  protected rewindRows(): void {}
   /** Removes what the batch has left, except from the tables and the scopes. */
   protected abstract resetRows(): void
 

@@ -4,6 +4,7 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import type { SpanSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
+import { withExceptions } from '../../../test/support/oracles/with-exceptions.ts'
 import { createSpansBatch } from './spans.ts'
 
 type SpanInit = MessageInitShape<typeof SpanSchema>
@@ -27,7 +28,7 @@ function payload(spans: SpanInit[], service = 'shop'): Buffer {
 }
 
 describe('a batch of spans', () => {
-  const batch = createSpansBatch()
+  const batch = withExceptions(createSpansBatch())
   beforeEach(() => batch.reset())
 
   function rows(table: string) {

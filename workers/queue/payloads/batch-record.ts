@@ -21,6 +21,8 @@ export interface Formation {
   /** Hash of the number of rows of each request. */
   readonly digest: number
   readonly refused: RefusedRequests
+  /** Requests whose outcome is logged when their exceptions are stored, which leave when this batch is. */
+  readonly passedOn?: RefusedRequests
 }
 
 /** The record of a named batch in Redis. */
@@ -115,6 +117,6 @@ export function isSameFormation(a: Formation, b: Formation): boolean {
 }
 
 /** The version of the decoder is left out: versions that make the same rows agree. */
-function describe({ tables, digest, refused }: Formation): string {
-  return JSON.stringify([tables, digest, refused])
+function describe({ tables, digest, refused, passedOn = {} }: Formation): string {
+  return JSON.stringify([tables, digest, refused, passedOn])
 }

@@ -12,6 +12,7 @@ import type { Script, ScriptArgument } from '../../../shared/runtime/redis/scrip
 import { type BatchRecord, decodeRecord, encodeRecord, type Formation, type NamedBatch } from './batch-record.ts'
 import type { ConfirmedScripts } from './confirmed-scripts.ts'
 import { closeAndRead, type PayloadReader } from './payload-reader.ts'
+import { writeAhead } from './write-ahead.ts'
 
 /** A job whose lock this worker has. */
 export interface LockedJob {
@@ -32,6 +33,8 @@ type NamingConflict = 'named' | 'stored' | 'lost'
 export interface NewPayload {
   readonly jobId: string
   readonly payload: Buffer
+  /** Size of a payload that is in Redis already, and not in `payload`. */
+  readonly bytes?: number
   readonly frames: number
 }
 
@@ -48,6 +51,13 @@ export interface Move extends NewPayload {
    * payloads that the service can do without.
    */
   readonly backlogLimitBytes?: number
+  /** The key under which the payload was written (`writeAhead`). */
+  readonly arrivingKey?: string
+}
+
+/** Returns the size of a payload that is not packed. */
+export function sizeOf({ payload, bytes = payload.length }: NewPayload): number {
+  return bytes
 }
 
 /** Cost by surface, the keys being members of the sorted set `shares` (`shareMember`). */
@@ -111,6 +121,8 @@ export interface PayloadStore {
    * worker may have done before, or undefined if the batch is finished or split.
    */
   describeBatch(batch: NamedBatch, formed: Formation): Promise<Formation | undefined>
+  /** Writes the payload of a move of `finishBatch` before it. The payload is forgotten if that does not follow in time. */
+  writeAhead(move: Move): Promise<Move>
   /** Deletes the payloads and the record of a stored batch and stores the moves, in one step. */
   finishBatch(batch: NamedBatch, done: DoneCounts, moves?: readonly Move[]): Promise<Finished>
   /** Does the same for a job that was processed without a batch. */
@@ -234,6 +246,10 @@ export class RedisPayloadStore implements PayloadStore {
     return record === null ? undefined : decodeRecord(record).formed
   }
 
+  writeAhead(move: Move): Promise<Move> {
+    return writeAhead(this.#queue.beside(move.queue), move)
+  }
+
   finishBatch(batch: NamedBatch, done: DoneCounts, moves: readonly Move[] = []): Promise<Finished> {
     return this.#finish(batch.batchId, batch.jobIds, done, moves)
   }
@@ -303,8 +319,8 @@ function arrivesInPieces({ payload }: NewPayload): boolean {
   return payload.length > PIECE_BYTES
 }
 
-function moveKeys({ jobId }: Move, { keys }: RedisQueue): string[] {
-  return [keys.payload(jobId), keys.arriving(jobId), keys.pending, keys.flow, keys.shares]
+function moveKeys({ jobId, arrivingKey }: Move, { keys }: RedisQueue): string[] {
+  return [keys.payload(jobId), arrivingKey ?? keys.arriving(jobId), keys.pending, keys.flow, keys.shares]
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -312,7 +328,7 @@ const NOTHING = Buffer.alloc(0)
 function moveArguments(move: Move): ScriptArgument[] {
   const { jobId, payload, frames, backlogLimitBytes = 0 } = move
   const bytes = arrivesInPieces(move) ? NOTHING : payload
-  return [jobId, bytes, backlogLimitBytes, frames, payload.length, ...shareArguments(move.shares)]
+  return [jobId, bytes, backlogLimitBytes, frames, sizeOf(move), ...shareArguments(move.shares)]
 }
 
 /** Returns the whole cost, the number of surfaces, then member and cost of each. */

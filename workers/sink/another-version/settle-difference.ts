@@ -98,7 +98,7 @@ export async function settleDifference(deps: SettleDeps, difference: Difference)
   }
   const rows = 'rows' in now ? now.rows : NO_ROWS
   rows.reset()
-  const again = await formBatch(deps, named, rows, { id: named.burnedId, published: recorded.refused, refuseAll })
+  const again = await formBatch(deps, named, rows, { id: named.burnedId, published: recorded, refuseAll })
   if (!again.ok) return false
   await completeViews(deps, named, landedBlocks(again.batch, landed), difference)
   return landed.isWhole ? deps.finish(named, again.batch, startedAt) : divideBatch(deps, named, landed)

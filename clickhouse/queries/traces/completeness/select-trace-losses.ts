@@ -62,7 +62,7 @@ async function selectLost(client: ClickHouseClient, period: LossPeriod, signal: 
       AND received_at BETWEEN fromUnixTimestamp64Milli({fromMs: Int64}) AND fromUnixTimestamp64Milli({toMs: Int64})`
   const near = isNear('surface_id', 'toUnixTimestamp64Milli(received_at)')
   const entries = await selectNearFirst<LossEntry>(client, query, { near, params: period }, signal)
-  const groups = entries.map(lostRequests)
+  const groups = joinEntries(entries).map(lostRequests)
   const lossesOf = (lost: readonly LostRequests[], countOf: (group: LostRequests) => number) =>
     summed(lost.map(group => lossOf(period, 'dead_lettered', { ...group, count: countOf(group) })))
   // A further entry may be a loss whatever these are, so none of them is taken for less than one.
@@ -126,6 +126,27 @@ export function joinLosses(losses: readonly TraceLoss[], joinCounts: (a: number,
     joined.set(key, { ...loss, ...sum })
   }
   return [...joined.values()]
+}
+
+/** Joins the entries of the same requests: those with exceptions are logged later than the others of their commit. */
+function joinEntries(entries: readonly LossEntry[]): LossEntry[] {
+  const joined = new Map<string, LossEntry>()
+  for (const entry of entries) {
+    const known = joined.get(keyOf(entry))
+    joined.set(keyOf(entry), known === undefined ? entry : joinEntry(known, entry))
+  }
+  return [...joined.values()]
+}
+
+function joinEntry(a: LossEntry, b: LossEntry): LossEntry {
+  const sum = (name: 'rejected' | 'kept' | 'discarded') => {
+    const counts = { ...a[name] }
+    for (const [reason, count] of Object.entries(b[name]))
+      counts[reason] = String(Number(counts[reason] ?? 0) + Number(count))
+    return counts
+  }
+  const receivedMs = String(Math.min(Number(a.receivedMs), Number(b.receivedMs)))
+  return { ...a, receivedMs, rejected: sum('rejected'), kept: sum('kept'), discarded: sum('discarded') }
 }
 
 /** Letters for occurrences over a limit are left out: their spans are stored. */

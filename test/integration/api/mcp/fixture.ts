@@ -22,7 +22,7 @@ export const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
 export const api = await startApi(services, database.name)
 const edge = await startEdge(services.redisUrl)
 const pools = startPools(
-  ['traces', 'logs', 'sessions', 'symbolication', 'dead-letters', 'dead-letter-index'],
+  ['traces', 'logs', 'exceptions', 'sessions', 'symbolication', 'dead-letters', 'dead-letter-index'],
   services,
   database.name,
 )

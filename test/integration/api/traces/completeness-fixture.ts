@@ -13,7 +13,7 @@ import { sharedServices } from '../../../support/services/shared-services.ts'
 import { createTestDatabase } from '../../../support/services/test-database.ts'
 import { until } from '../../../support/until.ts'
 
-export const QUEUES: readonly QueueName[] = ['traces', 'dead-letters', 'dead-letter-index']
+export const QUEUES: readonly QueueName[] = ['traces', 'exceptions', 'dead-letters', 'dead-letter-index']
 
 // The queues are in a database of Redis of their own: requests that other tests left there would never be settled.
 const shared = sharedServices()

@@ -6,6 +6,7 @@ import { SPAN_DETAILS_MAX, type Spans, spansSchema } from '../../../../schemas/h
 import { ExportTraceServiceRequestSchema } from '../../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import { DAY_MS } from '../../../../schemas/units.ts'
 import { createSpansBatch } from '../../../../workers/otlp/traces/spans.ts'
+import { withExceptions } from '../../../support/oracles/with-exceptions.ts'
 import { START, signToken } from '../../../support/services/api.ts'
 import { api, child, client, id, span, store } from './fixture.ts'
 
@@ -28,7 +29,7 @@ async function read(traceId: string, spanIds: readonly string[]): Promise<Spans>
 
 /** Stores an export as a worker does. */
 async function storeExport(body: Uint8Array): Promise<void> {
-  const batch = createSpansBatch()
+  const batch = withExceptions(createSpansBatch())
   const frame = {
     ...{ workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: Date.now(), contentType: 'application/x-protobuf' },
     ...{ contentEncoding: 'identity', attributes: '', body: Buffer.from(body) },

@@ -8,6 +8,7 @@ import {
   TracesDataSchema,
 } from '../../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 import { createSpansBatch } from '../../../../workers/otlp/traces/spans.ts'
+import { withExceptions } from '../../../support/oracles/with-exceptions.ts'
 import { START, signToken } from '../../../support/services/api.ts'
 import { api, child, client, nextTraceId, span, store } from './fixture.ts'
 
@@ -50,7 +51,7 @@ async function storeExport(traceId: string, spans: readonly MessageInitShape<typ
   const body = Buffer.from(
     toBinary(ExportTraceServiceRequestSchema, create(ExportTraceServiceRequestSchema, { resourceSpans })),
   )
-  const batch = createSpansBatch()
+  const batch = withExceptions(createSpansBatch())
   const frame = {
     ...{ workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: Date.now(), contentType: 'application/x-protobuf' },
     ...{ contentEncoding: 'identity', attributes: '', body },

@@ -26,7 +26,7 @@ import { until } from '../../../support/until.ts'
 import type { ReleaseOwner } from '../../../support/workspaces/store-release.ts'
 
 export const services = sharedServices()
-const redisUrl = `${services.redisUrl}/13`
+export const redisUrl = `${services.redisUrl}/13`
 export const DATABASE = `symbolication_${process.pid}`
 export const OWNER: ReleaseOwner = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 const logger = pino({ level: 'silent' })
@@ -58,7 +58,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-export function workers(queues: readonly QueueName[] = ['traces', 'symbolication'], s3 = services.s3): TestPools {
+export function workers(
+  queues: readonly QueueName[] = ['traces', 'exceptions', 'symbolication'],
+  s3 = services.s3,
+): TestPools {
   const pools = startPools(queues, { ...services, redisUrl, s3 }, DATABASE)
   opened.push(() => pools.stop())
   return pools

@@ -5,21 +5,31 @@ import { ownerOfPayload } from '../../../../shared/queue/payload-frame.ts'
 import { queueKeys, shareMember } from '../../../../shared/queue/queue.ts'
 import { RedisPayloadStore } from '../../../../workers/queue/payloads/payload-store.ts'
 import { queueOn } from '../../../support/queue-on.ts'
+import { startPools } from '../../../support/services/pools.ts'
 import { until } from '../../../support/until.ts'
 import {
   app,
   client,
+  DATABASE,
   enqueue,
   enqueueSpan,
   framesOf,
   OWNER,
   opened,
   redis,
+  redisUrl,
   requests,
   send,
+  services,
   throwIn,
   workers,
 } from './fixture.ts'
+
+async function untilNothingWaits(): Promise<void> {
+  for (const queue of ['traces', 'exceptions'] as const) {
+    await until(`nothing of ${queue} waits`, async () => (await redis.zcard(queueKeys(queue).pending)) === 0)
+  }
+}
 
 describe('requests of symbolication', () => {
   it('become dead letters when they are invalid', async () => {
@@ -32,7 +42,7 @@ describe('requests of symbolication', () => {
 
   it('are made once, however often the finding occurs', async () => {
     const stack = await throwIn(`https://cdn.test/often/${app.script}`)
-    workers(['traces'])
+    workers(['traces', 'exceptions'])
     const sent = { stack, version: '5.0.0', service: 'often' }
     const findingId = await send(sent)
     await until('the first occurrence is stored', async () => (await framesOf(findingId)) !== undefined)
@@ -48,16 +58,23 @@ describe('requests of symbolication', () => {
 
   it('are made by the worker that forms the batch of a dead worker again', async () => {
     const stack = await throwIn(`https://cdn.test/dead/${app.script}`)
-    const jobId = await enqueueSpan({ stack, version: '6.0.0', service: 'dead' }, OWNER)
+    const { pending, lock } = queueKeys('exceptions')
+    const before = await redis.zrange(pending, '0', '-1')
+    const traces = startPools(['traces'], { ...services, redisUrl }, DATABASE)
+    await enqueueSpan({ stack, version: '6.0.0', service: 'dead' }, OWNER)
+    const [jobId = ''] = await until('the exception has left', async () => {
+      const waiting = (await redis.zrange(pending, '0', '-1')).filter(id => !before.includes(id))
+      return waiting.length > 0 ? waiting : undefined
+    })
+    await traces.stop()
     const batchId = randomUUID()
-    await redis.set(queueKeys('traces').lock('express', jobId), 'token of the dead')
-    expect(
-      await new RedisPayloadStore(queueOn(redis, 'traces')).nameBatch(batchId, [
-        { jobId, lane: 'express', token: 'token of the dead' },
-      ]),
-    ).toEqual(new Map())
-    await redis.del(queueKeys('traces').lock('express', jobId))
-    workers(['traces'])
+    await redis.set(lock('express', jobId), 'token of the dead')
+    const named = new RedisPayloadStore(queueOn(redis, 'exceptions')).nameBatch(batchId, [
+      { jobId, lane: 'express', token: 'token of the dead' },
+    ])
+    expect(await named).toEqual(new Map())
+    await redis.del(lock('express', jobId))
+    workers(['exceptions'])
     const request = queueKeys('symbolication').payload(`stacks-${batchId}-`)
     await until('the stack is requested', async () => (await requests()).some(key => key.startsWith(request)))
   })
@@ -67,14 +84,11 @@ describe('requests of symbolication', () => {
     const before = await requests()
     await redis.hincrby(flow, 'acceptedBytes', 256 * MIB)
     opened.push(() => redis.hincrby(flow, 'acceptedBytes', -256 * MIB))
-    workers(['traces'])
+    workers(['traces', 'exceptions'])
     const stack = await throwIn(`https://cdn.test/behind/${app.script}`)
     const findingId = await send({ stack, version: '7.0.0', service: 'behind' })
     await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
-    await until(
-      'the payload is done',
-      async () => (await redis.keys(`${queueKeys('traces').payloadPrefix}*`)).length === 0,
-    )
+    await untilNothingWaits()
     expect(await requests()).toEqual(before)
   })
 
@@ -89,12 +103,12 @@ describe('requests of symbolication', () => {
     const stack = await throwIn(`https://cdn.test/half/${app.script}`)
     // In one batch, where the request of one surface must not decide on that of another.
     for (const owner of [OWNER, other]) await send({ stack, version: '8.0.0', service: 'half' }, owner)
-    workers(['traces'])
+    workers(['traces', 'exceptions'])
     const made = await until('a stack is requested', async () => {
       const keys = (await requests()).filter(key => !before.includes(key))
       return keys.length > 0 ? keys : undefined
     })
-    await until('no span waits', async () => (await redis.zcard(queueKeys('traces').pending)) === 0)
+    await untilNothingWaits()
     const owners = await Promise.all(made.map(async key => ownerOfPayload((await redis.getBuffer(key)) as Buffer)))
     expect(owners).toEqual([other])
     expect(await requests()).toHaveLength(before.length + 1)

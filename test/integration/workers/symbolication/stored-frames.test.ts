@@ -32,7 +32,7 @@ describe('the frames of a finding', () => {
     await storeRelease(stores, OWNER, '4.0.0', [{ ...uploaded(), chunkUrl: url }])
     const gate: CountingProxy = await startCountingProxy(services.s3.endpoint)
     await gate.close()
-    const pools = workers(['traces', 'symbolication'], { ...services.s3, endpoint: gate.url })
+    const pools = workers(['traces', 'exceptions', 'symbolication'], { ...services.s3, endpoint: gate.url })
     const findingId = await send({ stack: await throwIn(url), version: '4.0.0', service: 'away' })
     await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
     await until('the stack waits', async () => (await requests()).length > 0)
