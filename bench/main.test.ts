@@ -24,7 +24,7 @@ function bench(...args: string[]): Promise<{ code: number; stdout: string; stder
 
 describe('npm run bench', () => {
   it.each([
-    ['an unknown scenario', ['decode', 'decoed'], /unknown scenario: decoed \(choose from decode, /],
+    ['an unknown scenario', ['decode', 'decoed'], /unknown scenario: decoed \(choose from sustained, /],
     ['an unknown option', ['--fast'], /Unknown option '--fast'/],
     ['to write the figures of a quick run', ['decode', '--quick', '--write'], /--write: figures of a quick run/],
     ['a file in a missing folder', ['--json', 'DIR/none/run.json'], /run.json: the file cannot be written \(ENOENT/],

@@ -5,7 +5,6 @@ import { quoteIdentifier } from '../../clickhouse/client.ts'
 import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { createChanges, findRenewable, renew } from '../load/renewal.ts'
 import { buildBodies } from '../load/requests.ts'
-import { writtenBlocks } from '../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
 import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
 
@@ -49,7 +48,6 @@ export async function startFileInserts(dir: string, { client, pid }: BenchClickH
       await Promise.all(Array.from({ length: availableParallelism() }, insertInTurn))
       return { accepted }
     },
-    inserts: () => writtenBlocks(client),
   }
 }
 

@@ -12,6 +12,8 @@ export interface LoadPlan {
   /** Duration of load that is not counted, while connections open and code is compiled. */
   readonly warmUpMs: number
   readonly durationMs: number
+  /** The load ends earlier when this many requests were answered with 200. */
+  readonly requestLimit?: number
 }
 
 /** Kinds of values of spans. */

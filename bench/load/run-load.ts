@@ -27,6 +27,7 @@ class LoadRun {
   readonly #latency = new LatencyHistogram()
   readonly #statuses: Record<string, number> = {}
   readonly #faults: Record<string, number> = {}
+  readonly #limitReached = new AbortController()
   #window: { readonly start: number; readonly end: number } | undefined
   #isSending = true
   #ok = 0
@@ -50,7 +51,7 @@ class LoadRun {
       const window = { start, end: start + this.#plan.durationMs }
       this.#window = window
       schedule?.lateness.reset()
-      await delay(this.#plan.durationMs)
+      await delay(this.#plan.durationMs, undefined, { signal: this.#limitReached.signal }).catch(() => {})
       const end = performance.now()
       const { user, system } = process.cpuUsage(cpu)
       notify('end')
@@ -99,7 +100,9 @@ class LoadRun {
   /** Counts a response. Returns the milliseconds that the connection has to wait. */
   #onAnswer({ dueAt }: LoadConnection, { status, retryAfterSeconds = 1 }: ResponseHead): number {
     const now = performance.now()
-    this.#statuses[status] = (this.#statuses[status] ?? 0) + 1
+    const answers = (this.#statuses[status] ?? 0) + 1
+    this.#statuses[status] = answers
+    if (status === 200 && answers === this.#plan.requestLimit) this.#limitReached.abort()
     const window = this.#window
     if (window !== undefined) {
       if (status === 200 && now < window.end) this.#ok++

@@ -19,7 +19,7 @@ interface RequestTarget {
 /** Returns a function that sends a load to the target. It throws on any status other than 200 and 429. */
 export function sendRequests(generator: LoadGenerator, target: RequestTarget): PipelineContender['send'] {
   const { name, ...plan } = target
-  return async ({ signal, records, data, gzip }, durationMs, onBegin) => {
+  return async ({ signal, records, data, gzip, recordLimit }, durationMs, onBegin) => {
     const isLarge = records >= LARGE_PAYLOAD_RECORDS
     const connections = isLarge ? CONNECTIONS / 4 : CONNECTIONS
     const pool = isLarge ? POOL / 4 : POOL
@@ -32,6 +32,7 @@ export function sendRequests(generator: LoadGenerator, target: RequestTarget): P
         mode: { kind: 'closed' },
         warmUpMs: 0,
         durationMs,
+        ...(recordLimit !== undefined && { requestLimit: Math.ceil(recordLimit / records) }),
       },
       edge => {
         if (edge === 'begin') onBegin()

@@ -24,20 +24,35 @@ export async function truncateTables(client: ClickHouseClient, database: string)
   }
 }
 
-/** Waits until ClickHouse has merged nothing for a second, at most a minute. */
-export async function settleMerges(client: ClickHouseClient): Promise<void> {
-  const deadline = performance.now() + 60_000
-  for (let quiet = 0; quiet < 5 && performance.now() < deadline; ) {
+/** Longer than the time between two inserts of a queue that is nearly empty, such as that of exceptions. */
+const QUIET_MS = 2_000
+
+/**
+ * Waits until ClickHouse has merged and inserted nothing for some seconds, at most until the deadline. Returns whether merges
+ * are at rest.
+ */
+export async function settleMerges(client: ClickHouseClient, deadlineMs = 60_000): Promise<boolean> {
+  const deadline = performance.now() + deadlineMs
+  let quietSince = performance.now()
+  for (let lastRows = -1; performance.now() < deadline; ) {
     const [row] = await select<{ n: number }>(client, 'SELECT count() AS n FROM system.merges')
-    quiet = Number(row?.n) === 0 ? quiet + 1 : 0
+    const { rows } = await writtenBlocks(client)
+    if (Number(row?.n) > 0 || rows !== lastRows) quietSince = performance.now()
+    else if (performance.now() - quietSince >= QUIET_MS) return true
+    lastRows = rows
     await delay(200)
   }
+  return false
 }
 
-/** Returns the blocks written to MergeTree tables since the server started, and their rows. */
-export async function writtenBlocks(client: ClickHouseClient): Promise<{ inserts: number; rows: number }> {
-  const [inserts, rows] = await counters(client, ['MergeTreeDataWriterBlocks', 'MergeTreeDataWriterRows'])
-  return { inserts, rows }
+/** Returns the blocks written to MergeTree tables since the server started, their rows, and the rows that merges wrote again. */
+export async function writtenBlocks(client: ClickHouseClient) {
+  const counted = await countersOf(client)
+  return {
+    inserts: counted('MergeTreeDataWriterBlocks'),
+    rows: counted('MergeTreeDataWriterRows'),
+    merged: counted('MergedRows'),
+  }
 }
 
 /** Returns the bytes of all active parts of a database on disk. */
@@ -52,16 +67,11 @@ export async function bytesOnDisk(client: ClickHouseClient, database: string): P
 
 /** Returns the bytes that the server has received since it started. */
 export async function receivedBytes(client: ClickHouseClient): Promise<number> {
-  return (await counters(client, ['NetworkReceiveBytes', 'NetworkSendBytes']))[0]
+  return (await countersOf(client))('NetworkReceiveBytes')
 }
 
-/** Returns counters of the server since it started. One that it has not counted is 0. */
-async function counters(client: ClickHouseClient, names: [string, string]): Promise<[number, number]> {
-  const events = await select<{ event: string; value: number }>(
-    client,
-    'SELECT event, value FROM system.events WHERE event IN {names: Array(String)}',
-    { names },
-  )
-  const counted = (name: string) => Number(events.find(({ event }) => event === name)?.value ?? 0)
-  return [counted(names[0]), counted(names[1])]
+/** Reads the counters of the server since it started. One that it has not counted is 0. */
+async function countersOf(client: ClickHouseClient): Promise<(name: string) => number> {
+  const events = await select<{ event: string; value: number }>(client, 'SELECT event, value FROM system.events')
+  return name => Number(events.find(({ event }) => event === name)?.value ?? 0)
 }

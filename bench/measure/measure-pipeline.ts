@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Signal } from '../../schemas/queues/names.ts'
 import type { LoadResult, PayloadPlan } from '../load/plan.ts'
 import type { BenchClickHouse } from '../services/start-stores.ts'
-import { bytesOnDisk, settleMerges, truncateTables } from './clickhouse-work.ts'
+import { bytesOnDisk, settleMerges, truncateTables, writtenBlocks } from './clickhouse-work.ts'
 import { untilSame } from './measure-stored.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
@@ -15,6 +15,8 @@ const POLL_MS = 50
 export interface PipelineLoad extends Pick<PayloadPlan, 'data' | 'gzip'> {
   readonly signal: Signal
   readonly records: number
+  /** The load ends earlier when this many records were accepted. */
+  readonly recordLimit?: number
 }
 
 /** Result of sending. `load` is set if the load generator was used. */
@@ -33,8 +35,8 @@ export interface PipelineContender {
   readonly table: string
   /** Sends for about this time. Calls `onBegin` before the first request, and resolves when no request is in flight. */
   send(load: PipelineLoad, durationMs: number, onBegin: () => void): Promise<Sent>
-  /** Returns the inserts and rows since the start. */
-  inserts(): Promise<{ inserts: number; rows: number }>
+  /** Returns the inserts and rows since the start. Default: those of all tables. */
+  inserts?(): Promise<{ inserts: number; rows: number }>
   /** Returns counters that only grow, such as bytes on the network. A round has their differences. */
   counters?(): Promise<Readonly<Record<string, number>>>
 }
@@ -48,6 +50,10 @@ export interface PipelineMeasured {
   readonly use: Readonly<Record<string, ProcessUse>>
   readonly load?: LoadResult
   readonly rowsPerInsert: number
+  /** How often merges wrote a row of any table again. */
+  readonly rewrites: number
+  /** Whether merges were at rest at the end. */
+  readonly isAtRest: boolean
   /** Bytes of all tables of the database on disk, after the merges. */
   readonly storedBytes: number
   /** Growth of the contender's counters. */
@@ -63,9 +69,10 @@ export async function measurePipeline(
   contender: PipelineContender,
   load: PipelineLoad,
   durationMs: number,
+  mergesDeadlineMs?: number,
 ): Promise<PipelineMeasured> {
   try {
-    return await measureOnce(clickhouse, contender, load, durationMs)
+    return await measureOnce(clickhouse, contender, load, durationMs, mergesDeadlineMs)
   } catch (error) {
     await untilSame(() => countRows(clickhouse, contender))
     await truncateTables(clickhouse.client, contender.database)
@@ -78,8 +85,11 @@ async function measureOnce(
   contender: PipelineContender,
   load: PipelineLoad,
   durationMs: number,
+  mergesDeadlineMs: number | undefined,
 ): Promise<PipelineMeasured> {
-  const before = await contender.inserts()
+  const countInserts = contender.inserts ?? (() => writtenBlocks(clickhouse.client))
+  const before = await countInserts()
+  const writtenBefore = await writtenBlocks(clickhouse.client)
   const countersBefore = await contender.counters?.()
   const meter = meterProcesses(contender.pids)
   let startedAt = 0
@@ -89,9 +99,10 @@ async function measureOnce(
   })
   await untilStored(clickhouse, contender, sent.accepted)
   const seconds = (performance.now() - startedAt) / 1_000
-  await settleMerges(clickhouse.client)
+  const isAtRest = await settleMerges(clickhouse.client, mergesDeadlineMs)
   const use = meter.end()
-  const after = await contender.inserts()
+  const after = await countInserts()
+  const written = await writtenBlocks(clickhouse.client)
   const countersAfter = await contender.counters?.()
   // Duplicates can appear late.
   assertStored(contender, await countRows(clickhouse, contender), sent.accepted)
@@ -103,6 +114,8 @@ async function measureOnce(
     use,
     ...(sent.load && { load: sent.load }),
     rowsPerInsert: (after.rows - before.rows) / (after.inserts - before.inserts),
+    rewrites: (written.merged - writtenBefore.merged) / (written.rows - writtenBefore.rows),
+    isAtRest,
     storedBytes,
     counted: Object.fromEntries(
       Object.entries(countersAfter ?? {}).map(([name, count]) => [name, count - (countersBefore?.[name] ?? 0)]),

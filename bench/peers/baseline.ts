@@ -4,10 +4,9 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from '../../deploy/local/ports.ts'
 import { sendRequests } from '../load/send-requests.ts'
-import { writtenBlocks } from '../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../measure/measure-pipeline.ts'
 import { startProcess } from '../services/start-process.ts'
-import { issueSurface, QUEUE_LIMITS } from '../services/start-product.ts'
+import { issueSurface, poolsOfSignal, QUEUE_LIMITS } from '../services/start-product.ts'
 import type { Stage } from '../services/start-stage.ts'
 
 /** Name of the product at another commit in reports. */
@@ -63,7 +62,7 @@ export async function startBaseline(stage: Stage, checkout: string): Promise<Pip
     return { pid: child.pid, port }
   }
   const edge = await start(scripts.ingest, ['INGEST_PORT', 'INGEST_ADMIN_PORT'])
-  const worker = await start(scripts.workers, ['UNUSED_PORT', 'WORKERS_ADMIN_PORT'], ['--pools', await poolOf(dir)])
+  const worker = await start(scripts.workers, ['UNUSED_PORT', 'WORKERS_ADMIN_PORT'], ['--pools', await poolsOf(dir)])
   return {
     name: BASELINE,
     pids: { edge: edge.pid, worker: worker.pid, Redis: redis.pid, ClickHouse: clickhouse.pid },
@@ -75,7 +74,6 @@ export async function startBaseline(stage: Stage, checkout: string): Promise<Pip
       path: '/drain/v1/traces',
       headers: { 'x-service-public-key': publicKey },
     }),
-    inserts: () => writtenBlocks(clickhouse.client),
   }
 }
 
@@ -95,8 +93,11 @@ function commandOf(script: string): string[] {
   return script.split(' ').slice(1)
 }
 
-/** Returns the name of the pool that stores spans. Up to commit c6740e18 it is not that of the signal. */
-async function poolOf(dir: string): Promise<string> {
-  const names = (await import(join(dir, 'schemas/queues/names.ts'))) as { SIGNAL_QUEUES?: { traces: string } }
-  return names.SIGNAL_QUEUES?.traces ?? 'traces'
+/** Returns the names of the pools that store spans and their exceptions. Up to commit c6740e18 they are not those of now. */
+async function poolsOf(dir: string): Promise<string> {
+  const names = (await import(join(dir, 'schemas/queues/names.ts'))) as {
+    QUEUES?: readonly string[]
+    SIGNAL_QUEUES?: { traces: string }
+  }
+  return (names.SIGNAL_QUEUES ? [names.SIGNAL_QUEUES.traces] : poolsOfSignal('traces', names.QUEUES)).join(',')
 }

@@ -67,6 +67,13 @@ describe('bench/RESULTS.md', () => {
     ])
   })
 
+  it('is headed by what users pay', () => {
+    const failed = [{ name: 'sustained', reason: 'the disk is full' }]
+    const page = renderMarkdown(runOf({}, { failed }))
+    expect(page.match(/^## .*/gm)).toEqual(['## sustained', '## Goals', '## pipeline'])
+    expect(renderPage(readPage(page))).toBe(page)
+  })
+
   it('lists what was left out, at the top and in its scenario', () => {
     const run = runOf({ skipped: ['OpenTelemetry Collector: OTELCOL_BIN is not set'] })
     expect(renderMarkdown(run).match(/OTELCOL_BIN is not set/g)).toHaveLength(2)

@@ -1,7 +1,7 @@
 import type { GoalLine } from '../goals.ts'
 import { calibrationText } from '../machine/calibrate.ts'
 import { durationText, figureText, goalText, rangeText } from './figure-text.ts'
-import { countText, GOALS_HEAD, outagesOf, type ScenarioReport } from './results-page.ts'
+import { countText, GOALS_HEAD, HEADLINE, outagesOf, type ScenarioReport } from './results-page.ts'
 import {
   goalsOf,
   isVoid,
@@ -46,7 +46,7 @@ export function reportsOf(run: BenchRun): ScenarioReport[] {
   ]
 }
 
-/** The page has the goals, with their figures, and how they were measured. All figures are in the terminal and in `--json`. */
+/** The page has the goals, with their figures, and how they were measured. Other figures are in the terminal and in `--json`. */
 function reportOf(run: BenchRun, scenario: SummarizedScenario, facts: string): ScenarioReport {
   const { name } = scenario
   const remarks = [...remarksOf(scenario), ...unmeasuredIn(run, name)]
@@ -54,9 +54,17 @@ function reportOf(run: BenchRun, scenario: SummarizedScenario, facts: string): S
   return {
     name,
     goals,
-    section: [scenario.question, `*${methodText(scenario)}*`, facts, ...remarks.map(text => `> ${text}`)].join('\n\n'),
+    section: [
+      scenario.question,
+      `*${methodText(scenario)}*`,
+      facts,
+      ...(name === HEADLINE ? [figuresTable(scenario), ...costTables(scenario)].map(inMarkdown) : []),
+      ...remarks.map(text => `> ${text}`),
+    ].join('\n\n'),
   }
 }
+
+const inMarkdown = (table: Table) => markdownTable(table).join('\n')
 
 /** Renders the run for a terminal, with the result of each goal at the end. */
 export function renderText(run: BenchRun): string {

@@ -9,6 +9,9 @@ export interface ScenarioReport {
   readonly section: string
 }
 
+/** The scenario whose figures head the page: what users pay. */
+export const HEADLINE = 'sustained'
+
 export const GOALS_HEAD = ['scenario', 'what', 'against', 'goal', 'median', 'range', 'unit', '']
 
 /** Begins a remark of a section that is repeated at the top of the page. */
@@ -28,6 +31,7 @@ export function renderPage(reports: readonly ScenarioReport[]): string {
     'generator, services and stores share its cores. The machine is calibrated before and after each scenario. Where it changed, the',
     'figures are void: shown, not judged.',
     '',
+    ...sections(reports.filter(({ name }) => name === HEADLINE)),
     '## Goals',
     '',
     ...markdownTable(goals),
@@ -36,18 +40,28 @@ export function renderPage(reports: readonly ScenarioReport[]): string {
     `${countText(reports)}.`,
     '',
     ...(outages.length > 0 ? [...outages, ''] : []),
-    ...reports.flatMap(({ name, section }) => [`## ${name}`, '', section, '']),
+    ...sections(reports.filter(({ name }) => name !== HEADLINE)),
   ].join('\n')
 }
 
+const sections = (reports: readonly ScenarioReport[]) =>
+  reports.flatMap(({ name, section }) => [`## ${name}`, '', section, ''])
+
 /** Returns the reports of a page. */
 export function readPage(page: string): ScenarioReport[] {
-  const [, goals = '', ...sections] = page.split(/^## /m)
-  const rows = goals.split('\n').filter(line => line.startsWith('| '))
-  return sections.map(text => {
-    const [name = ''] = text.split('\n', 1)
-    return { name, goals: rows.filter(row => row.startsWith(`| ${name} |`)), section: text.slice(name.length).trim() }
-  })
+  const [, ...sections] = page.split(/^## /m)
+  const isGoals = (text: string) => text.startsWith('Goals\n')
+  const rows =
+    sections
+      .find(isGoals)
+      ?.split('\n')
+      .filter(line => line.startsWith('| ')) ?? []
+  return sections
+    .filter(text => !isGoals(text))
+    .map(text => {
+      const [name = ''] = text.split('\n', 1)
+      return { name, goals: rows.filter(row => row.startsWith(`| ${name} |`)), section: text.slice(name.length).trim() }
+    })
 }
 
 /** Returns the reports in the order of `names`, those of `newer` instead of those of `kept`. */

@@ -1,5 +1,4 @@
 import type { Signal } from '../../schemas/queues/names.ts'
-import { errorMessage } from '../../shared/runtime/errors.ts'
 import { FILE_INSERTS, startFileInserts } from '../data/native-files.ts'
 import {
   measurePipeline,
@@ -7,11 +6,12 @@ import {
   type PipelineLoad,
   type PipelineMeasured,
 } from '../measure/measure-pipeline.ts'
-import { BASELINE, startBaseline } from '../peers/baseline.ts'
-import { COLLECTOR_IN_MEMORY, COLLECTOR_PERSISTENT, startCollectors } from '../peers/otelcol/start-collector.ts'
+import { BASELINE } from '../peers/baseline.ts'
+import { COLLECTOR_IN_MEMORY, COLLECTOR_PERSISTENT } from '../peers/otelcol/start-collector.ts'
 import { PRODUCT, productContender } from '../peers/pipeline-contenders.ts'
+import { startRivals, warmUp } from '../peers/start-rivals.ts'
 import { costRow, memoryRow, throughputRow, underLoad, unitOf } from '../report/pipeline-rows.ts'
-import { QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
+import { poolsOfSignal, QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
 import { type Stage, startStage } from '../services/start-stage.ts'
 import { measureRounds, type Results, rowsOf } from '../support/rounds.ts'
 import type { Row, Scenario, ScenarioContext } from '../support/scenario.ts'
@@ -67,72 +67,26 @@ export const scenario: Scenario = {
     'with one edge, one worker process, Redis and ClickHouse on this machine, and what does a million of them cost?',
   async run(context) {
     const stage = await startStage(context)
-    const { rivals, skipped } = await startRivals(stage)
+    const { rivals: others, skipped } = await startRivals(stage)
+    const rivals = [await startFileInserts(context.dir, stage.clickhouse), ...others]
     const edge = await startEdge(context, stage.redis, QUEUE_LIMITS)
     const rows: Row[] = []
     for (const signal of ['traces', 'logs', 'metrics'] as const) {
       // A process for this signal only, so that its cost is not mixed with that of another one.
-      const worker = await startWorkers(context, stage.redis, stage.clickhouse, [signal])
+      const worker = await startWorkers(context, stage.redis, stage.clickhouse, poolsOfSignal(signal))
       const product = productContender(stage, edge, signal, [worker])
       const groups = GROUPS.filter(group => group.signal === signal)
       const contenders = [product, ...(signal === 'traces' ? rivals : [])]
-      const warm = await warmUp(stage, contenders, signal)
+      const warm = await warmUp(stage, contenders, signal, warmUpMs(context))
       for (const group of groups) rows.push(...(await measureGroup(stage, warm, group)))
     }
     return { rows, skipped, notes: NOTES, method: methodOf(context), facts: stage.facts }
   },
 }
 
-interface Rivals {
-  readonly rivals: readonly PipelineContender[]
-  /** Rivals that are missing, with the reason. */
-  readonly skipped: readonly string[]
-}
-
-async function startRivals(stage: Stage): Promise<Rivals> {
-  stage.context.progress('starting the other contenders')
-  const collectors = await startCollectors(stage)
-  const baseline = await startBaselineIfNamed(stage)
-  const files = await startFileInserts(stage.context.dir, stage.clickhouse)
-  const skipped = [...collectors.skipped, ...baseline.skipped]
-  for (const text of skipped) stage.context.progress(`left out: ${text}`)
-  return { rivals: [files, ...collectors.rivals, ...baseline.rivals], skipped }
-}
-
-async function startBaselineIfNamed(stage: Stage): Promise<Rivals> {
-  const dir = process.env.BENCH_BASELINE
-  if (!dir) return { rivals: [], skipped: [`${BASELINE}: it names no other checkout`] }
-  try {
-    return { rivals: [await startBaseline(stage, dir)], skipped: [] }
-  } catch (error) {
-    return { rivals: [], skipped: [`${BASELINE}: ${errorMessage(error).split('\n', 1)[0]}`] }
-  }
-}
-
 const rounds = ({ quick }: ScenarioContext) => (quick ? 1 : 3)
 const warmUpMs = ({ quick }: ScenarioContext) => (quick ? 500 : 1_000)
 const roundMs = ({ quick }: ScenarioContext) => (quick ? 1_500 : 6_000)
-
-/**
- * Runs a short round of large payloads that is not counted. Returns the contenders that succeeded. A
- * contender that cannot do this would only take the time of the others.
- */
-async function warmUp(
-  { context, clickhouse }: Stage,
-  contenders: readonly PipelineContender[],
-  signal: Signal,
-): Promise<PipelineContender[]> {
-  const measured = await measureRounds(context, {
-    what: `${signal}, warm-up`,
-    rounds: 1,
-    contenders: contenders.map(contender => ({
-      name: contender.name,
-      measure: () => measurePipeline(clickhouse, contender, { signal, records: 200 }, warmUpMs(context)),
-    })),
-    describe: () => 'done',
-  })
-  return contenders.filter(({ name }) => measured.get(name)?.[0] !== undefined)
-}
 
 async function measureGroup(
   { context, clickhouse, redis }: Stage,

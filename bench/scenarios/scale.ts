@@ -4,7 +4,14 @@ import type { ProcessUse } from '../measure/process-meter.ts'
 import { productContender } from '../peers/pipeline-contenders.ts'
 import { figuresOf } from '../plan/measured-point.ts'
 import { throughputRow } from '../report/pipeline-rows.ts'
-import { type BenchEdge, type BenchWorkers, QUEUE_LIMITS, startEdge, startWorkers } from '../services/start-product.ts'
+import {
+  type BenchEdge,
+  type BenchWorkers,
+  poolsOfSignal,
+  QUEUE_LIMITS,
+  startEdge,
+  startWorkers,
+} from '../services/start-product.ts'
 import { type Stage, startStage } from '../services/start-stage.ts'
 import { measureRounds, type Results, rowsOf, samplesOf } from '../support/rounds.ts'
 import type { Row, Scenario } from '../support/scenario.ts'
@@ -70,7 +77,8 @@ async function measurePoint(
   const distant = { ...clickhouse, url: distantUrl(clickhouse.url) }
   const isNew = workers.length < point.workers
   while (workers.length > point.workers) await workers.pop()?.stop()
-  while (workers.length < point.workers) workers.push(await startWorkers(context, redis, distant, ['traces']))
+  while (workers.length < point.workers)
+    workers.push(await startWorkers(context, redis, distant, poolsOfSignal('traces')))
   const contender = productContender(stage, edge, 'traces', workers)
   if (isNew) await measurePipeline(clickhouse, contender, UNIFORM, ((1 + point.workers) * durationMs) / 6)
   await redis.rewriteLog()

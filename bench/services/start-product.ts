@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
+import { QUEUES, type Signal } from '../../schemas/queues/names.ts'
 import { MIB } from '../../schemas/units.ts'
 import { createDirectory, newId } from '../../shared/directory/directory.ts'
 import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
@@ -60,6 +61,11 @@ export async function startEdge(
   return { pid: child.pid, port, grpcPort, adminUrl, publicKey, queueDatabase: QUEUE_DATABASE }
 }
 
+/** Returns the pools that store a signal. Exceptions of spans and log records may have a queue of their own. */
+export function poolsOfSignal(signal: Signal, queues: readonly string[] = QUEUES): string[] {
+  return [signal, ...(signal === 'metrics' ? [] : ['exceptions'])].filter(pool => queues.includes(pool))
+}
+
 /** A running workers process. */
 export interface BenchWorkers {
   readonly pid: number
@@ -100,10 +106,14 @@ export interface BenchSurface {
   readonly workspaceId: string
 }
 
-/** Creates a surface with a public key, in a workspace of its own, in the directory that every edge reads. */
-export async function issueSurface(redis: BenchRedis, database: number = DIRECTORY_DATABASE): Promise<BenchSurface> {
+/** Creates a surface with a public key, in a workspace of its own unless one is named, in the directory that every edge reads. */
+export async function issueSurface(
+  redis: BenchRedis,
+  database: number = DIRECTORY_DATABASE,
+  workspaceId: string = newId('ws'),
+): Promise<BenchSurface> {
   const directory = new Redis(redis.url(database))
-  const [publicKey, workspaceId] = [generateKey('public'), newId('ws')]
+  const publicKey = generateKey('public')
   try {
     await createDirectory(directory).putSurfaceKey({
       version: 1,

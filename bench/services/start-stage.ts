@@ -1,7 +1,7 @@
 import { type LoadGenerator, startGenerator } from '../load/start-generator.ts'
 import { tracesPlan } from '../measure/measure-stored.ts'
 import type { ScenarioRun } from '../support/scenario.ts'
-import { QUEUE_LIMITS, startEdge, startWorkers } from './start-product.ts'
+import { poolsOfSignal, QUEUE_LIMITS, startEdge, startWorkers } from './start-product.ts'
 import { type BenchClickHouse, type BenchRedis, startBenchClickHouse, startBenchRedis } from './start-stores.ts'
 
 /** Stores and load generator of a scenario. */
@@ -27,7 +27,7 @@ export async function startStage(context: ScenarioRun, options: { maxMemory?: st
 /** Starts an edge and a worker. Returns the plan of a usual load of traces, without its mode and duration. */
 export async function startInstallation(
   { context, redis, clickhouse }: Stage,
-  { queues = ['traces'], edgeSettings = QUEUE_LIMITS, workerSettings = {} }: InstallationOptions = {},
+  { queues = poolsOfSignal('traces'), edgeSettings = QUEUE_LIMITS, workerSettings = {} }: InstallationOptions = {},
 ) {
   const edge = await startEdge(context, redis, edgeSettings)
   const worker = await startWorkers(context, redis, clickhouse, queues, workerSettings)

@@ -16,10 +16,13 @@ export async function makeDataDir(): Promise<string> {
   return mkdtemp(join(parent, 'bench-'))
 }
 
-/** Time limit of a scenario, longer than any complete run. */
-const DEADLINE_MS = 40 * MINUTE_MS
+/** Time limit of a scenario, longer than any complete run. With `full` a load alone takes twenty minutes. */
+const deadlineMs = ({ full }: RunLength) => (full ? 360 : 90) * MINUTE_MS
 /** Time limit for the end steps of a scenario. */
 const END_DEADLINE_MS = 30_000
+
+/** How long a scenario measures. */
+export type RunLength = Pick<ScenarioOrder, 'quick' | 'full'>
 
 /** The result of a scenario, and its rounds that failed. */
 export interface ScenarioOutcome extends ScenarioResult {
@@ -32,13 +35,13 @@ export interface ScenarioOutcome extends ScenarioResult {
  */
 export async function runScenario(
   module: URL,
-  quick: boolean,
+  length: RunLength,
   progress: (text: string) => void,
   signal: AbortSignal,
 ): Promise<ScenarioOutcome> {
   const dir = await makeDataDir()
   try {
-    return await runInChild({ quick, module: module.href, dir }, progress, signal)
+    return await runInChild({ ...length, module: module.href, dir }, progress, signal)
   } finally {
     await rm(dir, { recursive: true, force: true, maxRetries: 5 })
   }
@@ -56,9 +59,9 @@ function runInChild(
     killer ??= setTimeout(() => child.kill('SIGKILL'), END_DEADLINE_MS)
   }
   const deadline = setTimeout(() => {
-    progress(`not done after ${DEADLINE_MS / MINUTE_MS} minutes: stopping it`)
+    progress(`not done after ${deadlineMs(order) / MINUTE_MS} minutes: stopping it`)
     end()
-  }, DEADLINE_MS)
+  }, deadlineMs(order))
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
   return new Promise<ScenarioOutcome>((resolve, reject) => {

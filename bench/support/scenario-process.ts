@@ -5,6 +5,7 @@ export interface ScenarioOrder {
   /** URL of the scenario's module. */
   readonly module: string
   readonly quick: boolean
+  readonly full: boolean
   readonly dir: string
 }
 
@@ -37,9 +38,10 @@ async function runEndSteps(): Promise<void> {
 
 const end = () => (ending ??= runEndSteps())
 
-async function run({ module, quick, dir }: ScenarioOrder): Promise<void> {
+async function run({ module, quick, full, dir }: ScenarioOrder): Promise<void> {
   const context: ScenarioRun = {
     quick,
+    full,
     dir,
     progress: text => void send({ kind: 'progress', text }),
     failed: text => void send({ kind: 'round-failed', text }),

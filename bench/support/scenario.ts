@@ -11,6 +11,8 @@ export interface Scenario {
 export interface ScenarioContext {
   /** Fewer and shorter rounds, to check that the scenario works. Its figures are not for quoting. */
   readonly quick: boolean
+  /** Longer loads, where a scenario has them. */
+  readonly full: boolean
   /** Empty directory on the disk of the checkout, removed at the end. With /tmp in memory, fsync would be free. */
   readonly dir: string
   /** Shows a line of progress. */

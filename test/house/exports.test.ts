@@ -16,6 +16,7 @@ const EXCEPTIONS = [
     'replay',
     'scale',
     'stored-reads/stored-reads',
+    'sustained',
     'trace-read',
   ].map(file => `bench/scenarios/${file}.ts scenario`),
   // Names a module that it extends.

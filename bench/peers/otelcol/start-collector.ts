@@ -4,7 +4,6 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { answers, startChild, untilReady } from '../../../deploy/local/processes/child-process.ts'
 import { errorMessage } from '../../../shared/runtime/errors.ts'
 import { sendRequests } from '../../load/send-requests.ts'
-import { writtenBlocks } from '../../measure/clickhouse-work.ts'
 import type { PipelineContender } from '../../measure/measure-pipeline.ts'
 import type { Stage } from '../../services/start-stage.ts'
 
@@ -80,6 +79,5 @@ async function startCollector(
     database,
     table: 'otel_traces',
     send: sendRequests(generator, { name, port, path: '/v1/traces', headers: {} }),
-    inserts: () => writtenBlocks(clickhouse.client),
   }
 }
