@@ -11,29 +11,25 @@ export interface MarkerWatch {
   stop(): Promise<void>
 }
 
+/** Returns the numbers of markers that have become visible. It may return one again. */
+export type SelectVisible = () => Promise<readonly number[]>
+
 /** Time from the start of one poll to the start of the next, unless the poll takes longer. */
 export const POLL_EVERY_MS = 20
 const VISIBLE_DEADLINE_MS = 60_000
 
-/**
- * Polls ClickHouse for markers that can be queried, and records when the first response with each marker arrived. That is
- * never too early. A part appears as a whole and never changes, so each part is read once, when it is new. Only one
- * granule is read, because the primary key starts with the workspace and the markers have their own. A poll takes 2.2 ms
- * of ClickHouse's CPU time, or 6.2 ms with twelve parts to read.
- */
-export function watchMarkers(client: ClickHouseClient, workspaceId: string, markers: readonly Marker[]): MarkerWatch {
+/** Polls for markers that are visible, and records when the first response with each marker arrived. That is never too early. */
+export function watchMarkers(select: SelectVisible, markers: readonly Marker[], everyMs = POLL_EVERY_MS): MarkerWatch {
   const stopping = new AbortController()
-  const seenParts = new Set<string>()
   let firstUnseen = 0
 
   async function poll(): Promise<void> {
-    const found = await selectMarkers(client, workspaceId, [...seenParts])
+    const found = await select()
     const now = performance.now()
-    for (const [number, part] of found) {
+    for (const number of found) {
       const marker = markers[number]
       if (marker === undefined) throw new Error(`marker ${number} was stored and never sent`)
       marker.visibleAt ??= now
-      seenParts.add(part)
     }
     while (isSettled(markers[firstUnseen])) firstUnseen++
   }
@@ -42,7 +38,7 @@ export function watchMarkers(client: ClickHouseClient, workspaceId: string, mark
     while (!stopping.signal.aborted) {
       const startedAt = performance.now()
       await poll()
-      await delay(Math.max(0, startedAt + POLL_EVERY_MS - performance.now()))
+      await delay(Math.max(0, startedAt + everyMs - performance.now()))
     }
   }
 
@@ -72,18 +68,23 @@ export function watchMarkers(client: ClickHouseClient, workspaceId: string, mark
 
 const isSettled = (marker: Marker | undefined) => marker?.isRefused === true || marker?.visibleAt !== undefined
 
-/** Returns the numbers of the markers in all parts except these, each with its part. */
-async function selectMarkers(
-  client: ClickHouseClient,
-  workspaceId: string,
-  seenParts: readonly string[],
-): Promise<[number: number, part: string][]> {
-  const result = await client.query({
-    query: `SELECT reinterpretAsUInt32(reverse(substring(trace_id, 13, 4))), _part FROM spans
-            WHERE workspace_id = {workspaceId: String} AND _part NOT IN {seenParts: Array(String)}`,
-    query_params: { workspaceId, seenParts },
-    format: 'JSONCompactEachRow',
-    clickhouse_settings: { max_threads: 1 },
-  })
-  return result.json<[number, string]>()
+/**
+ * Selects the markers that can be queried in ClickHouse. A part appears as a whole and never changes, so each part is read
+ * once, when it is new. Only one granule is read, because the primary key starts with the workspace and the markers have their
+ * own. A poll takes 2.2 ms of ClickHouse's CPU time, or 6.2 ms with twelve parts to read.
+ */
+export function storedMarkers(client: ClickHouseClient, workspaceId: string): SelectVisible {
+  const seenParts = new Set<string>()
+  return async () => {
+    const result = await client.query({
+      query: `SELECT reinterpretAsUInt32(reverse(substring(trace_id, 13, 4))), _part FROM spans
+              WHERE workspace_id = {workspaceId: String} AND _part NOT IN {seenParts: Array(String)}`,
+      query_params: { workspaceId, seenParts: [...seenParts] },
+      format: 'JSONCompactEachRow',
+      clickhouse_settings: { max_threads: 1 },
+    })
+    const found = await result.json<[number, string]>()
+    for (const [, part] of found) seenParts.add(part)
+    return found.map(([number]) => number)
+  }
 }

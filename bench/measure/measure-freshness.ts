@@ -1,22 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { FindingsPage } from '../../schemas/http/findings/schemas.ts'
 import type { LoadPlan, LoadResult } from '../load/plan.ts'
 import type { LoadGenerator } from '../load/start-generator.ts'
 import { type BenchSurface, issueSurface } from '../services/start-product.ts'
 import { type InstallationOptions, type Stage, startInstallation } from '../services/start-stage.ts'
 import { BENCH_DATABASE, type BenchClickHouse } from '../services/start-stores.ts'
+import type { TraceReader } from '../services/start-trace-reader.ts'
 import { truncateTables } from './clickhouse-work.ts'
 import { type Marker, type MarkerSender, openMarkerSender } from './marker-sender.ts'
-import { type MarkerWatch, watchMarkers } from './marker-watch.ts'
+import { type MarkerWatch, type SelectVisible, storedMarkers, watchMarkers } from './marker-watch.ts'
 import { acceptedSpans, untilNothingComes, untilStored } from './measure-stored.ts'
 import { meterProcesses, type ProcessUse } from './process-meter.ts'
 
 /** The running pipeline of the freshness scenario. */
-interface FreshnessBench {
+export interface FreshnessBench {
   readonly generator: LoadGenerator
   readonly clickhouse: BenchClickHouse
   readonly port: number
   /** Surface whose workspace contains only markers. */
   readonly markerSurface: BenchSurface
+  /** Reads findings as a user does. With it, markers have an exception, and are visible when their finding is listed. */
+  readonly reader?: Pick<TraceReader, 'get'>
   readonly pids: Readonly<Record<string, number>>
   /** Time between two markers under a load. Each is a request, a commit and an fsync, so they are part of the load. */
   readonly markerEveryMs: number
@@ -102,12 +106,14 @@ export async function measureUnderLoad(
 }
 
 async function withMarkers<R>(
-  { clickhouse: { client }, port, markerSurface }: FreshnessBench,
+  { clickhouse: { client }, port, markerSurface: { publicKey, workspaceId }, reader }: FreshnessBench,
   measure: (sender: MarkerSender, watch: MarkerWatch) => Promise<R>,
 ): Promise<R & Freshness> {
   await truncateTables(client, BENCH_DATABASE)
-  const sender = await openMarkerSender(port, markerSurface.publicKey)
-  const watch = watchMarkers(client, markerSurface.workspaceId, sender.markers)
+  const sender = await openMarkerSender(port, publicKey, reader ? 'exceptions' : 'uniform')
+  const watch = reader
+    ? watchMarkers(listedMarkers(reader, workspaceId, sender.typePrefix), sender.markers, LIST_EVERY_MS)
+    : watchMarkers(storedMarkers(client, workspaceId), sender.markers)
   try {
     const measured = await measure(sender, watch)
     await watch.stop()
@@ -118,6 +124,19 @@ async function withMarkers<R>(
   } finally {
     sender.close()
     await watch.stop()
+  }
+}
+
+/** A list takes some milliseconds of the API and of ClickHouse. */
+const LIST_EVERY_MS = 50
+
+/** Selects the markers whose finding is on the first page of findings. */
+function listedMarkers(reader: Pick<TraceReader, 'get'>, workspaceId: string, typePrefix: string): SelectVisible {
+  return async () => {
+    const { findings } = JSON.parse(await reader.get(workspaceId, '/v3/findings')) as FindingsPage
+    return findings
+      .filter(({ type }) => type.startsWith(typePrefix))
+      .map(({ type }) => Number(type.slice(typePrefix.length)))
   }
 }
 

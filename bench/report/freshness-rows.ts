@@ -11,11 +11,11 @@ const QUANTILES = [
   ['p99.9', 0.999],
 ] as const
 
-/** Returns the rows at a share of capacity, with one sample a round. */
-export function levelRows(share: number, results: Results<LoadedFreshness>): Row[] {
+/** Returns the rows at a share of capacity, with one sample a round. Their names begin with `what`. */
+export function levelRows(share: number, results: Results<LoadedFreshness>, what = ''): Row[] {
   return rowsOf(results, () =>
     QUANTILES.map(([title, quantile]) => ({
-      name: `${title} at ${Math.round(share * 100)} % of capacity`,
+      name: `${what}${title} at ${Math.round(share * 100)} % of capacity`,
       unit: 'ms',
       samples: samplesOf(results, ({ markers }) => valueAt(freshnessOf(markers), quantile)),
       ...(title === 'p99' && costsOf(succeeded(results))),
