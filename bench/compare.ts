@@ -9,7 +9,8 @@ import { summarize } from './report/statistics.ts'
 import { textTable } from './report/table.ts'
 
 /**
- * Runs scenarios in two checkouts alternately, each with its own bench, and prints medians and ratios of CPU times and of p99:
+ * Runs scenarios in two checkouts alternately, each with its own bench, and prints medians and ratios of CPU times, latencies and
+ * bytes:
  * `node bench/compare.ts BEFORE AFTER [--rounds 5] [--quick] [SCENARIO …]`.
  */
 const { values, positionals } = parseArgs({
@@ -22,7 +23,7 @@ const scenarios = named.length > 0 ? named : ['pipeline', 'part-load', 'fairness
 const dir = mkdtempSync(join(tmpdir(), 'penstock-compare-'))
 console.error(`figures of each run: ${dir}`)
 
-/** Runs a scenario and returns its medians: the CPU time of each row, and every p99. */
+/** Runs a scenario and returns its medians: the CPU time of each row, and every latency. */
 function figuresOf(checkout: string, scenario: string, round: number, side: string): Map<string, number> {
   const json = join(dir, `${scenario}-${round}-${side}.json`)
   const args = ['run', '--silent', 'bench', '--', scenario, '--json', json, ...(values.quick ? ['--quick'] : [])]
@@ -32,7 +33,8 @@ function figuresOf(checkout: string, scenario: string, round: number, side: stri
   for (const { name, machine, rows } of run.scenarios) {
     for (const reason of machine?.void ?? []) console.error(`VOID: ${name}, round ${round}, ${side}: ${reason}`)
     for (const row of rows) {
-      if (/CPU|p99/.test(`${row.name} ${row.unit}`)) figures.set(`${row.name} (${row.unit})`, row.value.median)
+      if (/CPU|p50|p99|bytes a/.test(`${row.name} ${row.unit}`))
+        figures.set(`${row.name} (${row.unit})`, row.value.median)
       const { 'load generator': _load, ...own } = row.cpu?.seconds ?? {}
       const seconds = Object.values(own).reduce((sum, one) => sum + one, 0)
       if (seconds > 0) figures.set(`${row.name} (CPU s per ${row.cpu?.per})`, seconds)

@@ -1,76 +1,174 @@
-import { type Slot, slotsUntil, workspaceIdOf, workspaceNumberOf } from './filled-time.ts'
+import { create, toBinary } from '@bufbuild/protobuf'
+import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
+import { createChanges } from '../load/renewal.ts'
+import { int, text, webService } from '../payloads/attributes.ts'
+import { createRandom, drawBytes, type Random } from '../payloads/zipf.ts'
+import { type Slot, slotsUntil, workspaceNumberOf } from './filled-time.ts'
 import { fillWithParts, type StoredRows, storedRows, withPatientClient } from './insert-parts.ts'
+import { type Arrival, storeArrivals } from './store-arrivals.ts'
+import { workspaceId } from './stored-traces.ts'
+import { mix, renewedId, Template, valueMark, valueText } from './template.ts'
+
+/** A stored record of the first workspace, with values to search for. */
+export interface StoredRecord {
+  /** Unix milliseconds of the start of its hour. */
+  readonly hourMs: number
+  /** A word that no other record has. */
+  readonly orderId: string
+  readonly traceId: string
+  readonly user: string
+}
+
+/** Result of filling the table. */
+interface FilledLogs extends StoredRows {
+  /** One record of each full hour. */
+  readonly records: readonly StoredRecord[]
+}
 
 const SERVICES = 24
 const INSTANCES = 4
 const USERS = 200_000
 const RECORDS_PER_TRACE = 5
+/** Records of a payload, which are of one service and session. */
+const RECORDS = 20
 /** Sessions of a workspace that are active at a time, each for a quarter of an hour. */
 const SESSIONS_AT_ONCE = 200
-const SESSION_NANOS = 900_000_000_000n
+const SESSION_MS = 15 * MINUTE_MS
+/** Numbers of the values of a record: each has its own ten. The last one is its user. */
+const VALUES = 10
+const USER = 9
+const SESSION = RECORDS * VALUES
+/** Every fourth record is of a payment. */
+const PAYMENT = 3
 
 /**
  * Fills the emptied table `logs` with records of the days that end at `endMs`, as merges would leave them: each part has the
  * records of a few hours. Texts are like those of bench/payloads/log-payload.ts.
  */
-export async function fillLogs(url: string, records: number, endMs: number): Promise<StoredRows> {
+export async function fillLogs(url: string, records: number, endMs: number): Promise<FilledLogs> {
   return withPatientClient(url, async client => {
     const slots = slotsUntil(endMs)
-    const perSlot = Math.floor(records / slots.length)
+    const perSlot = Math.floor(records / slots.length / RECORDS)
+    const random = createRandom(2)
+    const payloads = Array.from({ length: SERVICES * INSTANCES }, (_, i) =>
+      createPayload(random, logService(Math.floor(i / INSTANCES)), i % INSTANCES),
+    )
+    const nextChange = createChanges(2)
+    const stored = new Map<number, StoredRecord>()
     await fillWithParts(
       client,
       'logs',
-      slots.map(slot => insertLogs(slot, perSlot)),
+      slots.map(slot => {
+        const changes = Array.from({ length: perSlot }, nextChange)
+        return () =>
+          storeArrivals(
+            client,
+            'logs',
+            arrivalsOf(slot, payloads, changes, record => stored.set(record.hourMs, record)),
+          )
+      }),
     )
-    return storedRows(client, 'logs')
+    const isFull = ({ hourMs }: StoredRecord) => hourMs > endMs - 5 * DAY_MS && hourMs + HOUR_MS <= endMs
+    return { ...(await storedRows(client, 'logs')), records: [...stored.values()].filter(isFull) }
   })
 }
 
 /** Name of a service of the records. The first ones have most of them. */
-export const logService = (number: number | string) => `shop-${number}`
+export const logService = (number: number) => `shop-${number}`
 
-const hash = (...parts: string[]) => `lower(hex(sipHash64(${parts.join(', ')})))`
+interface Payload {
+  readonly template: Template
+  /** Trace of the first payment. */
+  readonly traceId: Buffer
+}
 
-const BODY = `
-  multiIf(
-    seed % 4 = 0, concat('GET /api/orders/', toString(seed % 1000000), ' 200 in ', toString(seed % 900), ' ms from 10.1.',
-      toString(seed % 251), '.', toString(seed % 241), ' request_id=', ${hash('seed', '1')}, ${hash('seed', '2')}),
-    seed % 4 = 1, concat('User ', toString(seed % ${USERS}), ' added product ', toString(seed % 5003), ' to the cart'),
-    seed % 4 = 2, concat('Connection to database orders-', toString(seed % 8), ' timed out after ', toString(seed % 30011),
-      ' ms, retrying attempt ', toString(seed % 7)),
-    concat('payment processed order_id=', ${hash('seed', '3')}, ' amount=', toString(seed % 100003 / 100),
-      ' currency=EUR provider=stripe'))`
+function* arrivalsOf(
+  { number, fromMs, lengthMs }: Slot,
+  payloads: readonly Payload[],
+  changes: readonly number[],
+  store: (record: StoredRecord) => void,
+): Generator<Arrival> {
+  const random = createRandom(number)
+  for (const [i, change] of changes.entries()) {
+    const service = Math.floor(SERVICES * random() ** 2)
+    const { template, traceId } = payloads[service * INSTANCES + (i % INSTANCES)] as Payload
+    const workspace = workspaceNumberOf(number * changes.length + i)
+    const atMs = fromMs + (i / changes.length) * lengthMs
+    const session = mix(Math.floor(atMs / SESSION_MS) * SESSIONS_AT_ONCE + (i % SESSIONS_AT_ONCE), workspace)
+    const valueFor = (value: number) => {
+      if (value === SESSION) return session
+      return value % VALUES === USER ? mix(change, value) % USERS : mix(change, value)
+    }
+    yield {
+      workspaceId: workspaceId(workspace),
+      receivedAtMs: Math.floor(atMs) + 200,
+      body: template.take(change, atMs, valueFor),
+    }
+    if (workspace > 0) continue
+    const ofPayment = (value: number) => valueText(valueFor(PAYMENT * VALUES + value))
+    store({
+      hourMs: Math.floor(atMs / HOUR_MS) * HOUR_MS,
+      orderId: ofPayment(0) + ofPayment(1),
+      traceId: renewedId(traceId, change),
+      user: `user-${ofPayment(USER)}`,
+    })
+  }
+}
 
-const RESOURCE = `
-  concat('{"service.name":"', service, '","service.version":"2.14.3","service.instance.id":"0f7c1b1e-8d4f-4f0e-9a57-', instance,
-    '","deployment.environment.name":"production","host.name":"ip-10-12-33-', instance,
-    '.eu-central-1.compute.internal","process.pid":31337,"process.runtime.name":"nodejs","process.runtime.version":"22.20.0",',
-    '"telemetry.sdk.language":"nodejs","telemetry.sdk.version":"2.1.0"}')`
+const SEVERITIES = [
+  [17, 'ERROR'],
+  [13, 'WARN'],
+  [13, 'WARN'],
+  [5, 'DEBUG'],
+  [5, 'DEBUG'],
+  [5, 'DEBUG'],
+] as const
+const LOGGERS = ['shop.http', 'shop.orders', 'shop.payments', 'shop.db']
+const EVERY_NANOS = 12_345_678n
 
-/** Returns an INSERT of records. Those of a trace follow one another and are of one workspace, service and session. */
-function insertLogs({ number, fromMs, lengthMs }: Slot, records: number): string {
-  const stepNanos = (BigInt(lengthMs) * 1_000_000n) / BigInt(records)
-  return `
-    INSERT INTO logs (workspace_id, surface_id, received_at, service_name, service_version, resource, resource_schema_url,
-      scope_name, scope_version, timestamp, time_unix_nano, observed_time_unix_nano, severity_number, severity_text, body,
-      body_type, attributes, attribute_types, flags, trace_id, span_id, session_id)
-    SELECT workspace, concat('srf_', workspace), fromUnixTimestamp64Milli(intDiv(nanos, 1000000) + 200, 'UTC'), service,
-      '2.14.3', ${RESOURCE}, 'https://opentelemetry.io/schemas/1.37.0', '@opentelemetry/instrumentation-pino', '0.51.0',
-      fromUnixTimestamp64Nano(nanos, 'UTC'), toUInt64(nanos), toUInt64(nanos + 40000), severity.1, severity.2, ${BODY},
-      'string',
-      map('logger.name', ['shop.http', 'shop.orders', 'shop.payments', 'shop.db'][seed % 4 + 1],
-        'code.function.name', 'OrderRepository.load', 'code.line.number', toString(120 + seed % 40),
-        'enduser.id', concat('user-', toString(intDiv(seed, 64) % ${USERS})), 'session.id', session),
-      [1, 1, 3, 1, 1], 1, reinterpretAsFixedString(sipHash128(traceNumber)), reinterpretAsFixedString(sipHash64(traceNumber, 1)),
-      session
-    FROM (
-      SELECT n, intDiv(n, ${RECORDS_PER_TRACE}) AS traceNumber, sipHash64(n) AS seed, sipHash64(traceNumber, 2) AS ofTrace,
-        toInt64(${BigInt(fromMs) * 1_000_000n} + (n - ${number * records}) * ${stepNanos} + seed % ${stepNanos}) AS nanos,
-        ${workspaceNumberOf('sipHash64(traceNumber, 3)')} AS workspaceNumber, ${workspaceIdOf('workspaceNumber')} AS workspace,
-        concat('shop-', toString(intDiv(${SERVICES} * pow(ofTrace % 1000, 2), 1000000))) AS service,
-        concat(service, '-', toString(ofTrace % ${INSTANCES})) AS instance,
-        multiIf(seed % 20 = 0, (17, 'ERROR'), seed % 20 < 3, (13, 'WARN'), seed % 20 < 6, (5, 'DEBUG'), (9, 'INFO')) AS severity,
-        concat('session-', ${hash('workspaceNumber', `intDiv(nanos, ${SESSION_NANOS})`, `ofTrace % ${SESSIONS_AT_ONCE}`)})
-          AS session
-      FROM (SELECT number + ${number * records} AS n FROM numbers(${records})))`
+function createPayload(random: Random, service: string, instance: number): Payload {
+  const traceIds = Array.from({ length: RECORDS / RECORDS_PER_TRACE }, () => drawBytes(random, 16))
+  const logRecords = Array.from({ length: RECORDS }, (_, i) => {
+    const [severityNumber, severityText] = SEVERITIES[(i * 7) % 20] ?? ([9, 'INFO'] as const)
+    const timeUnixNano = 1_700_000_000_000_000_000n + BigInt(i) * EVERY_NANOS
+    return {
+      timeUnixNano,
+      observedTimeUnixNano: timeUnixNano + 40_000n,
+      severityNumber,
+      severityText,
+      body: { value: { case: 'stringValue' as const, value: message(i) } },
+      attributes: [
+        text('logger.name', LOGGERS[i % LOGGERS.length] as string),
+        text('code.function.name', 'OrderRepository.load'),
+        int('code.line.number', 120 + (i % 40)),
+        text('enduser.id', `user-${valueMark(i * VALUES + USER)}`),
+        text('session.id', `session-${valueMark(SESSION)}`),
+      ],
+      flags: 1,
+      traceId: traceIds[Math.floor(i / RECORDS_PER_TRACE)] as Buffer,
+      spanId: drawBytes(random, 8),
+    }
+  })
+  const scopeLogs = [{ scope: { name: '@opentelemetry/instrumentation-pino', version: '0.51.0' }, logRecords }]
+  const request = create(ExportLogsServiceRequestSchema, {
+    resourceLogs: [{ resource: { attributes: webService(service, `${service}-${instance}`) }, scopeLogs }],
+  })
+  const body = Buffer.from(toBinary(ExportLogsServiceRequestSchema, request))
+  return { template: new Template('logs', body), traceId: traceIds[0] as Buffer }
+}
+
+/** Creates a log message of words and of values, most of which occur only once. */
+function message(record: number): string {
+  const value = (number: number) => valueMark(record * VALUES + number)
+  switch (record % 4) {
+    case 0:
+      return `GET /api/orders/${value(0)} 200 in ${record * 9} ms from 10.1.${record}.7 request_id=${value(1)}${value(2)}${value(3)}${value(4)}`
+    case 1:
+      return `User ${value(USER)} added product ${record * 49} to the cart`
+    case 2:
+      return `Connection to database orders-${record % 8} timed out after ${value(0)} ms, retrying attempt ${record % 7}`
+    default:
+      return `payment processed order_id=${value(0)}${value(1)} amount=${record * 3.17} currency=EUR provider=stripe`
+  }
 }

@@ -1,6 +1,22 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
-import { fillWithParts, runStatement, storedRows, withPatientClient } from './insert-parts.ts'
-import { allNumbers, countTraces, DAYS, PARTS_PER_DAY, slotNumbers, tracesQuery } from './stored-traces.ts'
+import { DAY_MS } from '../../schemas/units.ts'
+import { createChanges } from '../load/renewal.ts'
+import { truncateTables } from '../measure/clickhouse-work.ts'
+import { storedTraceBodies } from '../payloads/stored-trace-bodies.ts'
+import { below, createRandom, type Random } from '../payloads/zipf.ts'
+import { BENCH_DATABASE } from '../services/start-stores.ts'
+import { type Slot, slotsUntil } from './filled-time.ts'
+import { fillWithParts, storedRows, withPatientClient } from './insert-parts.ts'
+import { type Arrival, storeArrivals } from './store-arrivals.ts'
+import {
+  DAYS,
+  LARGE_TRACE_SPANS,
+  SMALL_TRACE_SPANS,
+  type StoredTrace,
+  WORKSPACES,
+  workspaceId,
+} from './stored-traces.ts'
+import { mix, renewedId, Template, valueMark, valueText } from './template.ts'
 
 /** Result of filling a table. */
 export interface Filled {
@@ -8,67 +24,175 @@ export interface Filled {
   readonly parts: number
   readonly bytesPerSpan: number
   readonly seconds: number
+  /** The traces with a finding. */
+  readonly small: readonly StoredTrace[]
+  readonly large: readonly StoredTrace[]
 }
 
+const SERVICES = 20
+/** Small traces whose spans arrive together. */
+const TRACES_PER_SET = 20
+const SET_SPANS = TRACES_PER_SET * SMALL_TRACE_SPANS
+/** Number of small traces for each large one. */
+const LARGE_EVERY = 500
+const SETS_PER_LARGE = LARGE_EVERY / TRACES_PER_SET
+/** Number of small traces for each with a finding. Every large one has a finding. */
+const FINDING_EVERY = 50
+const SPANS_PER_BODY = 200
+/** Time in which the spans of a trace arrive: exporters of several services send theirs at different times. */
+const SPREAD_MS = 5_000
+/** Time between the start of a span and its arrival. */
+const DELAY_MS = 2_000
+const SMALL_SETS = 50
+const LARGE_SETS = 20
+
 /**
- * Fills the emptied table `spans` with about this many rows, as merges would leave them: several parts a day, each in the
- * order of the key and over the whole key space. Rows are generated in that order, so that nothing is sorted or merged.
- * Merges stay stopped.
+ * Fills the emptied table `spans` with about this many rows, as merges would leave them: several parts a day, each with what
+ * arrived in some hours one after the other. Merges stay stopped.
  */
 export async function fillSpans(url: string, spans: number, firstDay: string, days: number = DAYS): Promise<Filled> {
   const startedAt = performance.now()
+  const slots = slotsUntil(Date.parse(firstDay) + days * DAY_MS, days)
+  const sets = Math.round(spans / slots.length / (SET_SPANS + LARGE_TRACE_SPANS / SETS_PER_LARGE))
+  const source = createSource()
+  const filled = slots.map(slot => arrivalsOf(source, slot, sets))
   return withPatientClient(url, async client => {
-    const counts = countTraces(spans, days)
-    for (const table of ['finding_traces', 'session_traces', 'trace_services'])
-      await runStatement(client, `TRUNCATE TABLE ${table}`)
-    const slots = Array.from({ length: days * PARTS_PER_DAY }, (_, i) => ({
-      day: i % days,
-      part: Math.floor(i / days),
-    }))
-    const statements = slots.map(({ day, part }) =>
-      insertSpans(tracesQuery(counts, slotNumbers(counts, day, part), firstDay)),
+    await truncateTables(client, BENCH_DATABASE)
+    await fillWithParts(
+      client,
+      'spans',
+      filled.map(
+        ({ arrivals }) =>
+          () =>
+            storeArrivals(client, 'traces', arrivals),
+      ),
     )
-    await fillWithParts(client, 'spans', statements)
-    await runStatement(client, insertFindingTraces(tracesQuery(counts, allNumbers(counts), firstDay)))
     const { rows, parts, bytesPerRow } = await storedRows(client, 'spans')
-    return { spans: rows, parts, bytesPerSpan: bytesPerRow, seconds: (performance.now() - startedAt) / 1_000 }
+    return {
+      spans: rows,
+      parts,
+      bytesPerSpan: bytesPerRow,
+      seconds: (performance.now() - startedAt) / 1_000,
+      small: filled.flatMap(({ small }) => small),
+      large: filled.flatMap(({ large }) => large),
+    }
   })
 }
 
-/** Adds a few traces of one size. */
-export async function addTraces(client: ClickHouseClient, traces: string): Promise<void> {
-  for (const query of [insertSpans(traces), insertFindingTraces(traces)]) await runStatement(client, query)
+/** Adds a few traces of one size, each with a finding, in all of the days. */
+export async function addTraces(
+  client: ClickHouseClient,
+  spans: number,
+  traces: number,
+  firstDay: string,
+): Promise<StoredTrace[]> {
+  const random = createRandom(spans)
+  const nextChange = createChanges(spans)
+  const set = createSet(random, 1, spans, 0)
+  const added: StoredTrace[] = []
+  const arrivals = function* () {
+    for (let i = 0; i < traces; i++) {
+      const change = nextChange()
+      const atMs = Date.parse(firstDay) + ((i + 0.5) / traces) * DAYS * DAY_MS
+      yield* takeSet(set, change, workspaceId(i % WORKSPACES), atMs, random)
+      added.push(...storedOf(set, change, workspaceId(i % WORKSPACES), atMs))
+    }
+  }
+  await storeArrivals(client, 'traces', arrivals())
+  return added
 }
 
-const ROUTES = "arrayMap(i -> concat('/api/resource-', toString(i), '/:id'), range(50))"
-
-/**
- * Returns an INSERT of traces: trees with four children a span, whose spans start 1.2 ms apart. Values of a trace are
- * computed once per trace.
- */
-function insertSpans(traces: string): string {
-  return `
-    INSERT INTO spans (workspace_id, surface_id, received_at, service_name, service_version, resource, scope_name,
-      scope_version, trace_id, span_id, parent_span_id, flags, name, kind, start_time_unix_nano, end_time_unix_nano,
-      status_code, status_message, attributes, attribute_types, session_id, http_route, http_status_code)
-    WITH start + position * 1234567 AS span_start, seed + position AS variety, position % 50 = 49 AS fails,
-      ${ROUTES}[variety % 50 + 1] AS route
-    SELECT workspace_id, concat('srf_', workspace_id), received_at, service, '2.14.3',
-      concat('{"service.name":"', service, '","host.name":"ip-10-12-33-', toString(seed % 200), '","process.pid":31337}'),
-      '@opentelemetry/instrumentation-http', '0.205.0', trace_id, reinterpretAsFixedString(sipHash64(seed, position)),
-      if(position = 0, toFixedString('', 8), reinterpretAsFixedString(sipHash64(seed, intDiv(position - 1, 4)))),
-      257, concat('GET ', route), if(position = 0, 2, 3), span_start, span_start + variety % 200000000,
-      if(fails, 2, 0), if(fails, 'the order could not be loaded', ''), attributes, [1, 1, 3, 1], session_id, route, 200
-    FROM (
-      SELECT *, toUInt64(toUnixTimestamp64Milli(received_at)) * 1000000 AS start,
-        concat('service-', toString(seed % 20)) AS service, concat('session-', hex(seed)) AS session_id,
-        map('http.request.method', 'GET', 'url.path', concat('/api/', toString(seed % 1000000)),
-          'http.response.status_code', '200', 'server.address', 'shop.example.com') AS attributes
-      FROM (${traces}))
-    ARRAY JOIN range(spans) AS position`
+/** Traces that are stored again and again, each time with other ids. */
+interface TraceSet {
+  readonly service: string
+  readonly spansPerTrace: number
+  readonly bodies: readonly Template[]
+  readonly traceIds: readonly Buffer[]
+  readonly hasFinding: (trace: number) => boolean
 }
 
-const insertFindingTraces = (traces: string) => `
-  INSERT INTO finding_traces (day, workspace_id, finding_id, trace_id, last_seen_unix_nano, occurrence_count)
-  SELECT day, workspace_id, finding_id, trace_id, toUnixTimestamp64Nano(toDateTime64(received_at, 9)), 1
-  FROM (${traces}) WHERE has_finding`
+interface Source {
+  readonly nextChange: () => number
+  readonly small: readonly TraceSet[]
+  readonly large: readonly TraceSet[]
+}
+
+function createSource(): Source {
+  const random = createRandom(1)
+  return {
+    nextChange: createChanges(1),
+    small: Array.from({ length: SMALL_SETS }, (_, i) => createSet(random, TRACES_PER_SET, SMALL_TRACE_SPANS, i)),
+    large: Array.from({ length: LARGE_SETS }, (_, i) => createSet(random, 1, LARGE_TRACE_SPANS, i)),
+  }
+}
+
+function createSet(random: Random, traces: number, spansPerTrace: number, number: number): TraceSet {
+  const service = `service-${number % SERVICES}`
+  const hasFinding = (trace: number) => traces === 1 || (number * traces + trace) % FINDING_EVERY === 1
+  const { bodies, traceIds } = storedTraceBodies(random, {
+    traces,
+    spansPerTrace,
+    service,
+    bodies: Math.ceil((traces * spansPerTrace) / SPANS_PER_BODY),
+    errorOf: trace => (hasFinding(trace) ? number : undefined),
+    markOf: valueMark,
+  })
+  return { service, spansPerTrace, bodies: bodies.map(body => new Template('traces', body)), traceIds, hasFinding }
+}
+
+/** Returns what arrives in a slot. The traces with a finding are known when the arrivals were taken. */
+function arrivalsOf({ nextChange, ...source }: Source, { number, fromMs, lengthMs }: Slot, sets: number) {
+  const random = createRandom(number)
+  const small: StoredTrace[] = []
+  const large: StoredTrace[] = []
+  // No other slot has these, whatever the order in which slots are stored.
+  const changes = Array.from({ length: 2 * sets }, nextChange)
+  const arrivals = function* (): Generator<Arrival> {
+    for (let i = 0; i < sets; i++) {
+      const total = number * sets + i
+      const atMs = Math.floor(fromMs + ((i + random()) / sets) * (lengthMs - SPREAD_MS))
+      const set = source.small[total % SMALL_SETS] as TraceSet
+      const workspace = workspaceId(below(random, WORKSPACES))
+      const change = changes[2 * i] as number
+      yield* takeSet(set, change, workspace, atMs, random)
+      small.push(...storedOf(set, change, workspace, atMs))
+      if (total % SETS_PER_LARGE > 0) continue
+      const largeNumber = total / SETS_PER_LARGE
+      const largeSet = source.large[largeNumber % LARGE_SETS] as TraceSet
+      const largeWorkspace = workspaceId(below(random, WORKSPACES))
+      const largeChange = changes[2 * i + 1] as number
+      yield* takeSet(largeSet, largeChange, largeWorkspace, atMs, random)
+      large.push(...storedOf(largeSet, largeChange, largeWorkspace, atMs))
+    }
+  }
+  return { arrivals: arrivals(), small, large }
+}
+
+function* takeSet(
+  { bodies }: TraceSet,
+  change: number,
+  workspaceId: string,
+  atMs: number,
+  random: Random,
+): Generator<Arrival> {
+  for (const [i, body] of bodies.entries()) {
+    const receivedAtMs = Math.floor(atMs + (i === 0 ? 0 : random() * SPREAD_MS))
+    yield { workspaceId, receivedAtMs, body: body.take(change, atMs - DELAY_MS + i, number => mix(change, number)) }
+  }
+}
+
+function storedOf(set: TraceSet, change: number, workspaceId: string, atMs: number): StoredTrace[] {
+  return set.traceIds.flatMap((id, trace) => {
+    if (!set.hasFinding(trace)) return []
+    const value = valueText(mix(change, trace))
+    return {
+      workspaceId,
+      traceId: renewedId(id, change),
+      spans: set.spansPerTrace,
+      service: set.service,
+      sessionId: `session-${value}`,
+      path: `/api/${value}`,
+      startMs: atMs - DELAY_MS,
+    }
+  })
+}

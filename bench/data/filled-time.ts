@@ -1,17 +1,16 @@
 import { DAY_MS } from '../../schemas/units.ts'
 import { DAYS, PARTS_PER_DAY } from './stored-traces.ts'
 
-/** Number of workspaces with log records, points and sessions. The first has half of the rows, the next half of the rest. */
+/** Number of workspaces with log records and points. The first has half of the rows, the next half of the rest. */
 export const SIGNAL_WORKSPACES = 8
 
 const SLOT_MS = DAY_MS / PARTS_PER_DAY
 
-/** Returns the number of the workspace of a random number: with how many zeros it ends. */
-export const workspaceNumberOf = (random: string) =>
-  `least(bitCount(bitXor(${random}, ${random} - 1)) - 1, ${SIGNAL_WORKSPACES - 1})`
-
-/** Returns the id of the workspace with a number, as `workspaceId` does. */
-export const workspaceIdOf = (number: string) => `concat('ws_', leftPad(toString(${number}), 2, '0'))`
+/** Returns the number of the workspace of the item with a number: with how many zeros the next number ends. */
+export function workspaceNumberOf(item: number): number {
+  const next = item + 1
+  return Math.min(31 - Math.clz32(next & -next), SIGNAL_WORKSPACES - 1)
+}
 
 /** A part of the filled days, whose rows form a part of a table, or two if midnight is in it. */
 export interface Slot {

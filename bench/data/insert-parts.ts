@@ -4,7 +4,17 @@ import { BENCH_DATABASE } from '../services/start-stores.ts'
 
 /** Concurrent inserts. Each needs a core, and 0.4 GB of memory for a part of the largest size. */
 const INSERTS_AT_ONCE = 2
-const TIMEOUT_MS = 300_000
+export const TIMEOUT_MS = 300_000
+
+/** Settings of an insert all of whose rows of a partition form one part. */
+export const PART_SETTINGS: ClickHouseSettings = {
+  wait_end_of_query: 1,
+  max_threads: 1,
+  max_insert_threads: '1',
+  min_insert_block_size_rows: '1000000000',
+  min_insert_block_size_bytes: '0',
+  insert_deduplicate: 0,
+}
 
 /** Runs work with a client that waits as long as the largest insert takes. */
 export async function withPatientClient<T>(url: string, work: (client: ClickHouseClient) => Promise<T>): Promise<T> {
@@ -16,59 +26,35 @@ export async function withPatientClient<T>(url: string, work: (client: ClickHous
   }
 }
 
-/** Runs a statement, all of whose rows of a partition form one part. */
-export async function runStatement(
-  client: ClickHouseClient,
-  query: string,
-  settings: ClickHouseSettings = {},
-): Promise<void> {
-  await client.command({
-    query,
-    clickhouse_settings: {
-      wait_end_of_query: 1,
-      max_threads: 1,
-      max_insert_threads: '1',
-      max_block_size: '4096',
-      // All rows of an insert form one part.
-      min_insert_block_size_rows: '1000000000',
-      min_insert_block_size_bytes: '0',
-      insert_deduplicate: 0,
-      ...settings,
-    },
-    abort_signal: AbortSignal.timeout(TIMEOUT_MS),
-  })
+async function runStatement(client: ClickHouseClient, query: string): Promise<void> {
+  const clickhouse_settings: ClickHouseSettings = { wait_end_of_query: 1, max_threads: 1 }
+  await client.command({ query, clickhouse_settings, abort_signal: AbortSignal.timeout(TIMEOUT_MS) })
 }
 
-/** Runs statements, a few at once. */
-async function runStatements(
-  client: ClickHouseClient,
-  statements: readonly string[],
-  settings: ClickHouseSettings = {},
-): Promise<void> {
-  const waiting = [...statements]
+/** Does works, a few at once. */
+async function doAll(works: readonly (() => Promise<void>)[]): Promise<void> {
+  const waiting = [...works]
   await Promise.all(
     Array.from({ length: INSERTS_AT_ONCE }, async () => {
-      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-        await runStatement(client, next, settings)
-      }
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next()
     }),
   )
 }
 
 /**
- * Empties a table and fills it with the parts that the statements insert, as merges would leave them: they are wide, have all
+ * Empties a table and fills it with the parts that the inserts make, as merges would leave them: they are wide, have all
  * indexes, and stay as they are, because merges of the table are stopped.
  */
 export async function fillWithParts(
   client: ClickHouseClient,
   table: string,
-  statements: readonly string[],
+  inserts: readonly (() => Promise<void>)[],
 ): Promise<void> {
   await runStatement(client, `SYSTEM STOP MERGES ${table}`)
   await runStatement(client, `TRUNCATE TABLE ${table}`)
   // Merged parts are wide if they are large enough, so these inserted parts are wide too.
   await runStatement(client, `ALTER TABLE ${table} MODIFY SETTING min_level_for_wide_part = 0`)
-  await runStatements(client, statements)
+  await doAll(inserts)
   await runStatement(client, `ALTER TABLE ${table} MODIFY SETTING min_level_for_wide_part = 1`)
 }
 
@@ -85,9 +71,12 @@ export async function mergePastDays(client: ClickHouseClient, table: string): Pr
   })
   const days = await result.json<{ id: string }>()
   await runStatement(client, `SYSTEM START MERGES ${table}`)
-  await runStatements(
-    client,
-    days.map(({ id }) => `OPTIMIZE TABLE ${table} PARTITION ID '${id}' FINAL`),
+  await doAll(
+    days.map(
+      ({ id }) =>
+        () =>
+          runStatement(client, `OPTIMIZE TABLE ${table} PARTITION ID '${id}' FINAL`),
+    ),
   )
   await runStatement(client, `SYSTEM STOP MERGES ${table}`)
   return (await storedRows(client, table)).parts

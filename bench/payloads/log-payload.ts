@@ -1,6 +1,7 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
+import { int, text, webService } from './attributes.ts'
 
 /** Options of `logPayload`. */
 interface LogPayloadOptions {
@@ -29,7 +30,7 @@ export function logPayload({ records, exceptionEvery, service = 'shop-checkout' 
   const request = create(ExportLogsServiceRequestSchema, {
     resourceLogs: [
       {
-        resource: { attributes: resourceAttributes(service) },
+        resource: { attributes: webService(service) },
         schemaUrl: 'https://opentelemetry.io/schemas/1.37.0',
         scopeLogs: [
           {
@@ -83,21 +84,6 @@ function message(i: number): string {
   }
 }
 
-function resourceAttributes(service: string) {
-  return [
-    text('service.name', service),
-    text('service.version', '2.14.3'),
-    text('service.instance.id', `0f7c1b1e-8d4f-4f0e-9a57-${service}`),
-    text('deployment.environment.name', 'production'),
-    text('host.name', 'ip-10-12-33-7.eu-central-1.compute.internal'),
-    int('process.pid', 31_337n),
-    text('process.runtime.name', 'nodejs'),
-    text('process.runtime.version', '22.20.0'),
-    text('telemetry.sdk.language', 'nodejs'),
-    text('telemetry.sdk.version', '2.1.0'),
-  ]
-}
-
 function exceptionAttributes(i: number) {
   const frames = Array.from(
     { length: 12 },
@@ -109,12 +95,4 @@ function exceptionAttributes(i: number) {
     text('exception.message', `order ${i} was not found`),
     text('exception.stacktrace', [`OrderNotFoundError: order ${i} was not found`, ...frames].join('\n')),
   ]
-}
-
-function text(key: string, value: string) {
-  return { key, value: { value: { case: 'stringValue' as const, value } } }
-}
-
-function int(key: string, value: bigint) {
-  return { key, value: { value: { case: 'intValue' as const, value } } }
 }

@@ -1,6 +1,7 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import type { MetricSchema } from '../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
+import { int, text, webService } from './attributes.ts'
 
 /** Options of `metricsPayload`. */
 interface MetricsPayloadOptions {
@@ -11,6 +12,12 @@ interface MetricsPayloadOptions {
   /** `service.instance.id`. Another instance has other series. */
   instance?: string
   timeUnixNano?: bigint
+  /** Start of all series. Default: an hour before the time. */
+  startTimeUnixNano?: bigint
+  /** Numbers of the series of each metric, by which their attributes differ. Default: from 0. */
+  series?: readonly number[]
+  /** Factor of what counters and histograms have counted. Default: 1. */
+  growth?: number
 }
 
 const ROUTES = ['/api/orders/:id', '/api/carts/:id/items', '/api/products', '/api/checkout', '/healthz']
@@ -28,16 +35,19 @@ export function metricsPayload({
   service = 'shop-checkout',
   instance = service,
   timeUnixNano = BigInt(Date.now()) * 1_000_000n,
+  startTimeUnixNano = timeUnixNano - 3_600_000_000_000n,
+  series = Array.from({ length: pointsPerMetric }, (_, i) => i),
+  growth = 1,
 }: MetricsPayloadOptions): Buffer {
+  const period = { startTimeUnixNano, timeUnixNano }
   const metrics: MessageInitShape<typeof MetricSchema>[] = []
   for (let sent = 0; sent < points; sent += pointsPerMetric) {
-    const series = Array.from({ length: Math.min(pointsPerMetric, points - sent) }, (_, i) => i)
-    metrics.push(metric(metrics.length, series, timeUnixNano))
+    metrics.push(metric(metrics.length, series.slice(0, points - sent), period, growth))
   }
   const request = create(ExportMetricsServiceRequestSchema, {
     resourceMetrics: [
       {
-        resource: { attributes: resourceAttributes(service, instance) },
+        resource: { attributes: webService(service, instance) },
         schemaUrl: 'https://opentelemetry.io/schemas/1.37.0',
         scopeMetrics: [{ scope: { name: '@opentelemetry/instrumentation-http', version: '0.205.0' }, metrics }],
       },
@@ -46,12 +56,13 @@ export function metricsPayload({
   return Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request))
 }
 
-function metric(index: number, series: number[], timeUnixNano: bigint): MessageInitShape<typeof MetricSchema> {
-  const common = (i: number) => ({
-    attributes: pointAttributes(i),
-    startTimeUnixNano: timeUnixNano - 3_600_000_000_000n,
-    timeUnixNano,
-  })
+function metric(
+  index: number,
+  series: readonly number[],
+  period: { readonly startTimeUnixNano: bigint; readonly timeUnixNano: bigint },
+  growth: number,
+): MessageInitShape<typeof MetricSchema> {
+  const common = (i: number) => ({ attributes: pointAttributes(i), ...period })
   const describe = (name: string, unit: string) => ({
     name: `${name}.${index}`,
     description: `What the service has counted as ${name}.`,
@@ -60,14 +71,17 @@ function metric(index: number, series: number[], timeUnixNano: bigint): MessageI
   switch (index % 8) {
     case 0:
     case 4: {
-      const dataPoints = series.map(i => histogramPoint(i, common(i)))
+      const dataPoints = series.map(i => histogramPoint(i, growth, common(i)))
       const value = { aggregationTemporality: 2, dataPoints }
       return { ...describe('http.server.request.duration', 's'), data: { case: 'histogram', value } }
     }
     case 1:
     case 3:
     case 6: {
-      const dataPoints = series.map(i => ({ ...common(i), value: { case: 'asInt' as const, value: BigInt(i * 7919) } }))
+      const dataPoints = series.map(i => ({
+        ...common(i),
+        value: { case: 'asInt' as const, value: BigInt((i + 1) * 7919 * growth) },
+      }))
       const value = { aggregationTemporality: 2, isMonotonic: true, dataPoints }
       return { ...describe('http.server.requests', '{request}'), data: { case: 'sum', value } }
     }
@@ -86,8 +100,10 @@ function metric(index: number, series: number[], timeUnixNano: bigint): MessageI
   }
 }
 
-function histogramPoint<T>(i: number, common: T) {
-  const bucketCounts = Array.from({ length: BOUNDS.length + 1 }, (_, bucket) => BigInt((i * bucket * 31) % 500))
+function histogramPoint<T>(i: number, growth: number, common: T) {
+  const bucketCounts = Array.from({ length: BOUNDS.length + 1 }, (_, bucket) =>
+    BigInt((((i + 3) * bucket * 31) % 500) * growth),
+  )
   const count = bucketCounts.reduce((sum, value) => sum + value, 0n)
   return { ...common, count, sum: Number(count) * 0.08, min: 0.0017, max: 4.81, explicitBounds: BOUNDS, bucketCounts }
 }
@@ -99,27 +115,4 @@ function pointAttributes(i: number) {
     int('http.response.status_code', i % 7 === 0 ? 500n : 200n),
     text('server.address', `shop-${i}.example.com`),
   ]
-}
-
-function resourceAttributes(service: string, instance: string) {
-  return [
-    text('service.name', service),
-    text('service.version', '2.14.3'),
-    text('service.instance.id', `0f7c1b1e-8d4f-4f0e-9a57-${instance}`),
-    text('deployment.environment.name', 'production'),
-    text('host.name', 'ip-10-12-33-7.eu-central-1.compute.internal'),
-    int('process.pid', 31_337n),
-    text('process.runtime.name', 'nodejs'),
-    text('process.runtime.version', '22.20.0'),
-    text('telemetry.sdk.language', 'nodejs'),
-    text('telemetry.sdk.version', '2.1.0'),
-  ]
-}
-
-function text(key: string, value: string) {
-  return { key, value: { value: { case: 'stringValue' as const, value } } }
-}
-
-function int(key: string, value: bigint) {
-  return { key, value: { value: { case: 'intValue' as const, value } } }
 }

@@ -4,6 +4,7 @@ import type {
   Span_EventSchema,
   SpanSchema,
 } from '../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+import { int, text } from './attributes.ts'
 import { drawService, type Service } from './realistic-service.ts'
 import { below, createRandom, createZipf, drawBytes, drawDuration, type Random } from './zipf.ts'
 
@@ -199,12 +200,4 @@ function resourceAttributes(random: Random, service: Service) {
 /** Draws an item by Zipf's law. */
 function pick<T>(random: Random, items: readonly T[]): T {
   return items[drawAny(random) % items.length] as T
-}
-
-function text(key: string, value: string) {
-  return { key, value: { value: { case: 'stringValue' as const, value } } }
-}
-
-function int(key: string, value: number) {
-  return { key, value: { value: { case: 'intValue' as const, value: BigInt(value) } } }
 }

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
+import { int, text, webService } from './attributes.ts'
 
 /** Options of `tracePayload`. */
 interface TracePayloadOptions {
@@ -29,7 +30,7 @@ export function tracePayload({
   const request = create(ExportTraceServiceRequestSchema, {
     resourceSpans: [
       {
-        resource: { attributes: resourceAttributes(service) },
+        resource: { attributes: webService(service) },
         schemaUrl: 'https://opentelemetry.io/schemas/1.37.0',
         scopeSpans: [
           {
@@ -75,21 +76,6 @@ export function tracePayload({
   return Buffer.from(toBinary(ExportTraceServiceRequestSchema, request))
 }
 
-function resourceAttributes(service: string) {
-  return [
-    text('service.name', service),
-    text('service.version', '2.14.3'),
-    text('service.instance.id', `0f7c1b1e-8d4f-4f0e-9a57-${service}`),
-    text('deployment.environment.name', 'production'),
-    text('host.name', 'ip-10-12-33-7.eu-central-1.compute.internal'),
-    int('process.pid', 31_337n),
-    text('process.runtime.name', 'nodejs'),
-    text('process.runtime.version', '22.20.0'),
-    text('telemetry.sdk.language', 'nodejs'),
-    text('telemetry.sdk.version', '2.1.0'),
-  ]
-}
-
 function exceptionEvent(i: number, timeUnixNano: bigint) {
   const frames = Array.from(
     { length: 12 },
@@ -105,12 +91,4 @@ function exceptionEvent(i: number, timeUnixNano: bigint) {
       text('exception.stacktrace', [`OrderNotFoundError: order ${i} was not found`, ...frames].join('\n')),
     ],
   }
-}
-
-function text(key: string, value: string) {
-  return { key, value: { value: { case: 'stringValue' as const, value } } }
-}
-
-function int(key: string, value: bigint) {
-  return { key, value: { value: { case: 'intValue' as const, value } } }
 }

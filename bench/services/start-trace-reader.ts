@@ -5,27 +5,23 @@ import { freePort } from '../../deploy/local/ports.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, type LocalSecrets, loadSecrets } from '../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../schemas/records/directory.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
-import { WORKSPACES, workspaceId } from '../data/stored-traces.ts'
+import { type TraceTarget, WORKSPACES, workspaceId } from '../data/stored-traces.ts'
 import type { ScenarioContext } from '../support/scenario.ts'
 import { BodyCounter } from './body-counter.ts'
 import { startProcess } from './start-process.ts'
 import { BENCH_DATABASE, type BenchClickHouse, type BenchRedis } from './start-stores.ts'
 
-/** Ids of a trace to read. */
-export interface TraceTarget {
-  readonly workspaceId: string
-  readonly findingId: string
-  readonly traceId: string
-}
+/** How a trace is read: as a trace of a finding (docs/api/findings.md#trace), or by its id alone (docs/api/traces.md). */
+export type ReadBy = 'finding' | 'id'
 
 /** A client of the API. */
 export interface TraceReader {
   /** Pid of the API. */
   readonly pid: number
-  /** Reads a trace (docs/api/findings.md#trace) and returns the body. Throws unless the status is 200. */
-  read(target: TraceTarget): Promise<string>
+  /** Reads a trace and returns the body. Throws unless the status is 200. */
+  read(target: TraceTarget, by: ReadBy): Promise<string>
   /** Reads a trace and returns the bytes of the body, which cost this process next to nothing (body-counter.ts). */
-  receive(target: TraceTarget): Promise<number>
+  receive(target: TraceTarget, by: ReadBy): Promise<number>
   /** Reads any path of the API as a member of one of the filled workspaces. */
   get(workspaceId: string, path: string): Promise<string>
 }
@@ -70,11 +66,12 @@ export async function startTraceReader(
   })
   const getAs = (workspaceId: string, path: string) =>
     get({ agent, port, path, headers: { authorization: `Bearer ${tokens.get(workspaceId)}` } })
-  const pathOf = ({ findingId, traceId }: TraceTarget) => `/v3/findings/${findingId}/traces/${traceId}`
+  const pathOf = ({ findingId, traceId }: TraceTarget, by: ReadBy) =>
+    `/v3${by === 'id' ? '' : `/findings/${findingId}`}/traces/${traceId}`
   return {
     pid: child.pid,
-    read: target => getAs(target.workspaceId, pathOf(target)),
-    receive: target => counter.count(pathOf(target), tokens.get(target.workspaceId) ?? ''),
+    read: (target, by) => getAs(target.workspaceId, pathOf(target, by)),
+    receive: (target, by) => counter.count(pathOf(target, by), tokens.get(target.workspaceId) ?? ''),
     get: getAs,
   }
 }

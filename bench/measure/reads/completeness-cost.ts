@@ -5,12 +5,12 @@ import { beginEvidence, type EvidenceDeps } from '../../../api/traces/completene
 import { connectTraceQueues } from '../../../api/traces/completeness/trace-queues.ts'
 import { loadWaterfall } from '../../../api/traces/load-columns.ts'
 import { onOneServer } from '../../../test/support/queue-on.ts'
+import { type StoredTrace, type TraceTarget, targetsOf } from '../../data/stored-traces.ts'
 import { percentile } from '../../report/statistics.ts'
-import type { TraceTarget } from '../../services/start-trace-reader.ts'
 import { rotated } from '../../support/rounds.ts'
 import type { Row } from '../../support/scenario.ts'
 import { type ReadPlan, timeEach } from './measure-gets.ts'
-import { pickTraces, type ReadDeps, spansOf } from './measure-reads.ts'
+import type { ReadDeps } from './measure-reads.ts'
 
 const TIMEOUT_MS = 20_000
 const MAX_ROWS = 16_000
@@ -22,8 +22,7 @@ const MAX_ROWS = 16_000
 export async function measureVerdict(
   { client }: ReadDeps,
   redisUrl: string,
-  spans: number,
-  firstDay: string,
+  tracesOfSizes: readonly (readonly StoredTrace[])[],
   plan: ReadPlan,
 ): Promise<Row[]> {
   const redis = new Redis(redisUrl)
@@ -35,9 +34,8 @@ export async function measureVerdict(
   }
   try {
     const rows: Row[] = []
-    for (const isLarge of [false, true]) {
-      const targets = await pickTraces(client, spans, firstDay, isLarge, plan.rounds * plan.perRound)
-      rows.push(...(await measureOfSize(deps, targets, isLarge, plan)))
+    for (const traces of tracesOfSizes) {
+      rows.push(...(await measureOfSize(deps, await targetsOf(client, traces), plan)))
     }
     return rows
   } finally {
@@ -48,7 +46,6 @@ export async function measureVerdict(
 async function measureOfSize(
   deps: EvidenceDeps,
   targets: readonly TraceTarget[],
-  isLarge: boolean,
   { rounds, perRound }: ReadPlan,
 ): Promise<Row[]> {
   const works = [readColumns, readColumnsWithVerdict] as const
@@ -59,7 +56,7 @@ async function measureOfSize(
       const target = targets[(round * perRound + i) % targets.length] as TraceTarget
       // Both read the same trace after one another, the first one in turn, so that the state of caches is the same.
       for (const work of rotated(works, i)) {
-        times.get(work)?.push(...(await timeEach(1, async () => assertSpans(await work(deps, target), isLarge))))
+        times.get(work)?.push(...(await timeEach(1, async () => assertSpans(await work(deps, target), target.spans))))
       }
     }
     // The first round compiles the code.
@@ -70,7 +67,7 @@ async function measureOfSize(
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   return [
     {
-      name: `completeness, trace of ${spansOf(isLarge).toLocaleString('en')}: added`,
+      name: `completeness, trace of ${targets[0]?.spans.toLocaleString('en')}: added`,
       unit: 'ms, p50',
       samples: withVerdict.map((ms, round) => ms - (without[round] ?? 0)),
       details: {
@@ -98,6 +95,6 @@ async function readColumnsWithVerdict(deps: EvidenceDeps, target: TraceTarget): 
   return columns.arranged.numbers.length
 }
 
-function assertSpans(found: number, isLarge: boolean): void {
-  if (found !== spansOf(isLarge)) throw new Error(`the trace has ${found} spans instead of ${spansOf(isLarge)}`)
+function assertSpans(found: number, stored: number): void {
+  if (found !== stored) throw new Error(`the trace has ${found} spans instead of ${stored}`)
 }

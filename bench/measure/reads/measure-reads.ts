@@ -1,15 +1,8 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import type { Trace } from '../../../schemas/http/traces/schemas.ts'
-import {
-  allNumbers,
-  countTraces,
-  DAYS,
-  LARGE_TRACE_SPANS,
-  SMALL_TRACE_SPANS,
-  tracesQuery,
-} from '../../data/stored-traces.ts'
+import type { Trace, TraceColumns } from '../../../schemas/http/traces/schemas.ts'
+import type { TraceTarget } from '../../data/stored-traces.ts'
 import { percentile } from '../../report/statistics.ts'
-import type { TraceReader, TraceTarget } from '../../services/start-trace-reader.ts'
+import type { ReadBy, TraceReader } from '../../services/start-trace-reader.ts'
 import { meterProcesses } from '../process-meter.ts'
 import { countRowsRead, type ReadPlan, timeEach } from './measure-gets.ts'
 
@@ -24,6 +17,9 @@ export interface MeasuredReads {
   readonly answerBytes: number
 }
 
+/** Names of the reads of large traces in reports. */
+export const LARGE_TRACE: Readonly<Record<ReadBy, string>> = { finding: 'trace of 1,000', id: 'trace of 1,000 by id' }
+
 /** The API, ClickHouse, and their processes. */
 export interface ReadDeps {
   readonly reader: TraceReader
@@ -32,39 +28,15 @@ export interface ReadDeps {
   readonly pids: Readonly<Record<string, number>>
 }
 
-/** Returns the spans of a small or large trace. */
-export const spansOf = (isLarge: boolean) => (isLarge ? LARGE_TRACE_SPANS : SMALL_TRACE_SPANS)
-
-/** Picks up to `limit` traces with findings pseudo-randomly, the same in every run. */
-export async function pickTraces(
-  client: ClickHouseClient,
-  spans: number,
-  firstDay: string,
-  isLarge: boolean,
-  limit: number,
-  days: number = DAYS,
-): Promise<TraceTarget[]> {
-  const counts = countTraces(spans, days)
-  const result = await client.query({
-    query: `SELECT workspace_id AS workspaceId, finding_id AS findingId, lower(hex(trace_id)) AS traceId
-            FROM (${tracesQuery(counts, allNumbers(counts), firstDay)})
-            WHERE has_finding AND is_large = {isLarge: Bool}
-            ORDER BY cityHash64(seed, 'read') LIMIT {limit: UInt32}`,
-    query_params: { isLarge, limit },
-    format: 'JSONEachRow',
-  })
-  return result.json<TraceTarget>()
-}
-
 /** Measures reads of these traces. Throws if a response is not the whole trace. */
 export async function measureReads(
   { reader, client, pids }: ReadDeps,
   targets: readonly TraceTarget[],
-  isLarge: boolean,
+  by: ReadBy,
   { rounds, perRound }: ReadPlan,
 ): Promise<MeasuredReads> {
   const targetOf = (i: number) => targets[i % targets.length] as TraceTarget
-  for (let i = 0; i < perRound / 2; i++) assertWhole(await reader.read(targetOf(i)), isLarge)
+  for (let i = 0; i < perRound / 2; i++) assertWhole(await reader.read(targetOf(i), by), by, targetOf(i).spans)
 
   const meter = meterProcesses(pids)
   const rowsBefore = await countRowsRead(client)
@@ -74,7 +46,7 @@ export async function measureReads(
   for (let round = 0; round < rounds; round++) {
     latencies.push(
       await timeEach(perRound, async i => {
-        answerBytes += await reader.receive(targetOf(round * perRound + i))
+        answerBytes += await reader.receive(targetOf(round * perRound + i), by)
       }),
     )
   }
@@ -92,8 +64,9 @@ export async function measureReads(
   }
 }
 
-function assertWhole(body: string, isLarge: boolean): void {
-  const { spans, truncated } = JSON.parse(body) as Trace
-  if (spans.length !== spansOf(isLarge) || truncated)
-    throw new Error(`the API returned ${spans.length} spans instead of ${spansOf(isLarge)}`)
+/** Throws unless a body has all spans of a trace. By its id a trace is read as columns. */
+function assertWhole(body: string, by: ReadBy, stored: number): void {
+  const found =
+    by === 'finding' ? (JSON.parse(body) as Trace).spans.length : (JSON.parse(body) as TraceColumns).spanCount
+  if (found !== stored) throw new Error(`the API returned ${found} spans instead of ${stored}`)
 }

@@ -1,14 +1,16 @@
 import { errorMessage } from '../../../shared/runtime/errors.ts'
+import type { TraceTarget } from '../../data/stored-traces.ts'
 import { percentile } from '../../report/statistics.ts'
-import type { TraceTarget } from '../../services/start-trace-reader.ts'
+import type { ReadBy } from '../../services/start-trace-reader.ts'
 import { succeeded } from '../../support/rounds.ts'
 import type { Row, ScenarioRun } from '../../support/scenario.ts'
 import type { SpanSource } from '../measure-storing-more.ts'
 import { timeEach } from './measure-gets.ts'
-import type { ReadDeps } from './measure-reads.ts'
+import { LARGE_TRACE, type ReadDeps } from './measure-reads.ts'
 
 /** Large traces to read, how often, and the load meanwhile. */
 interface ConditionPlan {
+  readonly by: ReadBy
   readonly targets: readonly TraceTarget[]
   readonly rounds: number
   readonly durationMs: number
@@ -27,10 +29,6 @@ function latencyRows(name: string, rounds: readonly (readonly number[] | undefin
   return [row('', 'ms, p50', 0.5), row(', p99', 'ms, p99', 0.99)]
 }
 
-/** Names of the rows of reads with and without concurrent inserts. */
-const BEFORE = 'trace of 1,000, before ingesting'
-const DURING = 'trace of 1,000, while ingesting at half load'
-
 /**
  * Reads traces for some seconds, then as long while spans arrive at this rate. Both in each round, so that the ratio is
  * of the same moment.
@@ -39,14 +37,14 @@ export async function measureWhileIngesting(
   { reader }: ReadDeps,
   source: SpanSource,
   { progress, failed }: Pick<ScenarioRun, 'progress' | 'failed'>,
-  { rounds, targets, spansPerSecond, durationMs }: ConditionPlan,
+  { by, rounds, targets, spansPerSecond, durationMs }: ConditionPlan,
 ): Promise<Row[]> {
   let next = 0
   const readUntil = async (isDone: () => boolean) => {
     const times: number[] = []
     while (!isDone()) {
       const target = targets[next++ % targets.length] as TraceTarget
-      times.push(...(await timeEach(1, async () => void (await reader.receive(target)))))
+      times.push(...(await timeEach(1, async () => void (await reader.receive(target, by)))))
     }
     return times
   }
@@ -65,5 +63,10 @@ export async function measureWhileIngesting(
     during.push(failure === undefined && times.status === 'fulfilled' ? times.value : undefined)
     progress(`reads while ingesting, round ${round}/${rounds}`)
   }
-  return [...latencyRows(BEFORE, before), ...latencyRows(DURING, during, BEFORE)]
+  const nameOf = (condition: string) => `${LARGE_TRACE[by]}, ${condition}`
+  const nameBefore = nameOf('before ingesting')
+  return [
+    ...latencyRows(nameBefore, before),
+    ...latencyRows(nameOf('while ingesting at half load'), during, nameBefore),
+  ]
 }

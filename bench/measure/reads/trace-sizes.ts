@@ -1,7 +1,6 @@
 import { TRACE_LIMIT_MAX, type Trace } from '../../../schemas/http/traces/schemas.ts'
 import { addTraces } from '../../data/fill-spans.ts'
-import { countTraces, sizedTracesQuery } from '../../data/stored-traces.ts'
-import type { TraceTarget } from '../../services/start-trace-reader.ts'
+import { type TraceTarget, targetsOf } from '../../data/stored-traces.ts'
 import type { Row } from '../../support/scenario.ts'
 import { measureGets, type ReadPlan } from './measure-gets.ts'
 import type { ReadDeps } from './measure-reads.ts'
@@ -20,36 +19,23 @@ const SIZES: readonly TraceSize[] = [
   { spans: 100_000, traces: 3, reads: { rounds: 3, perRound: 4 } },
 ]
 
-/** Adds traces of every size to a table with `stored` spans, and reads them. */
-export async function measureTraceSizes(deps: ReadDeps, stored: number, firstDay: string): Promise<Row[]> {
+/** Adds traces of every size to the filled days, and reads them. */
+export async function measureTraceSizes(deps: ReadDeps, firstDay: string): Promise<Row[]> {
   const rows: Row[] = []
   for (const { spans, traces, reads } of SIZES) {
-    const query = sizedTracesQuery(countTraces(stored), spans, traces, firstDay)
-    await addTraces(deps.client, query)
-    const targets = await selectTargets(deps, query)
+    const targets = await targetsOf(deps.client, await addTraces(deps.client, spans, traces, firstDay))
     const trace = `trace of ${spans.toLocaleString('en')} spans`
     const targetAt = (i: number) => targets[i % targets.length] as TraceTarget
     const get = async (i: number) => {
-      const body = await deps.reader.read(targetAt(i))
+      const body = await deps.reader.read(targetAt(i), 'finding')
       if (i === 0) assertSpans(body, spans)
       return body
     }
     rows.push(...(await measureGets(deps.client, { name: `by size: ${trace}`, get }, reads)))
-    const getColumns = (i: number) => {
-      const { workspaceId, traceId } = targetAt(i)
-      return deps.reader.get(workspaceId, `/v3/traces/${traceId}`)
-    }
+    const getColumns = (i: number) => deps.reader.read(targetAt(i), 'id')
     rows.push(...(await measureGets(deps.client, { name: `as columns: ${trace}`, get: getColumns }, reads)))
   }
   return rows
-}
-
-async function selectTargets({ client }: ReadDeps, traces: string): Promise<TraceTarget[]> {
-  const result = await client.query({
-    query: `SELECT workspace_id AS workspaceId, finding_id AS findingId, lower(hex(trace_id)) AS traceId FROM (${traces})`,
-    format: 'JSONEachRow',
-  })
-  return result.json<TraceTarget>()
 }
 
 function assertSpans(body: string, stored: number): void {

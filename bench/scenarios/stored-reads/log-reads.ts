@@ -1,7 +1,7 @@
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import type { LogHistogram, LogsPage } from '../../../schemas/http/logs.ts'
 import { DAY_S, HOUR_S } from '../../../schemas/units.ts'
-import { logService } from '../../data/fill-logs.ts'
+import { logService, type StoredRecord } from '../../data/fill-logs.ts'
+import { pick } from '../../data/stored-traces.ts'
 import type { CheckedRead } from '../../measure/reads/checked-reads.ts'
 
 /** Different values of one search, so that none is remembered. */
@@ -9,27 +9,17 @@ const VALUES = 40
 const PAGE = 100
 const RECORDS_PER_TRACE = 5
 
-/** What a stored record has that is searched for. */
-interface Sample {
-  /** Start of its hour, Unix seconds. */
-  readonly hour: number
-  /** A word that no other record has. */
-  readonly orderId: string
-  readonly traceId: string
-  readonly user: string
-}
-
 /** A time in Unix seconds. */
 interface Period {
   readonly from: number
   readonly to: number
 }
 
-/** Returns the reads of log records of a workspace, which are those of full hours. */
-export async function logReads(client: ClickHouseClient, workspaceId: string, endMs: number): Promise<CheckedRead[]> {
-  const samples = await pickSamples(client, workspaceId, endMs)
-  const at = (i: number) => samples[i % samples.length] as Sample
-  const hour = (i: number): Period => ({ from: at(i).hour, to: at(i).hour + HOUR_S })
+/** Returns the reads of these log records, which are of full hours. */
+export function logReads(records: readonly StoredRecord[], endMs: number): CheckedRead[] {
+  const picked = pick(records, VALUES)
+  const at = (i: number) => picked[i % picked.length] as StoredRecord
+  const hour = (i: number): Period => ({ from: at(i).hourMs / 1_000, to: at(i).hourMs / 1_000 + HOUR_S })
   const lastHour = Math.floor(endMs / 1_000 / HOUR_S)
   // Days that end with an hour of the last three days.
   const day = (i: number): Period => {
@@ -74,26 +64,7 @@ function bounds({ from, to }: Period): Record<'from' | 'to', string> {
   return { from: time(from), to: time(to) }
 }
 
-function within({ from, to }: Period): string {
-  const time = (seconds: number) => `fromUnixTimestamp64Nano(${BigInt(seconds) * 1_000_000_000n}, 'UTC')`
-  return `AND timestamp >= ${time(from)} AND timestamp < ${time(to)}`
-}
-
 /** Counts steps and severities with records. */
 function countSteps({ counts }: LogHistogram): number {
   return Object.values(counts).reduce((sum, steps) => sum + steps.filter(records => records > 0).length, 0)
-}
-
-/** Picks records of hours that are filled whole, pseudo-randomly. */
-async function pickSamples(client: ClickHouseClient, workspaceId: string, endMs: number): Promise<Sample[]> {
-  const to = Math.floor(endMs / 1_000 / HOUR_S) * HOUR_S
-  const result = await client.query({
-    query: `
-      SELECT toUnixTimestamp(toStartOfHour(timestamp)) AS hour, extract(body, 'order_id=([0-9a-f]+)') AS orderId,
-        lower(hex(trace_id)) AS traceId, attributes['enduser.id'] AS user
-      FROM logs WHERE workspace_id = '${workspaceId}' AND startsWith(body, 'payment') ${within({ from: to - 5 * DAY_S, to })}
-      ORDER BY cityHash64(span_id) LIMIT 1 BY hour LIMIT ${VALUES}`,
-    format: 'JSONEachRow',
-  })
-  return result.json<Sample>()
 }

@@ -50,15 +50,13 @@ async function run(context: ScenarioRun, { records, points, reads }: Size): Prom
   context.progress(`${describe(stored.logs)} of logs, ${describe(stored.points)} of metrics`)
   await settleMerges(client)
 
-  const part = (what: string, readsOf: () => Promise<CheckedRead[]>): Promise<Row[]> => {
+  const part = (what: string, ofSignal: CheckedRead[]): Promise<Row[]> => {
     context.progress(what)
-    return attempt(context, what, [], async () =>
-      measureCheckedReads({ reader, client }, WORKSPACE, await readsOf(), reads),
-    )
+    return attempt(context, what, [], () => measureCheckedReads({ reader, client }, WORKSPACE, ofSignal, reads))
   }
   const rows = [
-    ...(await part('logs', () => logReads(client, WORKSPACE, endMs))),
-    ...(await part('metrics', async () => metricReads(points, endMs))),
+    ...(await part('logs', logReads(stored.logs.records, endMs))),
+    ...(await part('metrics', metricReads(points, endMs))),
   ]
   return {
     rows,
