@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type ClickHouseClient, quoteIdentifier } from '../../clickhouse/client.ts'
 import type { Signal } from '../../schemas/queues/names.ts'
+import { withExceptions } from '../../test/support/oracles/with-exceptions.ts'
 import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
 import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
 import type { OtlpBatch } from '../../workers/otlp/protobuf/otlp-batch.ts'
@@ -20,8 +21,8 @@ export interface Arrival {
 const ROWS = 100_000
 
 const CREATE_BATCH: Record<Signal, () => OtlpBatch> = {
-  traces: () => createSpansBatch(),
-  logs: () => createLogsBatch(),
+  traces: () => withExceptions(createSpansBatch()),
+  logs: () => withExceptions(createLogsBatch()),
   metrics: () => createMetricsBatch(),
 }
 
