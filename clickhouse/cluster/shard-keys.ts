@@ -28,7 +28,7 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
 /** Tables that views fill from the traces of their shard, with the key of these. Other views aggregate over traces. */
 const KEYS_OF_VIEWS: Readonly<Record<string, ShardKey>> = {
   session_traces: ['trace_id'],
-  trace_services: ['trace_id'],
+  trace_buckets: ['trace_id'],
   finding_traces: ['trace_id', 'finding_id'],
 }
 

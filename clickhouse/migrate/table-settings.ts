@@ -42,8 +42,8 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   finding_buckets: 1,
   // A row that is stored twice changes nothing.
   finding_details: 0,
-  trace_services: 0,
   session_findings: 1,
+  trace_buckets: 0,
   ingest_log: 4,
   dead_letters: 0.25,
   build_reports: 0.25,

@@ -162,6 +162,14 @@ export class GrowingBuffer {
     this.copyIn(source, view, start, size)
   }
 
+  /** Appends bytes as a value of a String column. */
+  bytesText(bytes: Uint8Array): void {
+    this.reserve(bytes.length + MAX_LENGTH_BYTES)
+    this.varint(bytes.length)
+    this.bytes.set(bytes, this.length)
+    this.length += bytes.length
+  }
+
   private copyIn(source: Buffer, view: DataView, start: number, size: number): void {
     const at = this.length
     if (size <= LOOP_COPY_BYTES && start + size + OVERSHOOT_BYTES <= source.length) {

@@ -77,6 +77,13 @@ export class Dictionary {
     return this.positions[index] as number
   }
 
+  /** Returns where the bytes of the value begin in `keys`. They end where the next value begins. */
+  bytesOf(index: number): number {
+    let at = this.startOf(index)
+    while ((this.keys.bytes[at] as number) >= 0x80) at++
+    return at + 1
+  }
+
   truncate(length: number): void {
     // Without the key that was begun, if the payload was refused within it.
     this.keys.truncate(this.startOf(length))

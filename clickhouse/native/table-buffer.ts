@@ -1,6 +1,6 @@
 import type { GrowingBuffer } from './growing-buffer.ts'
 import { Leaves } from './leaves.ts'
-import { LowCardinality } from './low-cardinality.ts'
+import { type Dictionary, LowCardinality } from './low-cardinality.ts'
 import { chunksOfRanges, type RowRanges } from './row-ranges.ts'
 
 /** Smaller chunks are joined: a block has more than a hundred, and each would be a separate write. */
@@ -36,11 +36,13 @@ export class TableBuffer {
   private readonly jobMarks: number[] = []
   private jobMarkedRows = 0
 
-  constructor(table: string, columns: readonly Column[]) {
+  /** `beside` are dictionaries that values of the columns are made of. */
+  constructor(table: string, columns: readonly Column[], beside: readonly Dictionary[] = []) {
     this.table = table
     this.columns = columns
     const parts = columns.flatMap(column => column.parts)
-    this.leaves = new Leaves(parts.flatMap(part => (part instanceof LowCardinality ? part.leaves : [part])))
+    const leaves = parts.flatMap(part => (part instanceof LowCardinality ? part.leaves : [part]))
+    this.leaves = new Leaves([...leaves, ...beside])
     this.headers = columns.map(column => Buffer.concat([nativeString(column.name), nativeString(column.type)]))
   }
 

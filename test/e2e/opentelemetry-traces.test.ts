@@ -17,8 +17,12 @@ import {
 } from '@opentelemetry/sdk-trace'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { TYPES } from '../../clickhouse/queries/attributes/attribute-columns.ts'
+import { attributeOf } from '../../clickhouse/queries/attributes/packed-attributes.ts'
 import { type Door, exporterOptions } from '../support/clients/exporter-options.ts'
 import { nanos, textsOf, typesOf } from '../support/oracles/attribute-text.ts'
+import { type NativeValue, readRows } from '../support/oracles/read-block.ts'
+import { wholeRow } from '../support/oracles/whole-row.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -211,21 +215,46 @@ async function spansNaming(findingId: string): Promise<string[]> {
   return (await result.json<{ id: string }>()).map(({ id }) => id)
 }
 
+type StoredRow = Record<string, NativeValue>
+
 async function readSpans(service: string): Promise<SpanRow[]> {
-  const result = await clickhouse.query({
-    query: `
-      SELECT * EXCEPT (received_at, trace_id, span_id, parent_span_id, links),
-        lower(hex(trace_id)) AS trace, lower(hex(span_id)) AS id, lower(hex(parent_span_id)) AS parent,
-        arrayMap(link -> tuple(lower(hex(link.trace_id)), lower(hex(link.span_id)), link.trace_state,
-          link.attributes, link.attribute_types, link.dropped_attributes_count)
-          ::Tuple(trace String, span String, trace_state String, attributes Map(String, String),
-            types Array(String), dropped UInt32), links) AS links
-      FROM spans WHERE service_name = {service: String}`,
+  const { stream } = await clickhouse.exec({
+    query: 'SELECT * EXCEPT received_at FROM spans WHERE service_name = {service: String} FORMAT Native',
     query_params: { service },
-    format: 'JSONEachRow',
-    clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
   })
-  return result.json<SpanRow>()
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk as Buffer)
+  return readRows(Buffer.concat(chunks)).map(row => shownRow(wholeRow(row)))
+}
+
+function shownRow({ trace_id, span_id, parent_span_id, events, links, ...row }: StoredRow): SpanRow {
+  return {
+    ...row,
+    ...{ trace: trace_id, id: span_id, parent: parent_span_id },
+    ...{ start_time_unix_nano: String(row.start_time_unix_nano), end_time_unix_nano: String(row.end_time_unix_nano) },
+    ...shownAttributes(row),
+    events: (events as StoredRow[]).map(event => ({
+      ...event,
+      time_unix_nano: String(event.time_unix_nano),
+      ...shownAttributes(event),
+    })),
+    links: (links as StoredRow[]).map(link => ({
+      trace: Buffer.from(String(link.trace_id), 'latin1').toString('hex'),
+      span: Buffer.from(String(link.span_id), 'latin1').toString('hex'),
+      trace_state: link.trace_state,
+      attributes: shownAttributes(link).attributes,
+      types: shownAttributes(link).attribute_types,
+      dropped: link.dropped_attributes_count,
+    })),
+  } as unknown as SpanRow
+}
+
+function shownAttributes({ attributes, attribute_types }: StoredRow) {
+  const texts = (attributes as [string, string][]).map(pair => pair.map(text => Buffer.from(text, 'latin1').toString()))
+  return {
+    attributes: Object.fromEntries(texts),
+    attribute_types: (attribute_types as number[]).map(code => TYPES[code]),
+  }
 }
 
 function expectedRow(service: string, span: ReadableSpan): SpanRow {
@@ -329,7 +358,7 @@ it('a number beyond 64 bits, which the JSON exporter writes as an integer, is st
   }
   await provider.forceFlush()
   await provider.shutdown()
-  const query = "SELECT attributes['size'] AS size FROM spans WHERE name = 'sized' ORDER BY size"
+  const query = `SELECT ${attributeOf("'\\0size\\0'").value} AS size FROM spans WHERE name = 'sized' ORDER BY size`
   const sizes = await until('the spans are stored', async () => {
     const rows = await (await clickhouse.query({ query, format: 'JSONEachRow' })).json<{ size: string }>()
     return rows.length === 3 ? rows.map(({ size }) => size) : undefined

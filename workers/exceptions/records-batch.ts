@@ -21,6 +21,8 @@ interface RecordDecoder {
   /** Records of the payload that have a session id over the limit, and are stored without it. */
   readonly overlongSessionIds: number
   beginPayload(source: PayloadSource): void
+  /** Forgets what was remembered of dictionaries, from which keys were removed. */
+  clearCache?(): void
   append(wire: WireCursor, start: number, end: number, row: number, resource: ResourceEntry): RowRejection | undefined
 }
 
@@ -97,7 +99,12 @@ export class RecordsBatch extends OtlpBatch {
     this.leaveOut('session_id_too_long', this.#decoder.overlongSessionIds)
   }
 
+  protected override rewindRows(): void {
+    this.#decoder.clearCache?.()
+  }
+
   protected resetRows(): void {
+    this.#decoder.clearCache?.()
     this.#exceptions.reset()
   }
 }

@@ -100,8 +100,9 @@ function servicesRoute(deps: Deps): Route {
   return guardedRoute(deps, jaegerServices, {
     resource: TRACES,
     async run({ workspaceId, deadline }) {
-      const arrivedSinceMs = now() - SERVICES_OF_MS
-      const search = { workspaceId, ...searchRange(undefined, undefined), arrivedSinceMs, limit: NAMES_MAX }
+      const nowMs = now()
+      const range = { ...searchRange(undefined, undefined), arrivedSinceMs: nowMs - SERVICES_OF_MS }
+      const search = { workspaceId, ...range, limit: NAMES_MAX, nowMs }
       const read = () => selectServices(clickhouse, search, deadline)
       const services = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
       return services.ok ? answer(services.value.filter(service => service !== '')) : services

@@ -150,7 +150,7 @@ async function tagValues(deps: Deps, request: TagRequest, tag: string): Promise<
   if (/^(span:)?status$/.test(tag)) return { ok: true, value: SPAN_STATUSES.map(status => status.toLowerCase()) }
   return runTraceSearch(deps.traceSearches, request, TIMES, async () => {
     if (/^(resource)?\.?service\.name$/.test(tag)) {
-      const search = { workspaceId, ...searchRange(start, end), limit: VALUES_MAX }
+      const search = { workspaceId, ...searchRange(start, end), limit: VALUES_MAX, nowMs: deps.now() }
       return selectServices(deps.clickhouse, search, deadline)
     }
     const key = /^(span:)?name$/.test(tag) ? undefined : tag.replace(/^(span)?\./, '')

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import type { TracePosition } from '../../../clickhouse/queries/traces/search/select-trace-candidates.ts'
+import type { TracePosition } from '../../../clickhouse/queries/traces/search/select-matching-traces.ts'
 import type { TraceTotalsRow } from '../../../clickhouse/queries/traces/search/select-trace-totals.ts'
 import type { TraceFilter } from '../../../clickhouse/queries/traces/search/trace-filter.ts'
 import { listTraces } from '../../../schemas/http/traces/operations.ts'

@@ -37,7 +37,8 @@ function storeOf(count: number, messageBytes: number) {
       throw new ClickHouseError({ message: 'the result is too large', code: '396', type: 'TOO_MANY_ROWS_OR_BYTES' })
     }
     const message = 'x'.repeat(messageBytes)
-    const row = { statusMessage: message, receivedAtMs: '1', digest: '1' }
+    const packed = { origin: '', attributeKeys: '', attributeValues: '', details: '' }
+    const row = { statusMessage: message, receivedAtMs: '1', digest: '1', ...packed }
     for (const spanId of asked) onChunk(Buffer.from(`${JSON.stringify({ spanId, ...row })}\n`))
     return ''
   }

@@ -19,7 +19,7 @@ const BY_ARRIVAL = 'toDate(received_at)'
 export const RETAINED_TABLES: readonly RetainedTable[] = [
   source('spans', 'traces'),
   derived('session_traces', 'traces', 'day'),
-  derived('trace_services', 'traces', 'day'),
+  derived('trace_buckets', 'traces', 'day'),
   source('logs', 'logs'),
   source('metric_points', 'metrics'),
   source('exceptions', 'findings'),

@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '../../client.ts'
 import type { TraceKey } from '../../read-connection.ts'
 import { selectRows } from '../../select.ts'
-import { OF_SPANS, TRACE_READ_SETTINGS } from './span-row.ts'
+import { IN_SPAN_IDS, OF_TRACE_ID, TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** Findings of a span that are named. */
 const MOST_FINDINGS = 8
@@ -21,7 +21,7 @@ export async function selectFindingsOfSpans(
       SELECT spanId, groupArray(finding_id) AS findingIds
       FROM (
         SELECT lower(hex(span_id)) AS spanId, finding_id, min(occurred_at_unix_nano) AS first
-        FROM exceptions WHERE ${OF_SPANS} AND source != 'log_record'
+        FROM exceptions WHERE ${OF_TRACE_ID} AND ${IN_SPAN_IDS} AND source != 'log_record'
         GROUP BY spanId, finding_id ORDER BY first, finding_id LIMIT ${MOST_FINDINGS} BY spanId
       )
       GROUP BY spanId`,

@@ -3,17 +3,19 @@ import { MIB } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import type { TraceKey } from '../../read-connection.ts'
 import { selectBytes, selectRows } from '../../select.ts'
-import { type AttributeColumns, attributeColumns } from '../attributes/attribute-columns.ts'
-import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
+import type { AttributeColumns } from '../attributes/attribute-columns.ts'
+import { readOrigin } from '../attributes/origin.ts'
+import { readAttributes } from '../attributes/packed-attributes.ts'
+import type { ScopeRow } from '../attributes/scope-columns.ts'
+import { readSpanDetails, type SpanDetailColumns } from './read-span-details.ts'
 import { OF_SPANS, OF_TRACE, SPAN_DIGEST, SPAN_PRECEDENCE, TRACE_READ_SETTINGS } from './span-row.ts'
 
 /** A stored row of a span with all of its columns. Ids are hex, numbers of 64 bits are decimal digits. */
-export interface SpanDetailsRow extends ScopeRow {
+export interface SpanDetailsRow extends ScopeRow, Readonly<SpanDetailColumns> {
   readonly spanId: string
   readonly parentSpanId: string
   readonly surfaceId: string
   readonly receivedAtMs: string
-  readonly traceState: string
   readonly flags: number
   readonly name: string
   readonly kind: number
@@ -22,26 +24,18 @@ export interface SpanDetailsRow extends ScopeRow {
   readonly statusCode: number
   readonly statusMessage: string
   readonly attributeColumns: AttributeColumns
-  readonly droppedAttributesCount: number
-  readonly eventColumns: readonly (readonly [
-    time: string,
-    name: string,
-    attributes: AttributeColumns,
-    dropped: number,
-  ])[]
-  readonly droppedEventsCount: number
-  readonly linkColumns: readonly (readonly [
-    traceId: string,
-    spanId: string,
-    traceState: string,
-    flags: number,
-    attributes: AttributeColumns,
-    dropped: number,
-  ])[]
-  readonly droppedLinksCount: number
   readonly sessionId: string
   readonly httpRoute: string
   readonly httpStatusCode: number
+}
+
+/** The columns of a row that are divided into those of `SpanDetailsRow`. `details` is base64. */
+interface PackedColumns {
+  readonly serviceName: string
+  readonly origin: string
+  readonly attributeKeys: string
+  readonly attributeValues: string
+  readonly details: string
 }
 
 /** A row with the size of its JSON, which bounds the memory that the row takes. */
@@ -62,16 +56,10 @@ interface SpanSelection {
 
 const COLUMNS = `
   lower(hex(span_id)) AS spanId, lower(hex(parent_span_id)) AS parentSpanId, surface_id AS surfaceId,
-  toUnixTimestamp64Milli(received_at) AS receivedAtMs, ${SCOPE_COLUMNS},
-  trace_state AS traceState, flags, name, kind, start_time_unix_nano AS startTimeUnixNano,
-  end_time_unix_nano AS endTimeUnixNano, status_code AS statusCode, status_message AS statusMessage,
-  ${attributeColumns('')} AS attributeColumns, dropped_attributes_count AS droppedAttributesCount,
-  arrayMap(e -> (e.time_unix_nano, e.name, ${attributeColumns('e.')}, e.dropped_attributes_count), events) AS eventColumns,
-  dropped_events_count AS droppedEventsCount,
-  arrayMap(l -> (lower(hex(l.trace_id)), lower(hex(l.span_id)), l.trace_state, l.flags, ${attributeColumns('l.')},
-                 l.dropped_attributes_count), links) AS linkColumns,
-  dropped_links_count AS droppedLinksCount, session_id AS sessionId, http_route AS httpRoute,
-  http_status_code AS httpStatusCode`
+  toUnixTimestamp64Milli(received_at) AS receivedAtMs, service_name AS serviceName, origin, flags, name, kind,
+  start_time_unix_nano AS startTimeUnixNano, end_time_unix_nano AS endTimeUnixNano, status_code AS statusCode,
+  status_message AS statusMessage, attribute_keys AS attributeKeys, attribute_values AS attributeValues,
+  session_id AS sessionId, http_route AS httpRoute, http_status_code AS httpStatusCode, base64Encode(details) AS details`
 
 /**
  * Returns the stored rows of spans, of each span the one to show first. Fails with ClickHouse's code 396 if the rows have more
@@ -145,8 +133,6 @@ function detailsSettings(resultBytes: number): ClickHouseSettings {
     ...TRACE_READ_SETTINGS,
     max_result_bytes: String(resultBytes),
     result_overflow_mode: 'throw',
-    // Tuples are arrays.
-    output_format_json_named_tuples_as_objects: 0,
   }
 }
 
@@ -155,10 +141,20 @@ function sizedRows<Row extends SpanDetailsRow>(lines: Buffer): SizedSpanRow<Row>
   for (let start = 0; start < lines.length; ) {
     const newline = lines.indexOf(0x0a, start)
     const end = newline < 0 ? lines.length : newline
-    rows.push({ row: JSON.parse(lines.toString('utf8', start, end)) as Row, bytes: end - start })
+    rows.push({ row: unpacked<Row>(JSON.parse(lines.toString('utf8', start, end))), bytes: end - start })
     start = end + 1
   }
   return rows
+}
+
+function unpacked<Row extends SpanDetailsRow>(packed: PackedColumns & Omit<Row, keyof SpanDetailsRow>): Row {
+  const { origin, attributeKeys, attributeValues, details, ...columns } = packed
+  return {
+    ...columns,
+    ...readOrigin(columns.serviceName, origin),
+    ...readSpanDetails(Buffer.from(details, 'base64')),
+    attributeColumns: readAttributes(attributeKeys, attributeValues),
+  } as unknown as Row
 }
 
 /** Size of a span. */
@@ -170,12 +166,6 @@ interface SpanSize {
   readonly rows: string
 }
 
-/** Columns whose texts many spans share. `byteSize` counts the positions of such texts only. */
-const SHARED_TEXTS = [
-  ...['service_name', 'resource', 'resource_schema_url'],
-  ...['scope_name', 'scope_version', 'scope_attributes', 'scope_schema_url'],
-]
-
 /** Returns the sizes of these spans. */
 export function selectSpanSizes(
   client: ClickHouseClient,
@@ -186,8 +176,8 @@ export function selectSpanSizes(
   return selectRows(client, {
     query: `
       SELECT lower(hex(span_id)) AS spanId, count() AS rows,
-             max(byteSize(name, status_message, trace_state, http_route, attributes, events, links) +
-                 ${SHARED_TEXTS.map(column => `length(${column})`).join(' + ')}) AS bytes
+             max(byteSize(name, status_message, http_route, attribute_values) + length(service_name) + length(origin) +
+                 length(attribute_keys) + length(base64Encode(details))) AS bytes
       FROM spans WHERE ${OF_SPANS} GROUP BY span_id`,
     params: { ...key, spanIds },
     signal,

@@ -52,10 +52,9 @@ export interface ColumnsRow {
 }
 
 /**
- * Passes stored rows of a trace to `onRow`, including duplicates: the first `maxRows` by start and span id. The order is that of
- * the primary key, so no more than these rows are read. Rows with shown texts have no order, because a caller that reads them
- * needs all: that saves a sort. The read is not restricted to the days of a finding, because spans may arrive on another day than
- * their exception.
+ * Passes stored rows of a trace to `onRow`, including duplicates: the first `maxRows` by start and span id. Rows with shown texts
+ * have no order, because a caller that reads them needs all: that saves a sort. The read is not restricted to the days of a
+ * finding, because spans may arrive on another day than their exception.
  */
 export async function selectTraceColumns(
   client: ClickHouseClient,

@@ -176,7 +176,7 @@ export const listTraces: PermittedOperation = {
   tag: 'traces',
   summary: 'List the traces of the workspace that match, newest first',
   description:
-    'One span must match `service`, `name`, `status`, `minDurationMs` and `attribute` together. A page can have fewer traces than `limit`, or none, and still a `nextCursor`, if most of the newest traces do not match.',
+    'One span must match `service`, `name`, `status`, `minDurationMs` and `attribute` together. A page with a `nextCursor` may have fewer traces.',
   credentials: READER,
   permission: 'org:telemetry:read',
   parameters: { query: listQuery },

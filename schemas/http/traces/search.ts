@@ -41,10 +41,8 @@ export const listTracesQuerySchema = z
     hasFinding: flagFilter.meta({
       description: 'Only traces in which a finding occurred.',
     }),
-    from: instantQuerySchema
-      .optional()
-      .meta({ description: 'Only traces with spans that started at this time or later.' }),
-    to: instantQuerySchema.optional().meta({ description: 'Only traces with spans that started before this time.' }),
+    from: instantQuerySchema.optional().meta({ description: 'Only spans that started at this time or later.' }),
+    to: instantQuerySchema.optional().meta({ description: 'Only spans that started before this time.' }),
   })
   .refine(isOrdered, orderedRange)
 /** Query of GET /v3/traces. */

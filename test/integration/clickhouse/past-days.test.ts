@@ -31,7 +31,14 @@ it('lets the parts of a past day become one in the tables that are read by key',
   const ofFindings = ['finding_buckets', 'finding_details', 'finding_frames', 'finding_traces', 'findings']
   const others = ['release_frames', 'replay_chunks']
   const ofSessions = ['session_findings', 'session_heartbeats', 'session_identities', 'session_traces']
-  expect(found.map(({ name }) => name)).toEqual(['exceptions', ...ofFindings, ...others, ...ofSessions, 'spans'])
+  expect(found.map(({ name }) => name)).toEqual([
+    'exceptions',
+    ...ofFindings,
+    ...others,
+    ...ofSessions,
+    'spans',
+    'trace_buckets',
+  ])
 })
 
 it('merges a past day once its parts are old, and no part of it before', async () => {

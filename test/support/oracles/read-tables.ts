@@ -1,5 +1,6 @@
 import type { RowBatch } from '../../../workers/sink/row-batch.ts'
 import { type NativeValue, readBlock, rowsOf } from './read-block.ts'
+import { wholeRow } from './whole-row.ts'
 
 /** Returns the rows of a batch by table, read back from its Native blocks. */
 export function readTables(batch: RowBatch): Map<string, Record<string, NativeValue>[]> {
@@ -8,7 +9,7 @@ export function readTables(batch: RowBatch): Map<string, Record<string, NativeVa
       const read = readBlock(Buffer.concat(block))
       const names = read.columns.map(column => column.name)
       if (read.rows !== rows || names.join() !== columns.join()) throw new Error(`the block of ${table} is not as told`)
-      return [table, rowsOf(read)]
+      return [table, rowsOf(read).map(wholeRow)]
     }),
   )
 }

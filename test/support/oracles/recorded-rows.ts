@@ -9,6 +9,7 @@ import { expectedLogTables } from './logs-oracle.ts'
 import { expectedPoints } from './metrics-oracle.ts'
 import { expectedTables, type Row } from './otlp-oracle.ts'
 import { readRows } from './read-block.ts'
+import { wholeRow } from './whole-row.ts'
 
 /** Rows by table, each as JSON with sorted columns, and sorted. The times at which they arrived are left out. */
 export type ComparableRows = Readonly<Record<'spans' | 'exceptions' | 'logs' | 'metric_points', readonly string[]>>
@@ -42,7 +43,7 @@ export async function storedRows(clickhouse: ClickHouseClient, service: string):
   for (const table of TABLES) {
     // `readRows` cannot read dictionaries within a Map.
     const columns = {
-      spans: "* REPLACE (CAST(attributes, 'Map(String, String)') AS attributes)",
+      spans: '*',
       exceptions: '* EXCEPT stored_at',
       logs: "* REPLACE (CAST(attributes, 'Map(String, String)') AS attributes)",
       metric_points: '*',
@@ -53,7 +54,7 @@ export async function storedRows(clickhouse: ClickHouseClient, service: string):
     })
     const chunks: Buffer[] = []
     for await (const chunk of stream) chunks.push(chunk as Buffer)
-    rows.set(table, readRows(Buffer.concat(chunks)))
+    rows.set(table, readRows(Buffer.concat(chunks)).map(wholeRow))
   }
   return byTable(table => rows.get(table) ?? [])
 }

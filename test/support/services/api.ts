@@ -18,6 +18,7 @@ import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { clusterSettings, connectDatabase, migrateDatabase } from '../cluster/connect.ts'
+import { packAttributes } from '../pack-attributes.ts'
 import { until } from '../until.ts'
 
 /** Issuer of the session tokens. */
@@ -177,23 +178,23 @@ export async function insertSpans(client: ClickHouseClient, spans: readonly Stor
     sessionId: '',
     httpRoute: '',
     httpStatusCode: 0,
-    attributes: {},
     receivedAt: Date.now(),
     ...span,
+    attributes: packAttributes(span.attributes ?? {}),
   }))
   const columns = `workspace_id, surface_id, received_at, trace_id, span_id, parent_span_id, name, kind, service_name,
     start_time_unix_nano, end_time_unix_nano, status_code, status_message, session_id, http_route, http_status_code,
-    attributes, attribute_types`
+    attribute_keys, attribute_values`
   const structure = `workspaceId String, surfaceId String, receivedAt Int64, traceId String, spanId String,
     parentSpanId String, name String, kind UInt8, serviceName String, startTimeUnixNano UInt64, endTimeUnixNano UInt64, statusCode UInt8,
     statusMessage String, sessionId String, httpRoute String, httpStatusCode UInt16,
-    attributes Map(String, String)`
+    attributes Tuple(keys String, values String)`
   await insertRows(
     client,
     `INSERT INTO spans (${columns})
      SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), unhex(traceId), unhex(spanId),
        unhex(parentSpanId), name, kind, serviceName, startTimeUnixNano, endTimeUnixNano, statusCode, statusMessage, sessionId, httpRoute,
-       httpStatusCode, attributes, arrayResize(['string'], length(attributes), 'string')
+       httpStatusCode, attributes.keys, attributes.values
      FROM input('${structure}')`,
     rows,
   )

@@ -19,6 +19,11 @@ export class Attributes {
     return this.types.length
   }
 
+  /** Removes all attributes. */
+  reset(): void {
+    for (const buffer of [this.keys, this.values, this.types]) if (buffer.length > 0) buffer.reset()
+  }
+
   /**
    * Appends the KeyValue message `[start, end)` and returns the length of its key. Every SDK writes the key, then the
    * value, then nothing, mostly with lengths below 128. A fast path reads this form and copies the length byte of a

@@ -1,9 +1,9 @@
 import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import { HttpStatusColumn } from '../../../clickhouse/tables/http-status-column.ts'
 import { ValueType } from './any-value.ts'
-import type { Attributes } from './attributes.ts'
 import { endOfCut, isOverlongSessionId, TEXT_LIMITS } from './cut-text.ts'
 import { endsWithKey, type KeyBytes, keyBytes } from './key-bytes.ts'
+import { type PackedAttributes, unescaped } from './packed-attributes.ts'
 
 const SESSION_ID = keyBytes('session.id')
 const HTTP_ROUTE = keyBytes('http.route')
@@ -19,11 +19,13 @@ const NO_STATUS = -1
  * value of a repeated key counts. Only strings and ints count. A span without a session has that of its resource.
  */
 export class PromotedAttributes {
-  private readonly attributes: Attributes
+  private readonly attributes: PackedAttributes
   private sessionStart = 0
   private sessionEnd = 0
+  private isSessionEscaped = false
   private routeStart = 0
   private routeEnd = 0
+  private isRouteEscaped = false
   private httpStatus = NO_STATUS
   private httpStatusOld = NO_STATUS
   /** Session of the resource if the span names none, else empty. */
@@ -31,13 +33,14 @@ export class PromotedAttributes {
   /** Session ids of this payload that are longer than a session id may be. Their spans have no session. */
   overlongSessionIds = 0
 
-  constructor(attributes: Attributes) {
+  constructor(attributes: PackedAttributes) {
     this.attributes = attributes
   }
 
   begin(): void {
     this.sessionStart = this.sessionEnd = 0
     this.routeStart = this.routeEnd = 0
+    this.isSessionEscaped = this.isRouteEscaped = false
     this.httpStatus = this.httpStatusOld = NO_STATUS
   }
 
@@ -84,11 +87,19 @@ export class PromotedAttributes {
       target.text(this.resourceSession)
       return
     }
-    const { bytes, view } = this.attributes.values
-    target.string(bytes, view, this.sessionStart, this.sessionEnd)
+    if (this.isSessionEscaped) target.bytesText(this.unescaped(this.sessionStart, this.sessionEnd))
+    else {
+      const { bytes, view } = this.attributes.values
+      target.string(bytes, view, this.sessionStart, this.sessionEnd)
+    }
   }
 
   appendHttpRoute(target: GrowingBuffer): void {
+    if (this.isRouteEscaped) {
+      const route = this.unescaped(this.routeStart, this.routeEnd)
+      target.bytesText(route.subarray(0, endOfCut(route, 0, route.length, TEXT_LIMITS.httpRoute)))
+      return
+    }
     const { bytes, view } = this.attributes.values
     const end = endOfCut(bytes, this.routeStart, this.routeEnd, TEXT_LIMITS.httpRoute)
     target.string(bytes, view, this.routeStart, end)
@@ -97,39 +108,45 @@ export class PromotedAttributes {
   /** Returns the session id as text. */
   sessionId(): string {
     if (this.resourceSession !== '') return this.resourceSession
+    if (this.isSessionEscaped) return this.unescaped(this.sessionStart, this.sessionEnd).toString()
     return this.attributes.values.bytes.toString('utf8', this.sessionStart, this.sessionEnd)
+  }
+
+  private unescaped(start: number, end: number): Buffer {
+    return unescaped(this.attributes.values.bytes.subarray(start, end))
   }
 
   /** Checks for `session.id` and `http.route`, which have the same length. */
   private lookForText(): void {
-    const { values, valueStart } = this.attributes
+    const { valueStart, valueEnd } = this.attributes
     if (this.lastKeyIs(SESSION_ID)) {
       this.sessionStart = valueStart
-      this.sessionEnd = this.lastCounts() ? values.length : valueStart
+      this.sessionEnd = this.lastCounts() ? valueEnd : valueStart
+      this.isSessionEscaped = this.attributes.isEscaped
     } else if (this.lastKeyIs(HTTP_ROUTE)) {
       this.routeStart = valueStart
-      this.routeEnd = this.lastCounts() ? values.length : valueStart
+      this.routeEnd = this.lastCounts() ? valueEnd : valueStart
+      this.isRouteEscaped = this.attributes.isEscaped
     }
   }
 
   private lastKeyIs(key: KeyBytes): boolean {
-    const { view, length } = this.attributes.keys
-    return endsWithKey(view, length, key)
+    const { keys, keyEnd } = this.attributes
+    return endsWithKey(keys.view, keyEnd, key)
   }
 
   private lastCounts(): boolean {
-    const { bytes, length } = this.attributes.types
-    const type = bytes[length - 1]
+    const { type } = this.attributes
     return type === ValueType.string || type === ValueType.int
   }
 
   /** Returns the last value as an HTTP status: decimal digits up to 32767, else `NO_STATUS`. */
   private lastStatus(): number {
-    const { values, valueStart } = this.attributes
-    const length = values.length - valueStart
+    const { values, valueStart, valueEnd } = this.attributes
+    const length = valueEnd - valueStart
     if (!this.lastCounts() || length === 0 || length > 5) return NO_STATUS
     let status = 0
-    for (let i = valueStart; i < values.length; i++) {
+    for (let i = valueStart; i < valueEnd; i++) {
       const digit = (values.bytes[i] as number) - 48
       if (digit < 0 || digit > 9) return NO_STATUS
       status = status * 10 + digit

@@ -1,4 +1,5 @@
 import type { ScopeColumns } from '../../../clickhouse/tables/scope-columns.ts'
+import { OriginWriter } from './origin-writer.ts'
 import type { PayloadSource } from './refusal.ts'
 import { type EmbeddedMessage, ResourceCache, type ResourceEntry, type ScopeEntry } from './resource-cache.ts'
 
@@ -6,6 +7,7 @@ import { type EmbeddedMessage, ResourceCache, type ResourceEntry, type ScopeEntr
 export class ScopeWriter {
   private readonly columns: ScopeColumns
   private readonly cache: ResourceCache
+  private readonly origins: OriginWriter
   private workspaceId = 0
   private surfaceId = 0
   private receivedAtLow = 0
@@ -18,11 +20,13 @@ export class ScopeWriter {
   constructor(columns: ScopeColumns) {
     this.columns = columns
     this.cache = new ResourceCache(columns)
+    this.origins = new OriginWriter(columns)
   }
 
   /** Forgets the cached dictionary indexes. Must be called after the columns were rewound or reset. */
   clearCache(): void {
     this.cache.clear()
+    this.origins.clear()
   }
 
   /** Sets workspace, surface and arrival of the records that follow. */
@@ -55,6 +59,11 @@ export class ScopeWriter {
     columns.surfaceId.fill(this.surfaceId, count)
     columns.receivedAt.fillU64(this.receivedAtLow, this.receivedAtHigh, count)
     columns.serviceName.fill(resource.serviceName, count)
+    if (columns.hasOrigin) {
+      const { resourceSchemaUrl, scopeSchemaUrl } = this
+      columns.origin.fill(this.origins.indexOf({ resource, resourceSchemaUrl, scope, scopeSchemaUrl }), count)
+      return
+    }
     columns.serviceVersion.fill(resource.serviceVersion, count)
     columns.resource.fill(resource.resource, count)
     columns.resourceDroppedAttributesCount.fillU32(resource.droppedAttributesCount, count)

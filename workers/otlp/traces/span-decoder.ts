@@ -1,4 +1,5 @@
 import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
+import { SpanDetail } from '../../../clickhouse/tables/span-details.ts'
 import type { SpansTable } from '../../../clickhouse/tables/spans-table.ts'
 import {
   type ExceptionDeriver,
@@ -6,23 +7,16 @@ import {
   NAME_LIMIT_BYTES,
   type OccurrenceContext,
 } from '../../exceptions/exceptions.ts'
-import type { Attributes } from '../protobuf/attributes.ts'
 import { cutText } from '../protobuf/cut-text.ts'
+import type { PackedAttributes } from '../protobuf/packed-attributes.ts'
 import { PromotedAttributes } from '../protobuf/promoted-attributes.ts'
 import { INVALID_TAG, type RowRejection, TRUNCATED } from '../protobuf/refusal.ts'
 import type { ResourceEntry } from '../protobuf/resource-cache.ts'
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, type WireCursor } from '../protobuf/wire.ts'
-import { EventDecoder, LinkDecoder } from './span-parts.ts'
+import { SpanDetailsWriter } from './span-parts.ts'
 
 const STATUS_ERROR = 2
 const MAX_KIND = 5
-
-/** Buffers of the attributes of spans, events and links. */
-interface SpanAttributes {
-  span: Attributes
-  event: Attributes
-  link: Attributes
-}
 
 /**
  * Appends Span messages to the columns of `spans`. One instance serves a batch and nothing is allocated per span. The
@@ -31,11 +25,10 @@ interface SpanAttributes {
  */
 export class SpanDecoder {
   private readonly table: SpansTable
-  private readonly attributes: Attributes
+  private readonly attributes: PackedAttributes
   private readonly exceptions: ExceptionDeriver
   private readonly promoted: PromotedAttributes
-  private readonly eventDecoder: EventDecoder
-  private readonly linkDecoder: LinkDecoder
+  private readonly details: SpanDetailsWriter
 
   /** Positions. The content of a field is never at position 0, so 0 means that the field is absent. */
   private traceId = 0
@@ -58,17 +51,14 @@ export class SpanDecoder {
   private droppedAttributes = 0
   private droppedEvents = 0
   private droppedLinks = 0
-  private events = 0
-  private links = 0
   private hasException = false
 
-  constructor(table: SpansTable, attributes: SpanAttributes, exceptions: ExceptionDeriver) {
+  constructor(table: SpansTable, attributes: PackedAttributes, exceptions: ExceptionDeriver) {
     this.table = table
-    this.attributes = attributes.span
+    this.attributes = attributes
     this.exceptions = exceptions
-    this.promoted = new PromotedAttributes(attributes.span)
-    this.eventDecoder = new EventDecoder(table.events, attributes.event, exceptions)
-    this.linkDecoder = new LinkDecoder(table.links, attributes.link)
+    this.promoted = new PromotedAttributes(attributes)
+    this.details = new SpanDetailsWriter(table.details, exceptions)
   }
 
   /**
@@ -76,31 +66,31 @@ export class SpanDecoder {
    * undefined, or the reason why the span is left out. A span that is left out leaves nothing behind.
    */
   append(wire: WireCursor, start: number, end: number, row: number, resource: ResourceEntry): RowRejection | undefined {
-    const { keys, values, types } = this.attributes
-    const keyMark = keys.length
-    const valueMark = values.length
-    const typeMark = types.length
     this.begin()
     this.readFields(wire, start, end)
     const rejection = this.rejection(wire.view)
     if (rejection !== undefined) {
-      keys.truncate(keyMark)
-      values.truncate(valueMark)
-      types.truncate(typeMark)
-      if (this.events > 0) this.table.events.rewind()
-      if (this.links > 0) this.table.links.rewind()
+      this.attributes.discard()
+      this.details.discard()
       this.exceptions.discardPending()
       return rejection
     }
     this.promoted.end(resource.sessionId)
     this.writeRow(wire, row)
     if (this.hasException || this.statusCode === STATUS_ERROR) this.deriveExceptions(wire, resource)
+    this.attributes.end()
     return undefined
   }
 
   /** Begins a payload. */
   beginPayload(): void {
     this.promoted.beginPayload()
+    this.details.reset()
+  }
+
+  /** Forgets the dictionary of key lists, from which rows were removed. */
+  clearCache(): void {
+    this.attributes.clearCache()
   }
 
   /** Spans of the payload that have a session id over the limit, and are stored without it. */
@@ -118,8 +108,8 @@ export class SpanDecoder {
     this.kind = 0
     this.statusCode = 0
     this.droppedAttributes = this.droppedEvents = this.droppedLinks = 0
-    this.events = this.links = 0
     this.hasException = false
+    this.attributes.begin()
     this.promoted.begin()
   }
 
@@ -196,12 +186,10 @@ export class SpanDecoder {
         this.nameEnd = end
         break
       case 11:
-        if (this.events++ === 0) this.table.events.mark()
-        if (this.eventDecoder.append(wire, start, end)) this.hasException = true
+        if (this.details.event(wire, start, end)) this.hasException = true
         break
       case 13:
-        if (this.links++ === 0) this.table.links.mark()
-        this.linkDecoder.append(wire, start, end)
+        this.details.link(wire, start, end)
         break
       case 15:
         this.readStatus(wire, start, end)
@@ -248,31 +236,29 @@ export class SpanDecoder {
     return undefined
   }
 
-  private writeRow({ bytes, view }: WireCursor, row: number): void {
-    const table = this.table
+  private writeRow(wire: WireCursor, row: number): void {
+    const { bytes, view } = wire
+    const { table, details } = this
     const at8 = row * 8
-    const at4 = row * 4
     copy8(view, this.traceId, table.traceId.view, row * 16)
     copy8(view, this.traceId + 8, table.traceId.view, row * 16 + 8)
     copy8(view, this.spanId, table.spanId.view, at8)
     copy8OrZero(view, this.parentIdLength === 8 ? this.parentId : 0, table.parentSpanId.view, at8)
-    table.traceState.string(bytes, view, this.traceState, this.traceStateEnd)
-    table.flags.view.setUint32(at4, this.flags === 0 ? 0 : view.getUint32(this.flags, true), true)
+    table.flags.view.setUint32(row * 4, this.flags === 0 ? 0 : view.getUint32(this.flags, true), true)
     table.name.string(bytes, view, this.name, this.nameEnd)
     table.kind.bytes[row] = this.kind
     copy8OrZero(view, this.startTime, table.startTime.view, at8)
     copy8OrZero(view, this.endTime, table.endTime.view, at8)
     table.statusCode.bytes[row] = this.statusCode
     table.statusMessage.string(bytes, view, this.message, this.messageEnd)
-    putCount(table.attributeOffsets.view, at8, this.attributes.count)
-    table.droppedAttributesCount.view.setUint32(at4, this.droppedAttributes, true)
-    putCount(table.eventOffsets.view, at8, table.events.count)
-    table.droppedEventsCount.view.setUint32(at4, this.droppedEvents, true)
-    putCount(table.linkOffsets.view, at8, table.links.count)
-    table.droppedLinksCount.view.setUint32(at4, this.droppedLinks, true)
     this.promoted.appendSessionId(table.sessionId)
     this.promoted.appendHttpRoute(table.httpRoute)
     table.httpStatusCode.view.setUint16(row * 2, this.promoted.httpStatusCode, true)
+    details.traceState(wire, this.traceState, this.traceStateEnd)
+    details.dropped(SpanDetail.droppedAttributes, this.droppedAttributes)
+    details.dropped(SpanDetail.droppedEvents, this.droppedEvents)
+    details.dropped(SpanDetail.droppedLinks, this.droppedLinks)
+    details.end()
   }
 
   private deriveExceptions({ bytes, view }: WireCursor, resource: ResourceEntry): void {
@@ -306,12 +292,8 @@ function copy8(source: DataView, from: number, target: DataView, to: number): vo
 
 /** Copies eight bytes, or writes zeros for position 0, which means that the value is absent. */
 function copy8OrZero(source: DataView, from: number, target: DataView, to: number): void {
-  if (from === 0) putCount(target, to, 0)
-  else copy8(source, from, target, to)
-}
-
-/** Writes a count as UInt64. */
-function putCount(target: DataView, at: number, count: number): void {
-  target.setUint32(at, count, true)
-  target.setUint32(at + 4, 0, true)
+  if (from === 0) {
+    target.setUint32(to, 0, true)
+    target.setUint32(to + 4, 0, true)
+  } else copy8(source, from, target, to)
 }

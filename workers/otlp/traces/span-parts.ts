@@ -1,35 +1,71 @@
-import type { EventColumns, LinkColumns } from '../../../clickhouse/tables/spans-table.ts'
+import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { SpanDetail } from '../../../clickhouse/tables/span-details.ts'
 import type { ExceptionDeriver } from '../../exceptions/exceptions.ts'
-import type { Attributes } from '../protobuf/attributes.ts'
+import { Attributes } from '../protobuf/attributes.ts'
 import { endsWithKey, keyBytes } from '../protobuf/key-bytes.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 
 const EXCEPTION = keyBytes('exception')
+const FIRST = { keyStart: 0, valueStart: 0, count: 0 }
 
-/** Appends Event messages to the columns of events and notes exceptions. */
-export class EventDecoder {
-  private readonly columns: EventColumns
-  private readonly attributes: Attributes
+/** Writes events, links and other rare fields of spans to the column `details`. */
+export class SpanDetailsWriter {
+  private readonly target: GrowingBuffer
   private readonly exceptions: ExceptionDeriver
+  /** Attributes of one event or link. */
+  private readonly attributes = new Attributes()
+  /** Start of the value of the span, or -1 while it has none. */
+  private valueStart = -1
 
-  constructor(columns: EventColumns, attributes: Attributes, exceptions: ExceptionDeriver) {
-    this.columns = columns
-    this.attributes = attributes
+  constructor(target: GrowingBuffer, exceptions: ExceptionDeriver) {
+    this.target = target
     this.exceptions = exceptions
+  }
+
+  /** Ends the value of a span. */
+  end(): void {
+    if (this.valueStart < 0) this.target.u8(0)
+    else this.target.endString(this.valueStart)
+    this.valueStart = -1
+  }
+
+  /** Removes the value of a rejected span. */
+  discard(): void {
+    if (this.valueStart >= 0) this.target.truncate(this.valueStart)
+    this.valueStart = -1
+  }
+
+  /** Forgets the span of a refused payload, whose rows are removed. */
+  reset(): void {
+    this.valueStart = -1
+    this.attributes.reset()
+  }
+
+  traceState({ bytes, view }: WireCursor, start: number, end: number): void {
+    if (start === end) return
+    this.begin(SpanDetail.traceState)
+    this.target.string(bytes, view, start, end)
+  }
+
+  /** Notes how many items the sender has left out. */
+  dropped(entry: number, count: number): void {
+    if (count === 0) return
+    this.begin(entry)
+    this.target.u32(count)
   }
 
   /**
    * Event: `fixed64 time_unix_nano = 1; string name = 2; repeated KeyValue attributes = 3; uint32 dropped = 4`.
-   * Returns whether the event is an exception.
+   * Notes exceptions. Returns whether the event is one.
    */
-  append(wire: WireCursor, start: number, end: number): boolean {
-    const { columns, attributes } = this
-    const first = { keyStart: attributes.keys.length, valueStart: attributes.values.length, count: attributes.count }
+  event(wire: WireCursor, start: number, end: number): boolean {
+    const { attributes, target } = this
     let name = 0
     let nameEnd = 0
     let timeLow = 0
     let timeHigh = 0
     let dropped = 0
+    attributes.reset()
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
@@ -49,30 +85,20 @@ export class EventDecoder {
           dropped = wire.low
       }
     }
-    columns.time.u64(timeLow, timeHigh)
-    columns.name.string(wire.bytes, wire.view, name, nameEnd)
-    columns.attributeOffsets.u64(attributes.count, 0)
-    columns.droppedAttributesCount.u32(dropped)
+    this.begin(SpanDetail.event)
+    target.u64(timeLow, timeHigh)
+    target.u32(dropped)
+    target.string(wire.bytes, wire.view, name, nameEnd)
+    this.writeAttributes()
     const isException = nameEnd - name === EXCEPTION.byteLength && endsWithKey(wire.view, nameEnd, EXCEPTION)
-    if (isException) this.exceptions.note(attributes, first, timeLow, timeHigh)
+    if (isException) this.exceptions.note(attributes, FIRST, timeLow, timeHigh)
     return isException
-  }
-}
-
-/** Appends Link messages to the columns of links. */
-export class LinkDecoder {
-  private readonly columns: LinkColumns
-  private readonly attributes: Attributes
-
-  constructor(columns: LinkColumns, attributes: Attributes) {
-    this.columns = columns
-    this.attributes = attributes
   }
 
   /** Link: `trace_id = 1; span_id = 2; trace_state = 3; attributes = 4; uint32 dropped = 5; fixed32 flags = 6`. */
-  append(wire: WireCursor, start: number, end: number): void {
+  link(wire: WireCursor, start: number, end: number): void {
     const { bytes, view } = wire
-    const { columns, attributes } = this
+    const { attributes, target } = this
     let traceId = 0
     let traceIdEnd = 0
     let spanId = 0
@@ -81,6 +107,7 @@ export class LinkDecoder {
     let traceStateEnd = 0
     let dropped = 0
     let flags = 0
+    attributes.reset()
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next
@@ -107,11 +134,25 @@ export class LinkDecoder {
           flags = view.getUint32(wire.start, true)
       }
     }
-    columns.traceId.string(bytes, view, traceId, traceIdEnd)
-    columns.spanId.string(bytes, view, spanId, spanIdEnd)
-    columns.traceState.string(bytes, view, traceState, traceStateEnd)
-    columns.flags.u32(flags)
-    columns.attributeOffsets.u64(attributes.count, 0)
-    columns.droppedAttributesCount.u32(dropped)
+    this.begin(SpanDetail.link)
+    target.u32(flags)
+    target.u32(dropped)
+    target.string(bytes, view, traceId, traceIdEnd)
+    target.string(bytes, view, spanId, spanIdEnd)
+    target.string(bytes, view, traceState, traceStateEnd)
+    this.writeAttributes()
+  }
+
+  private begin(entry: number): void {
+    if (this.valueStart < 0) this.valueStart = this.target.beginString()
+    this.target.u8(entry)
+  }
+
+  private writeAttributes(): void {
+    const { target, attributes } = this
+    target.varint(attributes.count)
+    for (const { bytes, view, length } of [attributes.types, attributes.keys, attributes.values]) {
+      target.raw(bytes, view, 0, length)
+    }
   }
 }

@@ -4,6 +4,7 @@ import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated
 import type { SpanSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
+import { wholeRow } from '../../../test/support/oracles/whole-row.ts'
 import { withExceptions } from '../../../test/support/oracles/with-exceptions.ts'
 import { createSpansBatch } from './spans.ts'
 
@@ -33,7 +34,7 @@ describe('a batch of spans', () => {
 
   function rows(table: string) {
     const found = batch.tables().find(block => block.table === table)
-    return found ? rowsOf(readBlock(Buffer.concat(found.block))) : []
+    return found ? rowsOf(readBlock(Buffer.concat(found.block))).map(wholeRow) : []
   }
 
   it('is empty without payloads, and after an empty one', () => {

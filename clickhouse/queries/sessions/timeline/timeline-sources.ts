@@ -1,5 +1,6 @@
 import { TIMELINE_TEXT, type TimelineKind } from '../../../../schemas/http/sessions/timeline.ts'
 import { attributeHint } from '../../attributes/attribute-condition.ts'
+import { inBucketsOf } from '../../attributes/buckets-of-traces.ts'
 import { OF_SESSION } from '../session-key.ts'
 
 /** Columns of every row of a timeline. 64-bit numbers are decimal text; absent texts are empty, and absent ids are zeros. */
@@ -105,7 +106,7 @@ const OPEN_TRACES = `
 export const TIMELINE_SOURCES: Readonly<Record<TimelineKind, TimelineSource>> = {
   span: {
     table: 'spans',
-    ofSession: `${IN_SESSION} AND trace_id IN (${OPEN_TRACES})`,
+    ofSession: `${IN_SESSION} AND ${inBucketsOf(`workspace_id = {workspaceId: String} AND trace_id IN (${OPEN_TRACES})`)}`,
     at: 'start_time_unix_nano',
     distinct: 'trace_id, span_id',
     columns: `${IDS}, lower(hex(parent_span_id)) AS parentSpanId, ${cutName('name')} AS spanName,

@@ -1,72 +1,102 @@
 import type { ClickHouseClient } from '../../../client.ts'
-import { type BoundCondition, selectRows } from '../../../select.ts'
-import { TRACE_READ_SETTINGS } from '../span-row.ts'
-import { IN_TRACE_IDS } from './trace-filter.ts'
+import { selectRows } from '../../../select.ts'
+import { OF_TRACES } from '../span-row.ts'
+import { AT, boundTimes, IN_TIME } from './time-range.ts'
+import { spanCondition, type TraceFilter } from './trace-filter.ts'
 
-/** Returns which of the traces have a span that meets the condition. */
-export async function selectMatchingTraces(
-  client: ClickHouseClient,
-  { workspaceId, traceIds, condition }: { workspaceId: string; traceIds: readonly string[]; condition: BoundCondition },
-  signal: AbortSignal,
-): Promise<string[]> {
-  const rows = await selectRows<{ traceId: string }>(client, {
-    query: `
-      SELECT DISTINCT lower(hex(trace_id)) AS traceId FROM spans
-      WHERE workspace_id = {workspaceId: String} AND ${IN_TRACE_IDS} AND ${condition.sql}`,
-    params: { ...condition.params, workspaceId, traceIds },
-    signal,
-    settings: TRACE_READ_SETTINGS,
-  })
-  return rows.map(({ traceId }) => traceId)
+/** Position of a trace in a list: when its newest matching span started, or arrived if that was earlier. */
+export interface TracePosition {
+  /** 32 hex digits. */
+  readonly traceId: string
+  /** Unix ns, decimal. */
+  readonly atUnixNano: string
 }
 
-/** Days of arrival, such as `2026-11-21`. */
-interface ArrivalDays {
-  readonly from: string
-  /** Exclusive, or undefined for all later ones. */
-  readonly to: string | undefined
-}
-
-/** Selects traces by an attribute. */
-export interface TracesOfAttribute {
+/** Selects traces. */
+interface MatchingSearch {
   readonly workspaceId: string
-  readonly condition: BoundCondition
-  readonly days: ArrivalDays
-  /** The latest time of a span, as in `trace_services`: its start, or its arrival if that was earlier. Unix ns, decimal. */
-  readonly untilUnixNano: string
+  readonly filter: TraceFilter
+  /** The trace after which the result begins. */
+  readonly after: TracePosition | undefined
   readonly limit: number
+  readonly nowMs: number
 }
+
+/** Traces with a matching span, the newest first. */
+interface MatchingTraces {
+  readonly found: readonly TracePosition[]
+  /** Where the next ones begin, or undefined if there are none. */
+  readonly next: TracePosition | undefined
+}
+
+const MINUTE_NANOS = 60_000_000_000n
+const HOUR_NANOS = 60n * MINUTE_NANOS
+const DAY_NANOS = 24n * HOUR_NANOS
+/** Periods before the start of a page, tried in this order. If one contains a full page, older buckets are not read. */
+const WINDOWS_NANOS = [MINUTE_NANOS, HOUR_NANOS, DAY_NANOS, 7n * DAY_NANOS]
 
 /**
- * Returns up to `limit` traces with a span that meets a condition on an attribute and that arrived on these days. The index of
- * attributes leaves few rows to read if the value is rare (docs/decisions/031).
+ * Returns the traces with a span that matches, the newest first. The position of a trace is that of its newest matching span, so
+ * that each trace is in a list once: a page leaves out what has a matching span before its start.
  */
-export async function selectTracesOfAttribute(
+export async function selectMatchingTraces(
   client: ClickHouseClient,
-  search: TracesOfAttribute,
+  search: MatchingSearch,
   signal: AbortSignal,
-): Promise<string[]> {
-  const { workspaceId, condition, days, untilUnixNano, limit } = search
-  const conditions = [
-    'workspace_id = {workspaceId: String}',
-    condition.sql,
-    'least(start_time_unix_nano, toUInt64(toUnixTimestamp64Nano(received_at))) <= {untilUnixNano: UInt64}',
-    'toDate(received_at) >= {fromDay: Date}',
-    ...(days.to === undefined ? [] : ['toDate(received_at) < {toDay: Date}']),
-  ]
+): Promise<MatchingTraces> {
+  const { filter, after, limit, nowMs } = search
+  const now = BigInt(nowMs) * 1_000_000n
+  const beginsAt = [now, filter.toNano, ...(after === undefined ? [] : [BigInt(after.atUnixNano)])].reduce(earlier)
+  let found: TracePosition[] = []
+  for (const window of [...WINDOWS_NANOS, beginsAt]) {
+    const since = beginsAt - window > filter.fromNano ? beginsAt - window : filter.fromNano
+    found = await selectSince(client, search, since, signal)
+    if (found.length === limit || since === filter.fromNano) break
+  }
+  const next = found.length === limit ? found.at(-1) : undefined
+  if (after === undefined || found.length === 0) return { found, next }
+  const foundIds = found.map(({ traceId }) => traceId)
+  const shown = await selectBefore(client, { ...search, after, traceIds: foundIds }, signal)
+  return { found: found.filter(({ traceId }) => !shown.has(traceId)), next }
+}
+
+const earlier = (a: bigint, b: bigint) => (a < b ? a : b)
+
+/** In the order of a list, spans after a position are smaller than it. */
+const POSITION = '({atUnixNano: UInt64}, toFixedString(unhex({traceId: String}), 16))'
+
+function selectSince(
+  client: ClickHouseClient,
+  { workspaceId, filter, after, limit }: MatchingSearch,
+  sinceNano: bigint,
+  signal: AbortSignal,
+): Promise<TracePosition[]> {
+  const matching = spanCondition(workspaceId, filter)
+  const next = after === undefined ? '' : `AND ${AT} <= {atUnixNano: UInt64} AND (${AT}, trace_id) < ${POSITION}`
+  const until = after === undefined ? filter.toNano : earlier(filter.toNano, BigInt(after.atUnixNano) + 1n)
+  return selectRows<TracePosition>(client, {
+    query: `
+      SELECT lower(hex(trace_id)) AS traceId, max(${AT}) AS atUnixNano
+      FROM spans WHERE ${matching.sql} AND ${IN_TIME} ${next}
+      GROUP BY trace_id ORDER BY atUnixNano DESC, trace_id DESC LIMIT {limit: UInt32}`,
+    params: { ...matching.params, ...boundTimes(sinceNano, until), limit, ...after },
+    signal,
+  })
+}
+
+/** Returns which of the traces have a matching span at or before a position in the order of the list. */
+async function selectBefore(
+  client: ClickHouseClient,
+  { workspaceId, filter, after, traceIds }: MatchingSearch & { readonly after: TracePosition; traceIds: string[] },
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const matching = spanCondition(workspaceId, filter)
   const rows = await selectRows<{ traceId: string }>(client, {
     query: `
       SELECT DISTINCT lower(hex(trace_id)) AS traceId FROM spans
-      WHERE ${conditions.join(' AND ')} LIMIT {limit: UInt32}`,
-    params: {
-      ...condition.params,
-      workspaceId,
-      fromDay: days.from,
-      toDay: days.to,
-      untilUnixNano,
-      limit,
-    },
+      WHERE ${matching.sql} AND ${OF_TRACES} AND ${IN_TIME} AND (${AT}, trace_id) >= ${POSITION}`,
+    params: { ...matching.params, ...boundTimes(BigInt(after.atUnixNano), filter.toNano), traceIds, ...after },
     signal,
   })
-  return rows.map(({ traceId }) => traceId)
+  return new Set(rows.map(({ traceId }) => traceId))
 }

@@ -1,7 +1,6 @@
 import type { ClickHouseClient } from '../../../client.ts'
-import { type BoundCondition, selectRows } from '../../../select.ts'
-import { TRACE_READ_SETTINGS } from '../span-row.ts'
-import { IN_TRACE_IDS } from './trace-filter.ts'
+import { selectRows } from '../../../select.ts'
+import { OF_TRACES, TRACE_READ_SETTINGS } from '../span-row.ts'
 
 /** What a list shows of a trace. Ids are hex, numbers of 64 bits are decimal digits. */
 export interface TraceTotalsRow {
@@ -19,14 +18,6 @@ export interface TraceTotalsRow {
   readonly first: readonly [spanId: string, parentSpanId: string, name: string, serviceName: string]
 }
 
-/** Selects traces. */
-interface MatchedTraces {
-  readonly workspaceId: string
-  readonly traceIds: readonly string[]
-  /** Which one of the spans must meet, or undefined. */
-  readonly condition: BoundCondition | undefined
-}
-
 /** Most services that a list names of a trace. */
 const SERVICES_MAX = 20
 const NAME_CHARACTERS = 256
@@ -38,10 +29,10 @@ const NO_SPAN = "toFixedString('', 8)"
  */
 const PRECISION = 20
 
-/** Returns the totals of the traces that have a span which meets the condition, in no order. All of their spans are read. */
+/** Returns the totals of traces in no order. All of their spans are read. */
 export function selectTraceTotals(
   client: ClickHouseClient,
-  { workspaceId, traceIds, condition }: MatchedTraces,
+  { workspaceId, traceIds }: { readonly workspaceId: string; readonly traceIds: readonly string[] },
   signal: AbortSignal,
 ): Promise<TraceTotalsRow[]> {
   const first = `(lower(hex(span_id)), lower(hex(parent_span_id)), leftUTF8(name, ${NAME_CHARACTERS}),
@@ -54,9 +45,8 @@ export function selectTraceTotals(
              arraySlice(arraySort(groupUniqArray(1000)(leftUTF8(toString(service_name), ${NAME_CHARACTERS}))), 1, ${SERVICES_MAX}) AS services,
              uniqCombined64(${PRECISION})(service_name) AS serviceCount,
              argMin(${first}, (parent_span_id != ${NO_SPAN}, start_time_unix_nano, span_id)) AS first
-      FROM spans WHERE workspace_id = {workspaceId: String} AND ${IN_TRACE_IDS}
-      GROUP BY trace_id ${condition === undefined ? '' : `HAVING countIf(${condition.sql}) > 0`}`,
-    params: { ...condition?.params, workspaceId, traceIds },
+      FROM spans WHERE ${OF_TRACES} GROUP BY trace_id`,
+    params: { workspaceId, traceIds },
     signal,
     settings: TRACE_READ_SETTINGS,
   })

@@ -179,8 +179,8 @@ describe('a request that cannot be stored', () => {
       rejected: expect.arrayContaining([{ reason: 'invalid_json_value', count: 2, indexes: [0, 2] }]),
       storedRecords: 1,
     })
-    expect(await database.rows("SELECT attributes AS a FROM spans WHERE name = 'fits'")).toEqual([
-      { a: { big: '100000000000000000000' } },
+    expect(await database.rows("SELECT attribute_values AS a FROM spans WHERE name = 'fits'")).toEqual([
+      { a: '100000000000000000000' },
     ])
   })
 

@@ -188,7 +188,7 @@ describe('POST /v3/traces/{traceId}/spans', () => {
     const sizes = { [id(3)]: 5_000_000, [id(1)]: 1_500_000, [id(2)]: 1_500_000, [id(4)]: 1_500_000, [id(5)]: 1_500_000 }
     for (const [spanId, bytes] of Object.entries(sizes)) {
       await client.command({
-        query: `ALTER TABLE spans UPDATE attributes = map('text', repeat(repeat('x', 1000), ${bytes / 1_000}))
+        query: `ALTER TABLE spans UPDATE attribute_keys = '1\\0text\\0', attribute_values = repeat(repeat('x', 1000), ${bytes / 1_000})
                 WHERE trace_id = unhex('${traceId}') AND span_id = unhex('${spanId}')`,
         clickhouse_settings: { mutations_sync: '2' },
       })
