@@ -4,6 +4,8 @@ import { type Results, rowsOf, samplesOf, succeeded } from '../support/rounds.ts
 import type { Row } from '../support/scenario.ts'
 import { costRow, throughputRow, underLoad } from './pipeline-rows.ts'
 
+const REWRITES = 'rewrites'
+
 /** Returns the figures of each contender under a load, those of the product with their ratios to the others. */
 export function sustainedRows(load: PipelineLoad, measured: ReadonlyMap<string, Results<PipelineMeasured>>): Row[] {
   const names = [...measured].filter(([, results]) => succeeded(results).length > 0).map(([name]) => name)
@@ -14,7 +16,8 @@ export function sustainedRows(load: PipelineLoad, measured: ReadonlyMap<string, 
       rowsOf(measured.get(name) ?? [], results => {
         const row = rowOf(titleOf(figure, name), results)
         const ratios = rivals.map(rival => ({ to: underLoad(titleOf(figure, rival), load) }))
-        return [{ ...row, ...(name === PRODUCT && { ratios }) }]
+        // A short load is not rewritten at all, and a ratio to 0 does not exist.
+        return [{ ...row, ...(name === PRODUCT && figure !== REWRITES && { ratios }) }]
       }),
     )
   const figure =
@@ -33,7 +36,7 @@ export function sustainedRows(load: PipelineLoad, measured: ReadonlyMap<string, 
       figure('bytes a span', ({ storedBytes, records }) => storedBytes / records),
     ),
     ...rowsOfEach(
-      'rewrites',
+      REWRITES,
       figure('a row', ({ rewrites }) => rewrites),
     ),
   ]
