@@ -30,8 +30,8 @@ export const workersConfigSchema = z.object({
   ...retentionSettings,
   WORKERS_ADMIN_PORT: port(4302),
   /** Bounds of an open batch. It is full at the first bound that it reaches. */
-  BATCH_MAX_ROWS: count(100_000),
-  BATCH_MAX_BYTES: count(32 * MIB),
+  BATCH_MAX_ROWS: count(400_000),
+  BATCH_MAX_BYTES: count(64 * MIB),
   /**
    * Time between two inserts of a lane over all workers, unless a batch is full. After a pause, inserts follow at once. A batch
    * waits four times as long at most. All workers have the same value.

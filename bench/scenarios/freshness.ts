@@ -115,7 +115,7 @@ async function measureListed(
 const NOTES = [
   'Capacity is measured in a closed loop, from the first request until the last span can be queried; the higher of two runs counts. The shares of it are an open loop: requests are due at fixed times, whatever the pipeline does.',
   `Freshness is measured with markers: requests of one span in a separate workspace, sent every ${MARKER_EVERY_MS} ms over separate connections. It is the time from the acknowledgement to the response of the first poll that contains the marker. ClickHouse is polled every ${POLL_EVERY_MS} ms if it responds in time. The run fails if an acknowledged marker is never seen or a span is stored twice.`,
-  'Inserts follow a pause at once. With steady traffic one of the express lane is due every 250 ms (BATCH_MAX_AGE_MS), one of the bulk lane every 500 ms, or when a batch has 100,000 rows.',
+  'Inserts follow a pause at once. With steady traffic one of the express lane is due every 250 ms (BATCH_MAX_AGE_MS), one of the bulk lane every 500 ms, or when a batch has 400,000 rows or 64 MiB.',
   `A finding is listed when GET /v3/findings shows it. Every ${EXCEPTION_EVERY_MS} ms a span arrives with an exception whose finding is new, and realistic spans at half of their own capacity.`,
   `The idle pipeline gets one marker at a time, at least ${IDLE_MS} ms after the one before it was seen.`,
   'Load generator, markers and polls share the cores with the pipeline. During the measurement of capacity there were no markers and polls.',

@@ -23,14 +23,11 @@ import { SuspectJobs } from './suspect-jobs.ts'
 
 /** Bounds of a batch pool. */
 export interface BatchPoolOptions {
-  /**
-   * A batch is sealed at the first of these bounds, as soon as an insert slot is free; or when its insert is due, as soon as all
-   * are.
-   */
+  /** A batch is sealed at the first of these bounds, or when its insert is due, as soon as the lane inserts nothing. */
   readonly maxRows: number
   readonly maxBytes: number
   readonly maxConcurrentInserts: number
-  /** The longest time for which a batch that is due, and not full, waits for the inserts of the pool. */
+  /** The longest time for which a batch waits for the inserts of its lane. It is inserted beside them then, if a slot is free. */
   readonly maxWaitMs: number
   /** Payload bytes that are fetched from Redis and not yet decoded. */
   readonly maxFetchedBytes: number
@@ -80,8 +77,6 @@ export class BatchPool {
   #open: OpenBatch | undefined
   /** The time of the next insert, once it is reserved and until a batch is opened that uses it. */
   #reserved: Promise<void> | undefined
-  /** The batch that is due and waits until no insert of the pool runs. */
-  #due: string | undefined
   /** Whether the batch before was full, so that it was not inserted at its time. */
   #wasFull = false
   #isClosing = false
@@ -93,7 +88,7 @@ export class BatchPool {
     const { resources } = deps
     this.#fetched = resources.fetched
     this.#slots = resources.slots
-    resources.join(() => this.#sealDue(this.#due))
+    resources.join()
     this.#rowsPool = resources.rowsPool
     this.#resumer = new BatchResumer({ ...deps, rowsPool: this.#rowsPool, slots: this.#slots }, options)
     this.#suspects = new SuspectJobs({ ...deps, resumer: this.#resumer }, job => this.#runOfAnySize(job))
@@ -150,25 +145,8 @@ export class BatchPool {
   /** Inserts every batch at once from now on, because the pool takes no more jobs. */
   close(): void {
     this.#isClosing = true
+    this.#deps.resources.close()
     if (this.#open !== undefined) this.#sealWhenFree(this.#open.batch.id)
-  }
-
-  /**
-   * Seals a batch that is due, after the inserts of the pool: while ClickHouse is busy, fewer and larger inserts cost it less.
-   * Only a batch that is full is inserted beside another.
-   */
-  #sealWhenIdle(batchId: string): void {
-    // A batch that was full is sealed before its time comes.
-    if (this.#open?.batch.id !== batchId) return
-    this.#due = batchId
-    if (this.#slots.isIdle || this.#isClosing) this.#sealDue(batchId)
-    else setTimeout(() => this.#sealDue(batchId), this.#options.maxWaitMs).unref()
-  }
-
-  #sealDue(batchId: string | undefined): void {
-    if (batchId === undefined || batchId !== this.#due) return
-    this.#due = undefined
-    this.#sealWhenFree(batchId)
   }
 
   /** Seals a batch if it is still open. It grows until an insert slot and the decoder are free. */
@@ -229,7 +207,7 @@ export class BatchPool {
     const { id } = batch
     const due = this.#isClosing ? Promise.resolve() : (this.#reserved ?? this.#nextTime())
     this.#reserved = undefined
-    void due.then(() => this.#sealWhenIdle(id))
+    void due.then(() => this.#sealWhenFree(id))
     return batch
   }
 
@@ -238,8 +216,11 @@ export class BatchPool {
     if (named !== undefined) await this.#deps.storer.split(named)
   }
 
+  /** Waits for the inserts of the lane, then for a slot: while ClickHouse is busy, fewer and larger inserts cost it less. */
   #slotOf(batch: OpenBatch): Promise<InsertSlot> {
-    batch.slot ??= new InsertSlot(this.#slots).hold()
+    batch.slot ??= this.#deps.resources
+      .untilIdle(this.#options.maxWaitMs)
+      .then(() => new InsertSlot(this.#slots).hold())
     return batch.slot
   }
 

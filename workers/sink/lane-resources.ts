@@ -30,22 +30,42 @@ export class LaneResources {
   readonly slots: Budget
   readonly rowsPool: RowsPool
   readonly #createRows: () => RowBatch
-  readonly #onIdle: (() => void)[] = []
+  /** Batches that wait until no insert runs. */
+  readonly #waiting = new Set<() => void>()
+  #queues = 0
+  #isClosing = false
 
   constructor({ name, memory, createRows }: LaneResourcesDeps, options: LaneResourcesOptions) {
     this.fetched = new Budget(options.maxFetchedBytes)
-    this.slots = new Budget(options.maxConcurrentInserts, {
-      onIdle: () => {
-        for (const listener of this.#onIdle) listener()
-      },
-    })
+    this.slots = new Budget(options.maxConcurrentInserts, { onIdle: () => this.#endWaits() })
     this.#createRows = createRows
     this.rowsPool = new RowsPool(name, memory, Array.from({ length: options.maxConcurrentInserts }, createRows))
   }
 
-  /** Adds a queue. `onIdle` is called each time that no insert of the lane runs any more. */
-  join(onIdle: () => void): void {
-    this.#onIdle.push(onIdle)
-    if (this.#onIdle.length <= MAX_OPEN_BATCHES) this.rowsPool.add(this.#createRows())
+  /** Adds a queue. */
+  join(): void {
+    this.#queues++
+    if (this.#queues <= MAX_OPEN_BATCHES) this.rowsPool.add(this.#createRows())
+  }
+
+  /** Waits until no insert of the lane runs, at most this long, or until `close`. */
+  async untilIdle(maxWaitMs: number): Promise<void> {
+    if (this.slots.isIdle || this.#isClosing) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, maxWaitMs).unref()
+    this.#waiting.add(resolve)
+    await promise
+    this.#waiting.delete(resolve)
+    clearTimeout(timer)
+  }
+
+  /** Lets no batch wait from now on. */
+  close(): void {
+    this.#isClosing = true
+    this.#endWaits()
+  }
+
+  #endWaits(): void {
+    for (const endWait of this.#waiting) endWait()
   }
 }

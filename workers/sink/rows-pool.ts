@@ -5,7 +5,7 @@ import type { RowBatch } from './row-batch.ts'
 /** Memory of empty buffers is not accounted for, since it cannot be given back. */
 const UNACCOUNTED_BYTES = MIB
 /** Rows with more memory than this give it back at once: only requests of a hostile client need so much. */
-const KEPT_BYTES = 56 * MIB
+const KEPT_BYTES = 104 * MIB
 
 /** The row batches of one pool, which are used again and again, and their part of the memory of the process. */
 export class RowsPool {

@@ -366,40 +366,35 @@ describe('the inserts of a pool', () => {
     return { closeBatches, decode, release, batches }
   }
 
-  it('follow one another, so that batches grow while ClickHouse is slow', async () => {
+  it.each([
+    ['due', ['a', 'b']],
+    ['full', ['a', 'b', 'c']],
+  ])('follow one another, so that batches grow while ClickHouse is slow, until they are %s', async (_state, lines) => {
     const { decode, release, batches } = await duringInsert(MINUTE_MS)
-    await decode('a')
-    await decode('b')
+    for (const line of lines) await decode(line)
     expect(batches()).toEqual([])
     release()
     await expectAllDone()
-    expect(batches()).toEqual([['opening'], ['a', 'b']])
+    expect(batches()).toEqual([['opening'], lines])
   })
 
-  it('are made beside another once their batch is full', async () => {
-    const { decode, release, batches } = await duringInsert(MINUTE_MS)
-    await decode('a')
-    await decode('b\nc')
-    await until('the full batch is stored', () => batches().length === 1)
-    release()
-    await expectAllDone()
-    expect(batches()).toEqual([['a', 'b', 'c'], ['opening']])
-  })
-
-  it('are made beside one that takes long', async () => {
+  it.each([
+    ['due', ['a']],
+    ['full', ['a', 'b', 'c']],
+  ])('are made beside one that takes long, if their batch is %s', async (_state, lines) => {
     const { decode, release, batches } = await duringInsert(20)
-    await decode('a')
+    await decode(lines.join('\n'))
     await until('the batch is stored', () => batches().length === 1)
     release()
     await expectAllDone()
-    expect(batches()).toEqual([['a'], ['opening']])
+    expect(batches()).toEqual([lines, ['opening']])
   })
 
   it('are made for the batch that is open, although one before it was full before its time', async () => {
-    const times = [Promise.resolve(), Promise.withResolvers<void>(), Promise.resolve()] as const
-    const waits = [times[0], times[1].promise, times[2]]
+    const times = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+    const waits = [Promise.resolve(), times[0].promise, times[1].promise]
     const fullBefore: boolean[] = []
-    const { decode, release, batches } = await duringInsert(MINUTE_MS, {
+    const { decode, release, batches } = await duringInsert(20, {
       next(wasFull = false) {
         fullBefore.push(wasFull)
         return waits.shift() ?? Promise.resolve()
@@ -408,22 +403,26 @@ describe('the inserts of a pool', () => {
     await decode('a\nb\nc')
     await until('the full batch is stored', () => batches().length === 1)
     await decode('d')
-    times[1].resolve()
+    times[0].resolve()
     await decode('e')
+    times[1].resolve()
+    await until('the open batch is stored', () => batches().length === 2)
     release()
     await expectAllDone()
-    expect(batches()).toEqual([['a', 'b', 'c'], ['opening'], ['d', 'e']])
+    expect(batches()).toEqual([['a', 'b', 'c'], ['d', 'e'], ['opening']])
     expect(fullBefore).toEqual([false, false, true])
   })
 
   it('are made beside another once the pool is closing', async () => {
     const { closeBatches, decode, release, batches } = await duringInsert(MINUTE_MS)
-    closeBatches()
     await decode('a')
-    await until('the batch is stored', () => batches().length === 1)
+    closeBatches()
+    await until('the open batch is stored', () => batches().length === 1)
+    await decode('b')
+    await until('the next batch is stored', () => batches().length === 2)
     release()
     await expectAllDone()
-    expect(batches()).toEqual([['a'], ['opening']])
+    expect(batches()).toEqual([['a'], ['b'], ['opening']])
   })
 
   it('wait for no time once the pool is closing', async () => {
