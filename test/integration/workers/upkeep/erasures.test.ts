@@ -160,7 +160,9 @@ it('erases all sessions of an identifier, also what waits in the queues, and lea
   await send('bob-1', OTHER, 0)
   await until('the first requests are stored', isSettled)
   const rowsOfOther = await rowsOf(['bob-1'])
-  expect(total(await rowsOf(['anna-1']))).toBe(total(rowsOfOther))
+  // Exceptions of a session that are inserted together are one row of its findings.
+  const withoutFindings = (rows: Record<string, number>) => total(rows) - (rows.session_findings ?? 0)
+  expect(withoutFindings(await rowsOf(['anna-1']))).toBe(withoutFindings(rowsOfOther))
   await stopPools()
   // These wait: more of the known session, and a session that only these requests name.
   await send('anna-1', undefined, 1)
