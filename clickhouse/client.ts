@@ -160,8 +160,8 @@ export async function insertNative(client: ClickHouseClient, insert: NativeInser
         wait_end_of_query: 1,
         // By default a column that the table lacks is dropped silently.
         input_format_skip_unknown_fields: 0,
-        // The first merge builds this index. Tables without it ignore the setting.
-        exclude_materialize_skip_indexes_on_insert: 'by_attribute',
+        // The first merge builds these indexes. Tables without them ignore the setting.
+        exclude_materialize_skip_indexes_on_insert: 'by_attribute, logs_by_token',
       },
     })
     stream.resume()

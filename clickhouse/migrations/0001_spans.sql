@@ -10,7 +10,7 @@
 --   are computed once for each list.
 -- details: events, links and what few spans have (clickhouse/tables/span-details.ts). Only reads of whole spans need it.
 -- by_attribute: which granules contain an attribute with its value, as hashes of both (docs/decisions/031). Read with the
---   condition of clickhouse/queries/attributes/attribute-condition.ts, which must repeat this expression. Workers do not build
+--   condition of clickhouse/queries/attributes/packed-attributes.ts, which must repeat this expression. Workers do not build
 --   it when they insert (clickhouse/client.ts): the first merge does. A part without it is read whole, and the answer is the same.
 -- by_service: the services of a granule, so that a search for one that is rare reads few of them.
 -- min_level_for_wide_part: an inserted part is one data file instead of many, each of which would be synced.

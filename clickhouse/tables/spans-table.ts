@@ -10,7 +10,7 @@ const MIN_ROW_BYTES = 91
 
 /** The column buffers of the table `spans`. */
 export class SpansTable {
-  readonly scope = new ScopeColumns(true)
+  readonly scope = new ScopeColumns()
   readonly traceId = new GrowingBuffer()
   readonly spanId = new GrowingBuffer()
   readonly parentSpanId = new GrowingBuffer()

@@ -13,8 +13,11 @@ import {
 } from '@opentelemetry/sdk-logs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { TYPES } from '../../clickhouse/queries/attributes/attribute-columns.ts'
 import { type Door, exporterOptions } from '../support/clients/exporter-options.ts'
 import { nanos, textOf, textsOf, typeOf, typesOf } from '../support/oracles/attribute-text.ts'
+import type { NativeValue } from '../support/oracles/read-block.ts'
+import { wholeRow } from '../support/oracles/whole-row.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -154,7 +157,7 @@ async function readLogs(service: string): Promise<Row[]> {
     format: 'JSONEachRow',
     clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
   })
-  return (await result.json<Row>()).sort(byKey)
+  return (await result.json<Record<string, NativeValue>>()).map(wholeRow).sort(byKey)
 }
 
 function expectedRow(service: string, record: ReadableLogRecord): Row {
@@ -177,8 +180,8 @@ function expectedRow(service: string, record: ReadableLogRecord): Row {
     severity_text: record.severityText ?? '',
     body: textOf(record.body),
     body_type: typeOf(record.body),
-    attributes: textsOf(record.attributes),
-    attribute_types: typesOf(record.attributes),
+    attributes: Object.entries(textsOf(record.attributes)),
+    attribute_types: typesOf(record.attributes).map(type => TYPES.indexOf(type)),
     dropped_attributes_count: record.droppedAttributesCount,
     flags: record.spanContext?.traceFlags ?? 0,
     trace: record.spanContext?.traceId ?? '0'.repeat(32),

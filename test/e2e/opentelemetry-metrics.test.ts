@@ -16,9 +16,13 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
+import { TYPES } from '../../clickhouse/queries/attributes/attribute-columns.ts'
 import { HOUR_MS } from '../../schemas/units.ts'
 import { type Door, exporterOptions } from '../support/clients/exporter-options.ts'
 import { nanos, textsOf, typesOf } from '../support/oracles/attribute-text.ts'
+import type { NativeValue } from '../support/oracles/read-block.ts'
+import { detailsOf } from '../support/oracles/unpack-point.ts'
+import { wholeRow } from '../support/oracles/whole-row.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -123,12 +127,16 @@ type Row = Record<string, unknown>
 
 async function readPoints(service: string): Promise<Row[]> {
   const result = await clickhouse.query({
-    query: 'SELECT * EXCEPT (received_at, series_id) FROM metric_points WHERE service_name = {service: String}',
+    query: `
+      SELECT * EXCEPT (received_at, series_id, bounds, counts, exponential, details), explicit_bounds, bucket_counts, scale,
+        positive_offset, negative_offset, zero_count, positive_bucket_counts, negative_bucket_counts, hex(details) AS entries
+      FROM metric_points WHERE service_name = {service: String}`,
     query_params: { service },
     format: 'JSONEachRow',
     clickhouse_settings: { output_format_json_quote_64bit_integers: 1 },
   })
-  return result.json<Row>()
+  const rows = await result.json<Record<string, NativeValue> & { entries: string }>()
+  return rows.map(({ entries, ...row }) => ({ ...wholeRow(row), ...detailsOf(Buffer.from(entries, 'hex')) }))
 }
 
 const ABSENT: Row = {
@@ -177,8 +185,8 @@ function expectedRows(service: string, metric: MetricData): Row[] {
     is_monotonic: metric.dataPointType === DataPointType.SUM && metric.isMonotonic,
     start_time_unix_nano: String(nanos(point.startTime)),
     time_unix_nano: String(nanos(point.endTime)),
-    attributes: textsOf(point.attributes),
-    attribute_types: typesOf(point.attributes),
+    attributes: Object.entries(textsOf(point.attributes)),
+    attribute_types: typesOf(point.attributes).map(type => TYPES.indexOf(type)),
     flags: 0,
     ...ABSENT,
     ...expectedValue(metric, point),

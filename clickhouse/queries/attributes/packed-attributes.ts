@@ -1,14 +1,19 @@
 import type { BoundCondition } from '../../select.ts'
 import { ESCAPED_VALUE, FIRST_TYPE } from '../../tables/packed-attributes.ts'
 import { type AttributeColumns, TYPES } from './attribute-columns.ts'
-import type { AttributeValue } from './attribute-condition.ts'
+
+/** An attribute with the text of its value. */
+export interface AttributeValue {
+  readonly key: string
+  readonly value: string
+}
 
 const SEPARATOR = '\0'
 
 /** Expression of the keys of a row in the order of its values, escaped. */
 export const KEYS = "arrayPopFront(arrayPopBack(splitByChar('\\0', attribute_keys)))"
 /** Expression of the values of a row in the order of its keys. Some are escaped, by the bit of their types. */
-const VALUES = "splitByChar('\\0', attribute_values)"
+export const VALUES = "splitByChar('\\0', attribute_values)"
 
 /** Returns the attributes of a row from `attribute_keys` and `attribute_values`, in the order in which they were sent. */
 export function readAttributes(keyList: string, valueList: string): AttributeColumns {
@@ -27,7 +32,7 @@ export function unescapeText(text: string): string {
 }
 
 /** Returns a text as keys are stored, and values that have a zero byte. */
-function escapeText(text: string): string {
+export function escapeText(text: string): string {
   return text.replaceAll('\x01', '\x01\x03').replaceAll('\0', '\x01\x02')
 }
 
@@ -75,6 +80,8 @@ export function packedCondition(name: string, { key, value }: AttributeValue): B
   const attribute = attributeOf(`{${name}Key: String}`)
   const stored = storedValue(value)
   const conditions = [
+    // Most rows are left out by it in the least time.
+    ...(stored.text === '' ? [] : [`position(attribute_values, {${name}Value: String}) > 0`]),
     attribute.exists,
     `${attribute.value} = {${name}Value: String}`,
     ...(stored.isEscaped === undefined ? [] : [`${stored.isEscaped ? '' : 'NOT '}(${attribute.isEscaped})`]),

@@ -12,10 +12,3 @@ export interface ScopeRow {
   readonly scopeSchemaUrl: string
   readonly scopeDroppedAttributesCount: number
 }
-
-/** The columns of `ScopeRow`. */
-export const SCOPE_COLUMNS = `
-  service_name AS serviceName, resource AS resourceJson,
-  resource_dropped_attributes_count AS resourceDroppedAttributesCount, resource_schema_url AS resourceSchemaUrl,
-  scope_name AS scopeName, scope_version AS scopeVersion, scope_attributes AS scopeAttributes,
-  scope_schema_url AS scopeSchemaUrl, scope_dropped_attributes_count AS scopeDroppedAttributesCount`

@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { BoundCondition, Select } from '../../select.ts'
-import { type AttributeValue, attributeCondition, attributeHint } from '../attributes/attribute-condition.ts'
+import { type AttributeValue, packedCondition } from '../attributes/packed-attributes.ts'
 
 /** Selects log records of a workspace. An undefined field selects all. */
 export interface LogsFilter {
@@ -31,16 +31,13 @@ export const TIME_MAX_MS = 9_223_372_036_854
 export function logsCondition(filter: LogsFilter): BoundCondition {
   const { workspaceId, traceId, spanId, sessionId, serviceName, minSeverityNumber, words, attribute } = filter
   const { fromMs, toMs, receivedFromMs } = filter
-  const attributeIs = attribute && attributeCondition('attribute', attribute)
+  const attributeIs = attribute && packedCondition('attribute', attribute)
   const conditions = [
     'workspace_id = {workspaceId: String}',
     ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
     ...(traceId === undefined ? [] : ['trace_id = unhex({traceId: String})']),
     ...(spanId === undefined ? [] : ['span_id = unhex({spanId: String})']),
-    // The id of a session is the value of the attribute session.id of the same record (workers/otlp/logs/log-decoder.ts).
-    ...(sessionId === undefined
-      ? []
-      : [attributeHint("'session.id'", '{sessionId: String}'), 'session_id = {sessionId: String}']),
+    ...(sessionId === undefined ? [] : ['session_id = {sessionId: String}']),
     ...(minSeverityNumber === undefined ? [] : ['severity_number >= {minSeverityNumber: UInt8}']),
     ...words.map((_, i) => `hasToken(lower(body), {word${i}: String})`),
     ...(attributeIs === undefined ? [] : [attributeIs.sql]),

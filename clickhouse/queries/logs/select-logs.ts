@@ -1,8 +1,12 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { type BoundCondition, type Select, selectRows } from '../../select.ts'
-import { type AttributeColumns, type AttributeType, attributeColumns } from '../attributes/attribute-columns.ts'
-import { SCOPE_COLUMNS, type ScopeRow } from '../attributes/scope-columns.ts'
+import { ESCAPED_VALUE } from '../../tables/packed-attributes.ts'
+import { type AttributeColumns, type AttributeType, TYPES } from '../attributes/attribute-columns.ts'
+import { unescaped } from '../attributes/attribute-text.ts'
+import { readOrigin } from '../attributes/origin.ts'
+import { KEYS, readAttributes, VALUES } from '../attributes/packed-attributes.ts'
+import type { ScopeRow } from '../attributes/scope-columns.ts'
 import {
   LOG_READ_SETTINGS,
   type LogsFilter,
@@ -58,41 +62,44 @@ export interface LogsPage {
 }
 
 const DIGEST = `
-  cityHash64(surface_id, service_name, service_version, resource, resource_dropped_attributes_count, resource_schema_url,
-    scope_name, scope_version, scope_attributes, scope_schema_url, scope_dropped_attributes_count, time_unix_nano,
-    observed_time_unix_nano, severity_number, severity_text, body, body_type, mapKeys(attributes), mapValues(attributes),
-    attribute_types, dropped_attributes_count, flags, trace_id, span_id, event_name, session_id)`
+  cityHash64(surface_id, service_name, origin, time_unix_nano, observed_time_unix_nano, severity_number, severity_text, body,
+    body_type, attribute_keys, attribute_values, dropped_attributes_count, flags, trace_id, span_id, event_name, session_id)`
 
 const OTHER_COLUMNS = `
   toUnixTimestamp64Nano(timestamp) AS nanos, toUnixTimestamp64Milli(received_at) AS receivedMs, ${DIGEST} AS digest,
-  surface_id AS surfaceId, service_version AS serviceVersion, time_unix_nano AS timeUnixNano,
+  surface_id AS surfaceId, service_name AS serviceName, time_unix_nano AS timeUnixNano,
   observed_time_unix_nano AS observedTimeUnixNano, severity_number AS severityNumber, body_type AS bodyType,
   dropped_attributes_count AS droppedAttributesCount, flags, lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId,
   session_id AS sessionId`
 
-const WHOLE_COLUMNS = `${OTHER_COLUMNS}, ${SCOPE_COLUMNS}, severity_text AS severityText, event_name AS eventName,
-  body AS bodyText, ${attributeColumns('')} AS attributeColumns`
+const WHOLE_COLUMNS = `${OTHER_COLUMNS}, toString(origin) AS originLines, severity_text AS severityText,
+  event_name AS eventName, body AS bodyText, (toString(attribute_keys), attribute_values) AS attributes`
 
 /** Lengths to which the texts of a record are cut that is too large for a response. */
 const CUT = { bodyCharacters: 65_536, attributes: 64, textCharacters: 1_024 } as const
 
 const cutText = (text: string) => `leftUTF8(${text}, ${CUT.textCharacters})`
-const cutAttributes = (texts: string) => `arrayMap(t -> ${cutText('t')}, arraySlice(${texts}, 1, ${CUT.attributes}))`
-const withoutLarge = (json: string) => `if(length(${json}) > ${CUT.bodyCharacters}, '', toString(${json}))`
+const CODES = `arrayMap(t -> bitAnd(ascii(t), 15), ngrams(splitByChar('\\0', attribute_keys)[1], 1))`
+/** Keys, values and codes of types, each list and each text cut. */
+const CUT_ATTRIBUTES = `
+  (arrayMap(k -> ${cutText(unescaped('k'))}, arraySlice(${KEYS}, 1, ${CUT.attributes}) AS cutKeys),
+   arrayMap((v, c) -> ${cutText(`if(c < ${ESCAPED_VALUE}, v, ${unescaped('v')})`)}, arrayResize(${VALUES}, length(cutKeys)),
+            arrayResize(${CODES} AS codes, length(cutKeys))),
+   arrayMap(c -> c % ${ESCAPED_VALUE}, arrayResize(codes, length(cutKeys))))`
+/** Lines of the origin that are JSON objects of any length. */
+const OBJECT_LINES = '2, 7'
 
-const CUT_COLUMNS = `${OTHER_COLUMNS}, service_name AS serviceName, ${withoutLarge('resource')} AS resourceJson,
-  resource_dropped_attributes_count AS resourceDroppedAttributesCount, resource_schema_url AS resourceSchemaUrl,
-  scope_name AS scopeName, scope_version AS scopeVersion, ${withoutLarge('scope_attributes')} AS scopeAttributes,
-  scope_schema_url AS scopeSchemaUrl, scope_dropped_attributes_count AS scopeDroppedAttributesCount,
+const CUT_COLUMNS = `${OTHER_COLUMNS},
+  arrayStringConcat(
+    arrayMap((line, i) -> if(i IN (${OBJECT_LINES}) AND length(line) > ${CUT.bodyCharacters}, '', line),
+             splitByChar('\\n', toString(origin)), arrayEnumerate(splitByChar('\\n', toString(origin)))), '\\n') AS originLines,
   ${cutText('severity_text')} AS severityText, ${cutText('event_name')} AS eventName,
-  leftUTF8(body, ${CUT.bodyCharacters}) AS bodyText,
-  (${cutAttributes('mapKeys(attributes)')}, ${cutAttributes('mapValues(attributes)')},
-   arraySlice(attribute_types, 1, ${CUT.attributes})) AS attributeColumns`
+  leftUTF8(body, ${CUT.bodyCharacters}) AS bodyText, ${CUT_ATTRIBUTES} AS attributes`
 
 /** Bytes of a row in the memory of ClickHouse besides its texts. */
 const ROW_BYTES = 600
 
-const SIZE = `${ROW_BYTES} + byteSize(severity_text, body, attributes, event_name, toString(resource), toString(scope_attributes))`
+const SIZE = `${ROW_BYTES} + byteSize(severity_text, body, toString(attribute_keys), attribute_values, event_name, toString(origin))`
 
 const SETTINGS: ClickHouseSettings = {
   ...LOG_READ_SETTINGS,
@@ -108,8 +115,17 @@ interface LogsResult {
   readonly isCut?: boolean
 }
 
+/** What a row is read from. */
+interface PackedRow extends Omit<LogRow, keyof ScopeRow | 'serviceVersion' | 'attributeColumns'> {
+  readonly serviceName: string
+  readonly originLines: string
+  readonly attributes:
+    | readonly [keyList: string, valueList: string]
+    | readonly [keys: string[], values: string[], codes: number[]]
+}
+
 /** Returns the records of a page, the newest first. */
-export function selectLogs(
+export async function selectLogs(
   client: ClickHouseClient,
   page: LogsPage,
   { limitBytes, isCut = false }: LogsResult,
@@ -119,7 +135,21 @@ export function selectLogs(
     ...SETTINGS,
     ...(limitBytes !== undefined && { max_result_bytes: String(limitBytes), result_overflow_mode: 'throw' as const }),
   }
-  return selectRows(client, selectOf(page, isCut ? CUT_COLUMNS : WHOLE_COLUMNS, settings, signal))
+  const rows = await selectRows<PackedRow>(
+    client,
+    selectOf(page, isCut ? CUT_COLUMNS : WHOLE_COLUMNS, settings, signal),
+  )
+  return rows.map(({ serviceName, originLines, attributes, ...row }) => ({
+    ...row,
+    ...readOrigin(serviceName, originLines),
+    attributeColumns: columnsOf(attributes),
+  }))
+}
+
+function columnsOf(attributes: PackedRow['attributes']): AttributeColumns {
+  if (attributes.length === 2) return readAttributes(...attributes)
+  const [keys, values, codes] = attributes
+  return [keys, values, codes.map(code => TYPES[code] ?? 'empty')]
 }
 
 /** Returns the sizes of the records of a page in the memory of ClickHouse, in the same order. */

@@ -1,4 +1,6 @@
 import type { BoundCondition } from '../../select.ts'
+import { keyPattern } from '../attributes/attribute-text.ts'
+import { readAttributes } from '../attributes/packed-attributes.ts'
 import { labelColumn } from './metric-points.ts'
 
 /** A condition on a label, as PromQL has it. A label that a series does not have is empty. */
@@ -11,8 +13,18 @@ export interface LabelMatcher {
 
 /** Label of the instance of a service, an attribute of its resource. */
 export const INSTANCE_LABEL = 'service.instance.id'
-/** Column of that label. */
-export const INSTANCE = `JSONExtractString(CAST(resource, 'String'), '${INSTANCE_LABEL}')`
+/** Column of that label, from the second line of the origin, which ClickHouse cuts out once for each different origin. */
+export const INSTANCE = `
+  JSONExtractString(toString(extract(origin, '^[^\\n]*\\n([^\\n]*)')), '${INSTANCE_LABEL}')`
+
+/** The columns `attribute_keys` and `attribute_values` of a point. */
+export type PackedAttributes = readonly [keyList: string, valueList: string]
+
+/** Returns attributes as labels. The last value of a repeated key counts. */
+export function labelsOf([keyList, valueList]: PackedAttributes): Record<string, string> {
+  const [keys, values] = readAttributes(keyList, valueList)
+  return Object.fromEntries(keys.map((key, i) => [key, values[i] ?? '']))
+}
 
 /** Returns the condition that `column` matches. Its value is bound to `param`. */
 export function valueCondition(column: string, { operator, value }: LabelMatcher, param: string): BoundCondition {
@@ -32,7 +44,7 @@ export function labelsCondition(
     const { label } = matcher
     const column = Object.hasOwn(columns, label) ? (columns[label] as string) : pointLabel(label, `label${i}`)
     const { sql, params } = valueCondition(column, matcher, `labelValue${i}`)
-    return { sql, params: { ...params, [`label${i}`]: label } }
+    return { sql, params: { ...params, [`label${i}`]: keyPattern(label) } }
   })
   return {
     sql: conditions.map(({ sql }) => `(${sql})`).join(' AND ') || 'true',
@@ -40,7 +52,7 @@ export function labelsCondition(
   }
 }
 
-/** Returns the column of a label of points, whose key is bound to `param`. */
+/** Returns the column of a label of points, whose `keyPattern` is bound to `param`. */
 export function pointLabel(label: string, param: string): string {
   return label === INSTANCE_LABEL ? INSTANCE : labelColumn(label, param)
 }

@@ -1,6 +1,7 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import { MIB } from '../../../schemas/units.ts'
 import type { BoundCondition } from '../../select.ts'
+import { attributeText } from '../attributes/attribute-text.ts'
 
 /** Selects points. An undefined field selects all. */
 export interface PointsFilter {
@@ -73,9 +74,9 @@ export const POINTS_SETTINGS: ClickHouseSettings = {
   output_format_json_named_tuples_as_objects: 0,
 }
 
-/** Returns the column of a label, whose key is bound to `param`. It is empty if the point does not have the label. */
+/** Returns the column of a label, whose `keyPattern` is bound to `param`. It is empty if the point does not have the label. */
 export function labelColumn(label: string, param: string): string {
   if (label === 'service.name') return "CAST(service_name, 'String')"
   if (label === 'surface.id') return 'surface_id'
-  return `attributes[{${param}: String}]`
+  return attributeText(`{${param}: String}`)
 }

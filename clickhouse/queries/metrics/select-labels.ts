@@ -2,7 +2,17 @@ import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import type { BoundCondition } from '../../select.ts'
 import { selectRows } from '../../select.ts'
-import { INSTANCE, type LabelMatcher, labelsCondition, pointLabel, valueCondition } from './label-matchers.ts'
+import { attributeText, keyPattern, unescaped } from '../attributes/attribute-text.ts'
+import { KEYS } from '../attributes/packed-attributes.ts'
+import {
+  INSTANCE,
+  type LabelMatcher,
+  labelsCondition,
+  labelsOf,
+  type PackedAttributes,
+  pointLabel,
+  valueCondition,
+} from './label-matchers.ts'
 import { BUCKETS, POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 import { NAMES_READ_MAX } from './select-metric-names.ts'
 
@@ -45,7 +55,7 @@ function sourceOf({ filter, storedNames, names, matchers }: LabelSearch): BoundC
       : `arrayFilter(suffix -> ${ofNames.map(({ sql }) => sql).join(' AND ')}, ${SUFFIXES})`
   return {
     sql: `
-      FROM (SELECT *, ${selected} AS suffixes FROM metric_points
+      FROM (SELECT *, explicit_bounds, ${selected} AS suffixes FROM metric_points
             WHERE ${points.sql} AND ${labels.sql}
                   ${storedNames === undefined ? '' : 'AND metric_name IN {storedNames: Array(String)}'}
                   AND notEmpty(suffixes))`,
@@ -68,7 +78,7 @@ export async function selectLabelKeys(
 ): Promise<FoundKeys> {
   const { sql, params } = sourceOf(search)
   const [row] = await selectRows<{ keys: string[]; hasBuckets: number; hasPoints: number }>(client, {
-    query: `SELECT arraySort(groupUniqArrayArray(${search.limit})(mapKeys(attributes))) AS keys,
+    query: `SELECT arraySort(arrayMap(key -> ${unescaped('key')}, groupUniqArrayArray(${search.limit})(${KEYS}))) AS keys,
                    toUInt8(max(has(suffixes, '_bucket'))) AS hasBuckets, toUInt8(count() > 0) AS hasPoints
             ${sql}`,
     params,
@@ -90,11 +100,11 @@ export async function selectLabelValues(
     label === undefined
       ? 'arrayJoin(arrayMap(suffix -> concat(metric_name, suffix), suffixes))'
       : label === 'le'
-        ? `arrayJoin(if(has(suffixes, '_bucket'), arrayPushBack(${BUCKETS.boundTexts()}, '+Inf'), [attributes['le']]))`
+        ? `arrayJoin(if(has(suffixes, '_bucket'), arrayPushBack(${BUCKETS.boundTexts()}, '+Inf'), [${attributeText('{le: String}')}]))`
         : pointLabel(label, 'valuesOf')
   const rows = await selectRows<{ value: string }>(client, {
     query: `SELECT DISTINCT ${values} AS value ${sql} ORDER BY value LIMIT {limit: UInt32}`,
-    params: { ...params, valuesOf: label, limit: search.limit },
+    params: { ...params, le: keyPattern('le'), valuesOf: label && keyPattern(label), limit: search.limit },
     signal,
     settings: SETTINGS,
   })
@@ -102,20 +112,22 @@ export async function selectLabelValues(
 }
 
 /** Returns series with their labels. */
-export function selectSeriesLabels(
+export async function selectSeriesLabels(
   client: ClickHouseClient,
   search: LabelSearch,
   signal: AbortSignal,
 ): Promise<SeriesLabelsRow[]> {
   const { sql, params } = sourceOf(search)
   const bounds = BUCKETS.boundTexts(`arraySort(groupUniqArrayArray(${BUCKETS.bounds}))`)
-  return selectRows<SeriesLabelsRow>(client, {
+  const rows = await selectRows<Omit<SeriesLabelsRow, 'attributes'> & { packed: PackedAttributes }>(client, {
     query: `
-      SELECT CAST(metric_name, 'String') AS name, any(attributes) AS attributes, any(CAST(service_name, 'String')) AS serviceName,
-             any(surface_id) AS surfaceId, any(${INSTANCE}) AS instanceId, any(suffixes) AS suffixes, ${bounds} AS bounds
+      SELECT CAST(metric_name, 'String') AS name, any((toString(attribute_keys), attribute_values)) AS packed,
+             any(CAST(service_name, 'String')) AS serviceName, any(surface_id) AS surfaceId, any(${INSTANCE}) AS instanceId,
+             any(suffixes) AS suffixes, ${bounds} AS bounds
       ${sql} GROUP BY metric_name, series_id ORDER BY metric_name, series_id LIMIT {limit: UInt32}`,
     params: { ...params, limit: search.limit },
     signal,
     settings: SETTINGS,
   })
+  return rows.map(({ packed, ...row }) => ({ ...row, attributes: labelsOf(packed) }))
 }

@@ -6,6 +6,8 @@ import {
 } from '../../../schemas/http/metrics.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
+import { unescaped } from '../attributes/attribute-text.ts'
+import { KEYS } from '../attributes/packed-attributes.ts'
 import { POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 
 /** A kind of the points of a metric, as stored. */
@@ -33,7 +35,7 @@ const COLUMNS = `
 
 const DETAILS = `
   , leftUTF8(argMax(description, time_unix_nano), ${DESCRIPTION_CHARACTERS}) AS descriptionText,
-  arraySort(groupUniqArrayArray(${LABEL_KEYS_MAX})(mapKeys(attributes))) AS labels`
+  arraySort(arrayMap(key -> ${unescaped('key')}, groupUniqArrayArray(${LABEL_KEYS_MAX})(${KEYS}))) AS labels`
 
 interface Row extends Omit<MetricDetailsRow, 'type' | 'unit' | 'description'> {
   readonly typeName: MetricKind['type']

@@ -1,6 +1,7 @@
 import { type Aggregation, type MetricKind, SERIES_MAX, UNIT_CHARACTERS } from '../../../schemas/http/metrics.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
+import { keyPattern } from '../attributes/attribute-text.ts'
 import { changesByStep, silenceNanoOf } from './changes-by-step.ts'
 import { IS_RECORDED, labelColumn, POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 import { samplesByStep } from './samples-by-step.ts'
@@ -70,11 +71,11 @@ export function selectMetricSeries(
     isMonotonic: kind.isMonotonic ? 1 : 0,
     ...Object.fromEntries(
       filters.flatMap(([key, value], i) => [
-        [`filterKey${i}`, key],
+        [`filterKey${i}`, keyPattern(key)],
         [`filterValue${i}`, value],
       ]),
     ),
-    ...Object.fromEntries(groupBy.map((label, i) => [`group${i}`, label])),
+    ...Object.fromEntries(groupBy.map((label, i) => [`group${i}`, keyPattern(label)])),
     firstStep: String(filter.fromNano / stepNano),
     firstNano: String(filter.fromNano),
     endNano: String(filter.toNano),

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { INSTANCE, type LabelMatcher, labelsCondition } from './label-matchers.ts'
+import { INSTANCE, type LabelMatcher, labelsCondition, labelsOf, type PackedAttributes } from './label-matchers.ts'
 import { BUCKETS, IS_RECORDED, POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 import { HAS_NUMBER, NUMBER } from './samples-by-step.ts'
 
@@ -48,19 +48,21 @@ export type SampleSegment = readonly [
   max: number,
 ]
 
+type Source<Attributes> = readonly [
+  attributes: Attributes,
+  serviceName: string,
+  surfaceId: string,
+  instanceId: string,
+  isDelta: boolean | number,
+]
+
 /** A series with its samples. */
 export interface SampleSeriesRow {
   /** Hex. */
   readonly seriesId: string
   /** Upper bound of a bucket. */
   readonly le: string
-  readonly source: readonly [
-    attributes: Readonly<Record<string, string>>,
-    serviceName: string,
-    surfaceId: string,
-    instanceId: string,
-    isDelta: boolean | number,
-  ]
+  readonly source: Source<Readonly<Record<string, string>>>
   readonly segments: readonly SampleSegment[]
 }
 
@@ -102,7 +104,7 @@ const WHOLE = `
   arraySum(samples) AS total, arrayMin(samples) AS least, arrayMax(samples) AS most`
 
 /** Returns series with their samples by segments of time. */
-export function selectSamples(
+export async function selectSamples(
   client: ClickHouseClient,
   { filter, name, part, matchers, grid, onlyLast, limit }: SampleSearch,
   signal: AbortSignal,
@@ -112,15 +114,15 @@ export function selectSamples(
   const labels = labelsCondition(matchers, isBucket ? { le: 'bound' } : {})
   const { sample, where } = PARTS[part]
   const query = `
-    SELECT lower(hex(series)) AS seriesId, le, any(labelsOfSegment) AS source,
+    SELECT lower(hex(series)) AS seriesId, le, any(labelsOfSegment) AS packed,
            arraySort(groupArray((segment, lastMs, last${onlyLast ? '' : SUMMARY}))) AS segments
     FROM (
       SELECT series, le, any(labelsOfPoint) AS labelsOfSegment, ${onlyLast ? LAST : WHOLE},
              toUInt32(2 * step + (atMs > {baseMs: Int64} + step * {stepMs: Int64} - {remainderMs: Int64})) AS segment
       FROM (
         SELECT series_id AS series, ${isBucket ? 'bound' : "''"} AS le,
-               (attributes, CAST(service_name, 'String'), surface_id, ${INSTANCE}, aggregation_temporality = 'delta')
-                 AS labelsOfPoint,
+               ((toString(attribute_keys), attribute_values), toString(service_name), surface_id, ${INSTANCE},
+                aggregation_temporality = 'delta') AS labelsOfPoint,
                toInt64(intDiv(time_unix_nano, 1000000)) AS atMs, ${sample} AS sample,
                intDiv(atMs - {baseMs: Int64} + {stepMs: Int64} - 1, {stepMs: Int64}) AS step
         FROM metric_points ${isBucket ? ROW_OF_BUCKET : ''}
@@ -128,10 +130,11 @@ export function selectSamples(
       GROUP BY series, le, segment)
     GROUP BY series, le ORDER BY series, le LIMIT {limit: UInt32}`
   const { baseMs, stepMs, remainderMs } = grid
-  return selectRows<SampleSeriesRow>(client, {
+  const rows = await selectRows<Omit<SampleSeriesRow, 'source'> & { packed: Source<PackedAttributes> }>(client, {
     query,
     params: { ...points.params, ...labels.params, name, limit, baseMs, stepMs, remainderMs },
     signal,
     settings: POINTS_SETTINGS,
   })
+  return rows.map(({ packed: [attributes, ...rest], ...row }) => ({ ...row, source: [labelsOf(attributes), ...rest] }))
 }

@@ -73,7 +73,7 @@ function readEntry(reader: DetailReader, columns: SpanDetailColumns): void {
 }
 
 /** Reads numbers and strings one after the other. Throws a RangeError at the end of the bytes. */
-class DetailReader {
+export class DetailReader {
   readonly #bytes: Buffer
   readonly #encoding: BufferEncoding
   #at = 0

@@ -48,9 +48,9 @@ describe('the memory of the API', () => {
     })
     await client.command({
       query: `INSERT INTO metric_points (workspace_id, surface_id, received_at, service_name, metric_name, type, series_id,
-                time_unix_nano, attributes, attribute_types, value_type, as_double)
+                time_unix_nano, attribute_keys, attribute_values, value_type, as_double)
               SELECT 'ws_1', 'srf_1', now64(3), 'shop', 'load', 'gauge', number % 1000,
-                toUInt64(${START}) - intDiv(number, 1000) * 15000000000, map('host', toString(number % 1000)), ['string'], 'double',
+                toUInt64(${START}) - intDiv(number, 1000) * 15000000000, concat('1', char(0), 'host', char(0)), toString(number % 1000), 'double',
                 number / 7 FROM numbers(100000)`,
     })
   }, 120_000)

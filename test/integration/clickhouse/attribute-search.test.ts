@@ -1,8 +1,12 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, insertNative } from '../../../clickhouse/client.ts'
-import { type AttributeValue, attributeCondition } from '../../../clickhouse/queries/attributes/attribute-condition.ts'
-import { attributeOf, packedCondition, storedKey } from '../../../clickhouse/queries/attributes/packed-attributes.ts'
+import {
+  type AttributeValue,
+  attributeOf,
+  packedCondition,
+  storedKey,
+} from '../../../clickhouse/queries/attributes/packed-attributes.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { KeyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
@@ -17,9 +21,6 @@ const GRANULES = 2
 const FRAME = { workspaceId: 'ws', surfaceId: 'srf', receivedAtMs: Date.now() }
 
 type Table = 'spans' | 'logs'
-
-const conditionOf = (table: Table, attribute: AttributeValue) =>
-  (table === 'spans' ? packedCondition : attributeCondition)('wanted', attribute)
 
 describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table => {
   const database = `attribute_search_${table}_${process.pid}`
@@ -74,15 +75,11 @@ describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table
 
   /** Returns the ids of the orders that have an attribute, by the product's condition. */
   async function found(attribute: AttributeValue): Promise<number[]> {
-    const { sql, params } = conditionOf(table, attribute)
+    const { sql, params } = packedCondition('wanted', attribute)
     return select(sql, params, '')
   }
 
   async function scan({ key, value }: AttributeValue): Promise<number[]> {
-    if (table === 'logs') {
-      const is = 'mapContains(attributes, {key: String}) AND attributes[{key: String}] = {value: String}'
-      return select(is, { key, value }, 'SETTINGS use_skip_indexes = 0')
-    }
     const attribute = attributeOf('{key: String}')
     const unescaped = `if(${attribute.isEscaped},
       replaceAll(replaceAll(${attribute.value}, '\\x01\\x02', '\\0'), '\\x01\\x03', '\\x01'), ${attribute.value})`
@@ -91,7 +88,7 @@ describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table
   }
 
   async function select(sql: string, params: Readonly<Record<string, unknown>>, settings: string): Promise<number[]> {
-    const order = table === 'logs' ? "attributes['order.id']" : attributeOf("'\\0order.id\\0'").value
+    const order = attributeOf("'\\0order.id\\0'").value
     const query = `SELECT toUInt32(${order}) AS id FROM ${table}
       WHERE workspace_id = 'ws' AND ${sql} ORDER BY id ${settings}`
     const result = await client.query({ query, query_params: params, format: 'JSONEachRow' })
@@ -100,7 +97,7 @@ describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table
 
   /** Returns how many granules the index leaves to read, of how many. */
   async function granules(orderId: string): Promise<{ read: number; of: number }> {
-    const { sql, params } = conditionOf(table, { key: 'order.id', value: orderId })
+    const { sql, params } = packedCondition('wanted', { key: 'order.id', value: orderId })
     const query = `EXPLAIN indexes = 1 SELECT count() FROM ${table} WHERE workspace_id = 'ws' AND ${sql}
       SETTINGS use_skip_indexes_on_data_read = 0, use_query_condition_cache = 0`
     const result = await client.query({ query, query_params: params, format: 'JSONEachRow' })
@@ -121,21 +118,12 @@ describe.each(['spans', 'logs'] as const)('the index of attributes of %s', table
   /** Inserts without the settings of a worker, so that the part has the index at once. */
   async function insertWithIndex(): Promise<void> {
     const first = `number % ${ROWS} = 0`
-    const columns =
-      table === 'logs'
-        ? [
-            'time_unix_nano, attributes',
-            `number, mapFilter((k, v) -> k != 'note' OR ${first},
-             map('order.id', toString(number), 'attempt', toString(number % 5), 'note', ''))`,
-          ]
-        : [
-            'start_time_unix_nano, attribute_keys, attribute_values',
-            `number, concat(if(${first}, '131\\0', '13\\0'), 'order.id\\0attempt\\0', if(${first}, 'note\\0', '')),
-             concat(toString(number), '\\0', toString(number % 5), if(${first}, '\\0', ''))`,
-          ]
+    const time = table === 'logs' ? 'time_unix_nano' : 'start_time_unix_nano'
+    const keys = `concat(if(${first}, '131\\0', '13\\0'), 'order.id\\0attempt\\0', if(${first}, 'note\\0', ''))`
+    const values = `concat(toString(number), '\\0', toString(number % 5), if(${first}, '\\0', ''))`
     await client.command({
-      query: `INSERT INTO ${table} (workspace_id, received_at, ${columns[0]})
-              SELECT 'ws', now64(3), ${columns[1]} FROM numbers(${2 * ROWS}, ${ROWS})`,
+      query: `INSERT INTO ${table} (workspace_id, received_at, ${time}, attribute_keys, attribute_values)
+              SELECT 'ws', now64(3), number, ${keys}, ${values} FROM numbers(${2 * ROWS}, ${ROWS})`,
     })
   }
 })

@@ -217,7 +217,7 @@ it('replays only the records that the letter names, of each signal', async () =>
     [
       'metrics',
       'metric_points',
-      "attributes['name']",
+      'attribute_values',
       { resourceMetrics: [{ scopeMetrics: [{ metrics }] }, { scopeMetrics: [{ metrics: others }] }] },
     ],
   ]

@@ -3,6 +3,8 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ClickHouseClient, createClickHouse, insertNative } from '../../../clickhouse/client.ts'
+import { TYPES } from '../../../clickhouse/queries/attributes/attribute-columns.ts'
+import { selectLogs, selectLogTimes } from '../../../clickhouse/queries/logs/select-logs.ts'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { DAY_MS } from '../../../schemas/units.ts'
@@ -12,6 +14,7 @@ import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { expectedLogTables } from '../../support/oracles/logs-oracle.ts'
 import { type NativeValue, readBlock, rowsOf } from '../../support/oracles/read-block.ts'
 import { readTables } from '../../support/oracles/read-tables.ts'
+import { wholeRow } from '../../support/oracles/whole-row.ts'
 import { withExceptions } from '../../support/oracles/with-exceptions.ts'
 import { logsRequest } from '../../support/payloads/otlp-logs.ts'
 import { scrambleMessage, seededRandom } from '../../support/payloads/scramble-message.ts'
@@ -24,6 +27,8 @@ type RecordInit = MessageInitShape<typeof LogRecordSchema>
 const DATABASE = `logs_table_${process.pid}`
 /** Messages whose rows are read back from ClickHouse; the rows of all messages are read from the blocks. */
 const STORED_MESSAGES = 2_000
+/** Messages whose records are read as the API reads them. */
+const READ_MESSAGES = 400
 const MESSAGES = rounds(8_000)
 const ORIGINS = Array.from({ length: 3 }, (_, i) => ({
   workspaceId: `ws_${i}`,
@@ -89,7 +94,7 @@ describe('the table of logs', () => {
     })
     const chunks: Buffer[] = []
     for await (const chunk of stream) chunks.push(chunk as Buffer)
-    return rowsOf(readBlock(Buffer.concat(chunks)))
+    return rowsOf(readBlock(Buffer.concat(chunks))).map(wholeRow)
   }
 
   it(`contains every value of ${STORED_MESSAGES} random messages`, async () => {
@@ -107,6 +112,28 @@ describe('the table of logs', () => {
     for (const table of ['logs', 'exceptions'] as const) {
       expect(expected[table].length).toBeGreaterThan(100)
       expect(inOrder(await selectNative(table))).toEqual(inOrder(expected[table]))
+    }
+  })
+
+  it('is read with every value of random records, whole and cut', async () => {
+    const expected: ReturnType<typeof shownOf>[] = []
+    for (const request of fc.sample(logsRequest, READ_MESSAGES)) {
+      batch.append(ORIGIN as never, Buffer.from(toBinary(ExportLogsServiceRequestSchema, request)))
+      expected.push(...expectedLogTables(ORIGIN, request).logs.map(shownOf))
+    }
+    await insert()
+    const times = await select<{ nanos: string }>('SELECT DISTINCT toUnixTimestamp64Nano(timestamp) AS nanos FROM logs')
+    const page = { filter: { ...ALL, workspaceId: ORIGIN.workspaceId }, times: times.map(({ nanos }) => nanos) }
+    for (const isCut of [false, true]) {
+      const rows = await selectLogs(
+        client,
+        { ...page, atMost: undefined, offset: 0, limit: expected.length + 1 },
+        { isCut },
+        AbortSignal.timeout(20_000),
+      )
+      const shown = rows.map(({ nanos: _, receivedMs: __, digest: ___, surfaceId: ____, ...row }) => row)
+      const wanted = isCut ? expected.map(cutOf) : expected
+      expect(inOrder(shown as never)).toEqual(inOrder(wanted as never))
     }
   })
 
@@ -138,7 +165,7 @@ describe('the table of logs', () => {
     const [row] = await select<Record<string, unknown>>(
       'SELECT * REPLACE (hex(trace_id) AS trace_id, hex(span_id) AS span_id) FROM logs',
     )
-    expect(row).toMatchObject({
+    expect(wholeRow(row as Row)).toMatchObject({
       received_at: '2026-11-20 12:00:00.123',
       service_name: 'shop',
       timestamp: '2026-11-20 12:00:00.123456789',
@@ -148,8 +175,11 @@ describe('the table of logs', () => {
       severity_text: 'Error',
       body: '{"msg":"é 日本 👩‍🚀 \\"\\\\"}',
       body_type: 'kvlist',
-      attributes: { 'session.id': 's1', n: '-9223372036854775808' },
-      attribute_types: ['string', 'int'],
+      attributes: [
+        ['session.id', 's1'],
+        ['n', '-9223372036854775808'],
+      ],
+      attribute_types: [1, 3],
       dropped_attributes_count: 4_294_967_295,
       flags: 4_294_967_295,
       trace_id: '0102030405060708090A0B0C0D0E0F10',
@@ -157,6 +187,21 @@ describe('the table of logs', () => {
       event_name: 'order.failed',
       session_id: 's1',
     })
+  })
+
+  it('finds a record by the session of its resource, in merged parts too', async () => {
+    const request = create(ExportLogsServiceRequestSchema, {
+      resourceLogs: [
+        { resource: { attributes: [text('session.id', 'of the resource')] }, scopeLogs: [{ logRecords: [body('b')] }] },
+      ],
+    })
+    batch.append(ORIGIN as never, Buffer.from(toBinary(ExportLogsServiceRequestSchema, request)))
+    await insert()
+    await client.command({ query: 'OPTIMIZE TABLE logs FINAL' })
+    const filter = { ...ALL, workspaceId: ORIGIN.workspaceId, sessionId: 'of the resource' }
+    const window = { since: undefined, before: undefined, limit: 9 }
+    const limits = { rows: 1_000, bytes: 1_000_000 }
+    expect(await selectLogTimes(client, filter, window, limits, AbortSignal.timeout(20_000))).toHaveLength(1)
   })
 
   it('keeps invalid UTF-8 as it was sent, and finds words next to it', async () => {
@@ -180,6 +225,8 @@ describe('the table of logs', () => {
       batch.append(ORIGIN as never, payload(records))
     }
     await insert()
+    // The first merge builds the filter of words.
+    await client.command({ query: 'OPTIMIZE TABLE logs FINAL' })
 
     const panic =
       "FROM logs WHERE workspace_id = 'ws_0' AND hasToken(lower(body), 'panic') AND hasToken(lower(body), 'kernel')"
@@ -223,6 +270,47 @@ describe('the table of logs', () => {
     )
   }, 180_000)
 })
+
+/** Selects all records of a workspace. */
+const ALL = {
+  ...{ traceId: undefined, spanId: undefined, sessionId: undefined, serviceName: undefined },
+  ...{ minSeverityNumber: undefined, words: [], attribute: undefined, fromMs: undefined, toMs: undefined },
+}
+
+/** Returns what a read shows of an expected row. */
+function shownOf(row: Row) {
+  const text = (value: NativeValue | undefined) => Buffer.from(String(value), 'latin1').toString()
+  const pairs = row.attributes as [string, string][]
+  return {
+    ...{ serviceName: text(row.service_name), serviceVersion: text(row.service_version) },
+    ...{ resourceJson: text(row.resource), resourceDroppedAttributesCount: row.resource_dropped_attributes_count },
+    ...{ resourceSchemaUrl: text(row.resource_schema_url), scopeName: text(row.scope_name) },
+    ...{ scopeVersion: text(row.scope_version), scopeAttributes: text(row.scope_attributes) },
+    ...{ scopeSchemaUrl: text(row.scope_schema_url), scopeDroppedAttributesCount: row.scope_dropped_attributes_count },
+    ...{ timeUnixNano: String(row.time_unix_nano), observedTimeUnixNano: String(row.observed_time_unix_nano) },
+    ...{ severityNumber: row.severity_number, severityText: text(row.severity_text), bodyText: text(row.body) },
+    ...{ bodyType: TYPES[row.body_type as number], droppedAttributesCount: row.dropped_attributes_count },
+    attributeColumns: [
+      pairs.map(([key]) => text(key)),
+      pairs.map(([, value]) => text(value)),
+      (row.attribute_types as number[]).map(type => TYPES[type]),
+    ] as const,
+    ...{ flags: row.flags, traceId: row.trace_id, spanId: row.span_id, eventName: text(row.event_name) },
+    sessionId: text(row.session_id),
+  }
+}
+
+/** Returns what is shown of a record whose texts are cut. */
+function cutOf({
+  severityText,
+  eventName,
+  attributeColumns: [keys, values, types],
+  ...row
+}: ReturnType<typeof shownOf>) {
+  const cut = (text: string) => [...text].slice(0, 1_024).join('')
+  const columns = [keys.map(cut), values.map(cut), types]
+  return { ...row, severityText: cut(severityText), eventName: cut(eventName), attributeColumns: columns }
+}
 
 /** Sorts rows by their values alone. */
 function inOrder(rows: Row[]): Row[] {

@@ -21,7 +21,7 @@ type StoredState = Pick<Installation, 'secrets' | 's3' | 'clickhouse' | 'redis' 
 const ID_COLUMNS: Readonly<Record<string, string>> = {
   spans: 'name',
   logs: 'body',
-  metric_points: `attributes['id']`,
+  metric_points: "splitByChar('\\0', attribute_values)[indexOf(splitByChar('\\0', attribute_keys), 'id') - 1]",
   session_heartbeats: 'session_id',
   session_identities: 'session_id',
   replay_chunks: 'segment_id',

@@ -1,4 +1,5 @@
 import type { AnyValue, Attributes, HrTime } from '@opentelemetry/api'
+import type { AttributeType } from '../../../clickhouse/queries/attributes/attribute-columns.ts'
 
 /** Returns the attributes of the SDK as a `Map(String, String)` must contain them. */
 export function textsOf(attributes: Attributes): Record<string, string> {
@@ -6,7 +7,7 @@ export function textsOf(attributes: Attributes): Record<string, string> {
 }
 
 /** Returns the types of the attributes as the array beside the map must contain them. */
-export function typesOf(attributes: Attributes): string[] {
+export function typesOf(attributes: Attributes): AttributeType[] {
   return Object.values(attributes).map(typeOf)
 }
 
@@ -18,7 +19,7 @@ export function textOf(value: AnyValue): string {
 }
 
 /** Returns the type number of an attribute value of the SDK. */
-export function typeOf(value: AnyValue): string {
+export function typeOf(value: AnyValue): AttributeType {
   if (value === null || value === undefined) return 'empty'
   if (value instanceof Uint8Array) return 'bytes'
   if (Array.isArray(value)) return 'array'

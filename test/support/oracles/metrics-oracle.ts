@@ -231,7 +231,11 @@ function seriesIdOf(row: Row): bigint {
   let sumHigh = 0
   // In reverse order, because the order of attributes must not matter.
   for (const [i, [key, value]] of [...pairs.entries()].reverse()) {
-    const [low, high] = finish(absorb(SEED, types[i] as number, ...textWords(key), ...textWords(value)))
+    const stored = String(value).replaceAll('\x01', '\x01\x03').replaceAll('\0', '\x01\x02')
+    const isEscaped = String(value).includes('\0')
+    const words = wordsOf(Buffer.from(isEscaped ? stored : String(value), 'latin1'))
+    const type = (types[i] as number) + (isEscaped ? 8 : 0)
+    const [low, high] = finish(absorb(SEED, type, ...textWords(key), ...words))
     sumLow = (sumLow + low) >>> 0
     sumHigh = (sumHigh + high) >>> 0
   }
@@ -250,7 +254,16 @@ function textWords(text: NativeValue | undefined): number[] {
     }
     length.push((rest % 128) + 128)
   }
-  const whole = Buffer.concat([Buffer.from(length), bytes, Buffer.alloc(3)])
+  return wordsIn(Buffer.concat([Buffer.from(length), bytes]))
+}
+
+/** Writes the length as a word, then the bytes in words of four. */
+function wordsOf(bytes: Buffer): number[] {
+  return [bytes.length, ...wordsIn(bytes)]
+}
+
+function wordsIn(bytes: Buffer): number[] {
+  const whole = Buffer.concat([bytes, Buffer.alloc(3)])
   return Array.from({ length: Math.ceil((whole.length - 3) / 4) }, (_, i) => whole.readUInt32LE(i * 4))
 }
 

@@ -41,13 +41,7 @@ export function recordedRows(
 export async function storedRows(clickhouse: ClickHouseClient, service: string): Promise<ComparableRows> {
   const rows = new Map<string, Row[]>()
   for (const table of TABLES) {
-    // `readRows` cannot read dictionaries within a Map.
-    const columns = {
-      spans: '*',
-      exceptions: '* EXCEPT stored_at',
-      logs: "* REPLACE (CAST(attributes, 'Map(String, String)') AS attributes)",
-      metric_points: '*',
-    }[table]
+    const columns = table === 'exceptions' ? '* EXCEPT stored_at' : '*'
     const { stream } = await clickhouse.exec({
       query: `SELECT ${columns} FROM ${table} WHERE service_name = {service: String} FORMAT Native`,
       query_params: { service },

@@ -3,12 +3,14 @@ import { readOrigin } from '../../../clickhouse/queries/attributes/origin.ts'
 import { readAttributes } from '../../../clickhouse/queries/attributes/packed-attributes.ts'
 import { readSpanDetails } from '../../../clickhouse/queries/traces/read-span-details.ts'
 import type { NativeValue } from './read-block.ts'
+import { unpackPoint } from './unpack-point.ts'
 
 type Row = Record<string, NativeValue>
 type Attributes = ReturnType<typeof readAttributes>
 
 /** Returns a row with the fields of its packed columns one by one. Texts have a character per byte. */
-export function wholeRow({ origin, attribute_keys, attribute_values, details, ...row }: Row): Row {
+export function wholeRow({ origin, attribute_keys, attribute_values, ...rest }: Row): Row {
+  const { details, ...row } = rest.exponential === undefined ? rest : unpackPoint(rest)
   return {
     ...row,
     ...(origin !== undefined && originFields(String(origin))),

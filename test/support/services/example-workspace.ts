@@ -18,6 +18,7 @@ import { deadLetterKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { encodeLetters, LETTER_CONTENT_TYPE } from '../../../shared/queue/letters/letter-object.ts'
 import { connectDatabase } from '../cluster/connect.ts'
+import { packedAttributes, packedNumbers } from '../packed-sql.ts'
 import { insertLogs } from '../workspaces/log-rows.ts'
 import { registerRelease } from '../workspaces/stored-releases.ts'
 import { call, putWorkspace, signToken, startApi } from './api.ts'
@@ -175,14 +176,15 @@ async function storeExampleLetter(services: ServiceAddresses, database: string):
 /** Stores the point of the examples: one request of 42 ms. */
 async function storeExamplePoint(services: ServiceAddresses, database: string): Promise<void> {
   const clickhouse = createClickHouse({ url: services.clickhouseUrl, database })
+  const [keys, values] = packedAttributes("map('http.request.method', 'GET', 'http.route', '/cart')", '[1, 1]')
   await clickhouse.command({
     query: `INSERT INTO metric_points (workspace_id, surface_id, received_at, service_name, metric_name, description, unit, type,
-       aggregation_temporality, series_id, start_time_unix_nano, time_unix_nano, attributes, attribute_types, count, sum,
-       explicit_bounds, bucket_counts)
+       aggregation_temporality, series_id, start_time_unix_nano, time_unix_nano, attribute_keys, attribute_values, count, sum, bounds,
+       counts)
      SELECT '${workspaceId}', '${surfaceId}', now64(3), '${EXAMPLE.serviceName}', '${EXAMPLE.metricName}',
        'Duration of HTTP server requests.', 's', 'histogram', 'delta', 1, ${EXAMPLE.recordedAtMs - 10_000}000000,
-       ${EXAMPLE.recordedAtMs}000000, map('http.request.method', 'GET', 'http.route', '/cart'), ['string', 'string'], 1, 0.042,
-       [0.01, 0.05, 0.1], [0, 1, 0, 0]`,
+       ${EXAMPLE.recordedAtMs}000000, ${keys}, ${values}, 1, 0.042, ${packedNumbers('[0.01, 0.05, 0.1]')},
+       ${packedNumbers('arrayMap(count -> toUInt64(count), [0, 1, 0, 0])')}`,
   })
   await clickhouse.close()
 }

@@ -2,9 +2,10 @@ import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
 import type { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
 import type { ExceptionDeriver } from '../../exceptions/exceptions.ts'
 import { appendAnyValue, ValueType } from '../protobuf/any-value.ts'
-import type { Attributes } from '../protobuf/attributes.ts'
-import { isOverlongSessionId } from '../protobuf/cut-text.ts'
+import { Attributes } from '../protobuf/attributes.ts'
 import { endsWithKey, type KeyBytes, keyBytes } from '../protobuf/key-bytes.ts'
+import type { PackedAttributes } from '../protobuf/packed-attributes.ts'
+import { PromotedAttributes } from '../protobuf/promoted-attributes.ts'
 import type { PayloadSource, RowRejection } from '../protobuf/refusal.ts'
 import type { ResourceEntry } from '../protobuf/resource-cache.ts'
 import { MessagePieces, type WireCursor } from '../protobuf/wire.ts'
@@ -26,8 +27,8 @@ const EVENT_NAME_TAG = 0x62
 const STRING_VALUE_TAG = 0x0a
 
 const MAX_SEVERITY_NUMBER = 255
+const FIRST_ATTRIBUTE = { keyStart: 0, valueStart: 0, count: 0 }
 
-const SESSION_ID = keyBytes('session.id')
 /** A record with one of these attributes is an exception (OpenTelemetry semantic conventions, "Exceptions in logs"). */
 const EXCEPTION_TYPE = keyBytes('exception.type')
 const EXCEPTION_MESSAGE = keyBytes('exception.message')
@@ -43,38 +44,44 @@ const AHEAD_NANOS = 300_000_000_000n
  */
 export class LogDecoder {
   private readonly table: LogsTable
-  private readonly attributes: Attributes
+  private readonly attributes: PackedAttributes
+  private readonly promoted: PromotedAttributes
   private readonly exceptions: ExceptionDeriver
+  private readonly exceptionAttributes = new Attributes()
   /** Arrival of the payload, in nanoseconds. */
   private receivedLow = 0
   private receivedHigh = 0
   /** The latest time by which records are listed. A later one is that of a wrong clock, and the arrival replaces it. */
   private latestLow = 0
   private latestHigh = 0
-  /** Text of the promoted attribute, as positions in the values of the attributes; empty when it is absent. */
-  private sessionStart = 0
-  private sessionEnd = 0
-  /** Session of the resource if the record names none, else empty. */
-  private resourceSession = ''
-  /** Records of the payload that have a session id over the limit, and are stored without it. */
-  overlongSessionIds = 0
   private hasException = false
 
-  constructor(table: LogsTable, attributes: Attributes, exceptions: ExceptionDeriver) {
+  constructor(table: LogsTable, attributes: PackedAttributes, exceptions: ExceptionDeriver) {
     this.table = table
     this.attributes = attributes
+    this.promoted = new PromotedAttributes(attributes)
     this.exceptions = exceptions
   }
 
   /** Sets the arrival time of the records that follow. */
   beginPayload(source: PayloadSource): void {
-    this.overlongSessionIds = 0
+    this.promoted.beginPayload()
     const receivedAt = BigInt(source.receivedAtMs) * 1_000_000n
     this.receivedLow = Number(receivedAt & 0xffff_ffffn)
     this.receivedHigh = Number(receivedAt >> 32n)
     const latest = receivedAt + AHEAD_NANOS
     this.latestLow = Number(latest & 0xffff_ffffn)
     this.latestHigh = Number(latest >> 32n)
+  }
+
+  /** Forgets the dictionary of key lists, from which rows were removed. */
+  clearCache(): void {
+    this.attributes.clearCache()
+  }
+
+  /** Records of the payload that have a session id over the limit, and are stored without it. */
+  get overlongSessionIds(): number {
+    return this.promoted.overlongSessionIds
   }
 
   /**
@@ -84,9 +91,6 @@ export class LogDecoder {
   append(wire: WireCursor, start: number, end: number, row: number, resource: ResourceEntry): RowRejection | undefined {
     const { bytes, view } = wire
     const { table, attributes } = this
-    const keyMark = attributes.keys.length
-    const valueMark = attributes.values.length
-    const countMark = attributes.count
     const bodyMark = table.body.length
     let timeLow = 0
     let timeHigh = 0
@@ -107,7 +111,8 @@ export class LogDecoder {
     let spanIdLength = 0
     let eventName = 0
     let eventNameEnd = 0
-    this.sessionEnd = this.sessionStart = 0
+    attributes.begin()
+    this.promoted.begin()
     this.hasException = false
 
     for (let pos = start; pos < end; ) {
@@ -116,7 +121,7 @@ export class LogDecoder {
       pos = wire.next
       switch (tag) {
         case ATTRIBUTE_TAG:
-          this.promote(attributes.append(wire, from, pos))
+          this.look(attributes.append(wire, from, pos))
           break
         case TIME_TAG:
           timeLow = view.getUint32(from, true)
@@ -161,14 +166,13 @@ export class LogDecoder {
           eventNameEnd = pos
       }
     }
+    const body = bodyPieces?.merged() ?? wire
     const bodyType =
-      bodyPieces === undefined ? this.appendBody(wire, bodyStart, bodyEnd) : this.appendMerged(bodyPieces)
+      body === wire ? this.appendBody(wire, bodyStart, bodyEnd) : this.appendBody(body, 0, body.bytes.length)
 
     const rejection = invalidId(traceIdLength, spanIdLength)
     if (rejection !== undefined) {
-      attributes.keys.truncate(keyMark)
-      attributes.values.truncate(valueMark)
-      attributes.types.truncate(countMark)
+      attributes.discard()
       table.body.truncate(bodyMark)
       return rejection
     }
@@ -194,33 +198,18 @@ export class LogDecoder {
     table.severityNumber.bytes[row] = severity <= MAX_SEVERITY_NUMBER ? severity : 0
     table.severityText.string(bytes, view, severityText, severityTextEnd)
     table.bodyType.bytes[row] = bodyType
-    put64(table.attributeOffsets.view, at8, attributes.count, 0)
     table.droppedAttributesCount.view.setUint32(at4, dropped, true)
     table.flags.view.setUint32(at4, flags, true)
     putId(view, traceId, traceIdLength, table.traceId.view, row * 16, 16)
     putId(view, spanId, spanIdLength, table.spanId.view, at8, 8)
     table.eventName.string(bytes, view, eventName, eventNameEnd)
-    const values = attributes.values
-    this.resourceSession = ''
-    if (this.sessionStart === this.sessionEnd) {
-      if (resource.sessionId === undefined) this.overlongSessionIds++
-      else this.resourceSession = resource.sessionId
-    } else if (isOverlongSessionId(values.bytes, this.sessionStart, this.sessionEnd)) {
-      this.overlongSessionIds++
-      this.sessionEnd = this.sessionStart
-    }
-    if (this.resourceSession !== '') table.sessionId.text(this.resourceSession)
-    else table.sessionId.string(values.bytes, values.view, this.sessionStart, this.sessionEnd)
-
+    this.promoted.end(resource.sessionId)
+    this.promoted.appendSessionId(table.sessionId)
     if (this.hasException) {
-      this.exceptions.note(
-        attributes,
-        { keyStart: keyMark, valueStart: valueMark, count: countMark },
-        eventLow,
-        eventHigh,
-      )
+      this.exceptions.note(this.attributesAgain(wire, start, end), FIRST_ATTRIBUTE, eventLow, eventHigh)
       this.deriveException(row, resource)
     }
+    attributes.end()
     return undefined
   }
 
@@ -238,22 +227,9 @@ export class LogDecoder {
     return appendAnyValue(body, wire, start, end)
   }
 
-  private appendMerged(pieces: MessagePieces): number {
-    const merged = pieces.merged()
-    return this.appendBody(merged, 0, merged.bytes.length)
-  }
-
   /** Remembers the last appended attribute if it has a column or belongs to an exception. The last value counts. */
-  private promote(keyLength: number): void {
+  private look(keyLength: number): void {
     switch (keyLength) {
-      case SESSION_ID.byteLength: {
-        const { keys, values, types, valueStart } = this.attributes
-        if (endsWithKey(keys.view, keys.length, SESSION_ID)) {
-          this.sessionStart = valueStart
-          this.sessionEnd = isText(types.bytes[types.length - 1]) ? values.length : valueStart
-        }
-        break
-      }
       case EXCEPTION_TYPE.byteLength:
         this.noteException(EXCEPTION_TYPE)
         break
@@ -262,13 +238,28 @@ export class LogDecoder {
         break
       case EXCEPTION_STACKTRACE.byteLength:
         this.noteException(EXCEPTION_STACKTRACE)
+        break
+      default:
+        this.promoted.look(keyLength)
     }
   }
 
   /** Marks the record as an exception unless the attribute is empty. */
   private noteException(key: KeyBytes): void {
-    const { keys, values, valueStart } = this.attributes
-    if (values.length > valueStart && endsWithKey(keys.view, keys.length, key)) this.hasException = true
+    const { keys, keyEnd, valueStart, valueEnd } = this.attributes
+    if (valueEnd > valueStart && endsWithKey(keys.view, keyEnd, key)) this.hasException = true
+  }
+
+  /** Reads the attributes of the record `[start, end)` once more, as those of an exception. */
+  private attributesAgain(wire: WireCursor, start: number, end: number): Attributes {
+    const { exceptionAttributes } = this
+    exceptionAttributes.reset()
+    for (let pos = start; pos < end; ) {
+      const tag = wire.readField(pos, end)
+      pos = wire.next
+      if (tag === ATTRIBUTE_TAG) exceptionAttributes.append(wire, wire.start, pos)
+    }
+    return exceptionAttributes
   }
 
   /** Stores the record of row `row` as an occurrence. The ids come from the columns, where absent ids are zero. */
@@ -283,14 +274,9 @@ export class LogDecoder {
       traceIdStart: 0,
       spanIdStart: 16,
       spanName: '',
-      sessionId:
-        this.resourceSession || this.attributes.values.bytes.toString('utf8', this.sessionStart, this.sessionEnd),
+      sessionId: this.promoted.sessionId(),
     })
   }
-}
-
-function isText(type: number | undefined): boolean {
-  return type === ValueType.string || type === ValueType.int
 }
 
 /** Ids may be absent or zero, which means the same (OTLP, LogRecord). Any other length is invalid. */

@@ -5,6 +5,7 @@ import type { AnyValueSchema } from '../../../schemas/otlp/generated/opentelemet
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { MIB } from '../../../schemas/units.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
+import { wholeRow } from '../../../test/support/oracles/whole-row.ts'
 import { withExceptions } from '../../../test/support/oracles/with-exceptions.ts'
 import { findingIdOf } from '../../exceptions/fingerprint.ts'
 import { createLogsBatch } from './logs.ts'
@@ -69,7 +70,7 @@ describe('a batch of logs', () => {
 
   function rows(table: string) {
     const found = batch.tables().find(block => block.table === table)
-    return found ? rowsOf(readBlock(Buffer.concat(found.block))) : []
+    return found ? rowsOf(readBlock(Buffer.concat(found.block))).map(wholeRow) : []
   }
 
   it('is empty without payloads, and after an empty one', () => {

@@ -1,14 +1,20 @@
-import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { GrowingBuffer, MAX_LENGTH_BYTES } from '../../../clickhouse/native/growing-buffer.ts'
 import type { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
+import { PointDetail } from '../../../clickhouse/tables/point-details.ts'
 import type { RowRejection } from '../protobuf/refusal.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
-import { ABSENT, appendFixed64, appendPacked64, appendPackedVarints } from '../protobuf/wire-columns.ts'
+import { ABSENT, appendPacked64, appendPackedVarints } from '../protobuf/wire-columns.ts'
 import type { PointWriter } from './point-writer.ts'
 
-/** Appends the points of both kinds of histograms. Array values are copied to the columns while they are read. */
+/** Bytes before the buckets of an exponential histogram (clickhouse/migrations/0004_metrics.sql). */
+const BUCKETS_AT = 24
+
+/** Appends the points of both kinds of histograms. Buckets are copied to the columns while they are read. */
 export class HistogramPointDecoder {
   private readonly table: MetricPointsTable
   private readonly writer: PointWriter
+  /** Counts of the buckets of negative values, which follow the others however a message orders them. */
+  private readonly negative = new GrowingBuffer()
 
   constructor(table: MetricPointsTable, writer: PointWriter) {
     this.table = table
@@ -27,18 +33,12 @@ export class HistogramPointDecoder {
     const row = buffer.rows
     histogram.fillTo(row)
     const { bounds, counts } = histogram
-    const { keys, values, types } = writer.attributes
-    const keyMark = keys.length
-    const valueMark = values.length
-    const typeMark = types.length
-    const boundMark = bounds.length
-    const countMark = counts.length
+    const boundsAt = bounds.beginString()
+    const countsAt = counts.beginString()
     let startTime = ABSENT
     let time = ABSENT
     let count = ABSENT
     let sum = ABSENT
-    let min = ABSENT
-    let max = ABSENT
     let flags = 0
     writer.beginPoint()
     for (let pos = start; pos < end; ) {
@@ -67,7 +67,7 @@ export class HistogramPointDecoder {
           appendPacked64(bounds, wire, from, pos)
           break
         case 0x42:
-          writer.exemplars.append(wire, from, pos, row)
+          writer.details.appendExemplar(wire, from, pos)
           break
         case 0x4a:
           writer.appendAttribute(wire, from, pos)
@@ -76,25 +76,23 @@ export class HistogramPointDecoder {
           flags = wire.low
           break
         case 0x59:
-          min = from
+          writer.details.appendNumber(PointDetail.min, wire, from)
           break
         case 0x61:
-          max = from
+          writer.details.appendNumber(PointDetail.max, wire, from)
       }
     }
-    if (counts.length > countMark && counts.length - countMark !== bounds.length - boundMark + 8) {
-      counts.truncate(countMark)
-      bounds.truncate(boundMark)
-      keys.truncate(keyMark)
-      values.truncate(valueMark)
-      types.truncate(typeMark)
-      writer.exemplars.discardPoint()
+    const countBytes = counts.length - countsAt
+    if (countBytes > MAX_LENGTH_BYTES && countBytes !== bounds.length - boundsAt + 8) {
+      counts.truncate(countsAt)
+      bounds.truncate(boundsAt)
+      writer.discardPoint()
       return 'invalid_bucket_counts'
     }
-    histogram.boundOffsets.u64(bounds.length / 8, 0)
-    histogram.countOffsets.u64(counts.length / 8, 0)
+    bounds.endString(boundsAt)
+    counts.endString(countsAt)
     histogram.rows = row + 1
-    writer.appendDistribution(view, row, count, sum, min, max)
+    writer.appendDistribution(view, row, count, sum)
     writer.endPoint(view, startTime, time, flags)
     return undefined
   }
@@ -110,15 +108,18 @@ export class HistogramPointDecoder {
     const { buffer, exponential } = this.table
     const row = buffer.rows
     exponential.fillTo(row)
+    const { values } = exponential
+    const valuesAt = values.beginString()
+    values.fillBytes(0, BUCKETS_AT)
+    const { negative } = this
+    negative.reset()
+    negative.budget = values.budget
     let startTime = ABSENT
     let time = ABSENT
     let count = ABSENT
     let sum = ABSENT
-    let min = ABSENT
-    let max = ABSENT
     let scale = 0
     let zeroCount = ABSENT
-    let zeroThreshold = ABSENT
     let positiveOffset = 0
     let negativeOffset = 0
     let flags = 0
@@ -150,36 +151,38 @@ export class HistogramPointDecoder {
           zeroCount = from
           break
         case 0x42:
-          positiveOffset = appendBuckets(exponential.positiveCounts, wire, from, pos, positiveOffset)
+          positiveOffset = appendBuckets(values, wire, from, pos, positiveOffset)
           break
         case 0x4a:
-          negativeOffset = appendBuckets(exponential.negativeCounts, wire, from, pos, negativeOffset)
+          negativeOffset = appendBuckets(negative, wire, from, pos, negativeOffset)
           break
         case 0x50:
           flags = wire.low
           break
         case 0x5a:
-          writer.exemplars.append(wire, from, pos, row)
+          writer.details.appendExemplar(wire, from, pos)
           break
         case 0x61:
-          min = from
+          writer.details.appendNumber(PointDetail.min, wire, from)
           break
         case 0x69:
-          max = from
+          writer.details.appendNumber(PointDetail.max, wire, from)
           break
         case 0x71:
-          zeroThreshold = from
+          writer.details.appendNumber(PointDetail.zeroThreshold, wire, from)
       }
     }
-    exponential.scale.u32(scale)
-    appendFixed64(exponential.zeroCount, view, zeroCount)
-    appendFixed64(exponential.zeroThreshold, view, zeroThreshold)
-    exponential.positiveOffset.u32(positiveOffset)
-    exponential.positiveOffsets.u64(exponential.positiveCounts.length / 8, 0)
-    exponential.negativeOffset.u32(negativeOffset)
-    exponential.negativeOffsets.u64(exponential.negativeCounts.length / 8, 0)
+    const header = valuesAt + MAX_LENGTH_BYTES
+    const positiveCounts = (values.length - header - BUCKETS_AT) / 8
+    values.view.setInt32(header, scale, true)
+    values.view.setInt32(header + 4, positiveOffset, true)
+    values.view.setInt32(header + 8, negativeOffset, true)
+    values.view.setUint32(header + 12, positiveCounts, true)
+    if (zeroCount !== ABSENT) wire.bytes.copy(values.bytes, header + 16, zeroCount, zeroCount + 8)
+    values.raw(negative.bytes, negative.view, 0, negative.length)
+    values.endString(valuesAt)
     exponential.rows = row + 1
-    writer.appendDistribution(view, row, count, sum, min, max)
+    writer.appendDistribution(view, row, count, sum)
     writer.endPoint(view, startTime, time, flags)
     return undefined
   }

@@ -3,12 +3,13 @@ import { MIB } from '../../../schemas/units.ts'
 import { BytesCache } from '../protobuf/bytes-cache.ts'
 import { cutString, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { JsonAttributes } from '../protobuf/json-attributes.ts'
+import type { PackedAttributes } from '../protobuf/packed-attributes.ts'
 import type { RowRejection } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 import { HistogramPointDecoder } from './histogram-points.ts'
 import { NumberPointDecoder } from './number-points.ts'
-import { type PointAttributes, PointWriter } from './point-writer.ts'
+import { PointWriter } from './point-writer.ts'
 import { Hash64 } from './series-id.ts'
 import { SummaryPointDecoder } from './summary-points.ts'
 
@@ -40,7 +41,7 @@ export class MetricDecoder {
   private readonly identity = new Hash64()
   private readonly stream: Stream = { type: MetricType.gauge, temporality: 0, isMonotonic: false }
 
-  constructor(table: MetricPointsTable, attributes: PointAttributes) {
+  constructor(table: MetricPointsTable, attributes: PackedAttributes) {
     this.table = table
     this.headers = new MetricHeaders(table.metric)
     this.writer = new PointWriter(table, attributes)
@@ -52,6 +53,7 @@ export class MetricDecoder {
   /** Forgets the cached dictionary indexes. Must be called after the columns were rewound or reset. */
   clearCache(): void {
     this.headers.clear()
+    this.writer.attributes.clearCache()
   }
 
   /**

@@ -7,6 +7,7 @@ import {
   type NumberDataPointSchema,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/metrics/v1/metrics_pb.js'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
+import { wholeRow } from '../../../test/support/oracles/whole-row.ts'
 import { createMetricsBatch } from './metrics.ts'
 
 /** The plain object of an init shape, without the message type, so that parts of it can be replaced. */
@@ -61,7 +62,7 @@ describe('a batch of metrics', () => {
   beforeEach(() => batch.reset())
 
   const append = (body: Buffer, origin = ORIGIN) => batch.append(origin as never, body)
-  const rows = () => batch.tables().flatMap(({ block }) => rowsOf(readBlock(Buffer.concat(block))))
+  const rows = () => batch.tables().flatMap(({ block }) => rowsOf(readBlock(Buffer.concat(block))).map(wholeRow))
   const column = (name: string) => rows().map(row => row[name])
 
   it('is empty without payloads, after an empty one, and after one without points', () => {

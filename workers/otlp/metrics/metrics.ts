@@ -1,7 +1,7 @@
 import { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
-import { Attributes } from '../protobuf/attributes.ts'
 import { cutText, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { OtlpBatch } from '../protobuf/otlp-batch.ts'
+import { PackedAttributes } from '../protobuf/packed-attributes.ts'
 import type { PayloadSource } from '../protobuf/refusal.ts'
 import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
 import { WireCursor } from '../protobuf/wire.ts'
@@ -12,8 +12,8 @@ import { SeriesScope } from './series-scope.ts'
  * Creates a batch of rows of `metric_points`, one per data point, decoded from ExportMetricsServiceRequest messages.
  */
 export function createMetricsBatch(): OtlpBatch {
-  const attributes = { point: new Attributes(), exemplar: new Attributes() }
-  const table = new MetricPointsTable(attributes.point, attributes.exemplar)
+  const attributes = new PackedAttributes()
+  const table = new MetricPointsTable(attributes)
   return new MetricsBatch(table, new MetricDecoder(table, attributes))
 }
 

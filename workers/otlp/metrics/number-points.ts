@@ -69,7 +69,7 @@ export class NumberPointDecoder {
           const length = wire.readLength(pos, end)
           const from = wire.next
           pos = from + length
-          writer.exemplars.append(wire, from, pos, row)
+          writer.details.appendExemplar(wire, from, pos)
           break
         }
         case 0x40:

@@ -1,4 +1,6 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { ESCAPED_VALUE } from '../../../clickhouse/tables/packed-attributes.ts'
+import type { PackedAttributes } from '../protobuf/packed-attributes.ts'
 
 /** Buffer to encode texts that are hashed rarely. */
 const scratch = new GrowingBuffer()
@@ -77,21 +79,14 @@ export class AttributeSetHash {
     this.high = 0
   }
 
-  /** Adds an attribute in the format of its columns: both ranges are Strings with their length. */
-  add(
-    type: number,
-    keys: DataView,
-    keyStart: number,
-    keyEnd: number,
-    values: DataView,
-    valueStart: number,
-    valueEnd: number,
-  ): void {
+  /** Adds the last attribute, whose key begins at `keyStart` with its length. Its value is hashed as it is stored. */
+  add({ keys, keyEnd, type, isEscaped, values, valueStart, valueEnd }: PackedAttributes, keyStart: number): void {
     const one = this.one
     one.begin()
-    one.word(type)
-    one.bytes(keys, keyStart, keyEnd)
-    one.bytes(values, valueStart, valueEnd)
+    one.word(isEscaped ? type | ESCAPED_VALUE : type)
+    one.bytes(keys.view, keyStart, keyEnd)
+    one.word(valueEnd - valueStart)
+    one.bytes(values.view, valueStart, valueEnd)
     one.finish()
     this.low = (this.low + one.low) | 0
     this.high = (this.high + one.high) | 0

@@ -1,6 +1,6 @@
 import type { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
-import { ABSENT, appendFixed64 } from '../protobuf/wire-columns.ts'
+import { ABSENT } from '../protobuf/wire-columns.ts'
 import type { PointWriter } from './point-writer.ts'
 
 /** Appends the points of summaries. */
@@ -20,9 +20,8 @@ export class SummaryPointDecoder {
   append(wire: WireCursor, start: number, end: number): undefined {
     const { view } = wire
     const { writer } = this
-    const { buffer, summary, distribution } = this.table
+    const { buffer, distribution } = this.table
     const row = buffer.rows
-    summary.fillTo(row)
     let startTime = ABSENT
     let time = ABSENT
     let count = ABSENT
@@ -47,7 +46,7 @@ export class SummaryPointDecoder {
           sum = from
           break
         case 0x32:
-          this.appendQuantile(wire, from, pos)
+          writer.details.appendQuantile(wire, from, pos)
           break
         case 0x3a:
           writer.appendAttribute(wire, from, pos)
@@ -56,26 +55,9 @@ export class SummaryPointDecoder {
           flags = wire.low
       }
     }
-    summary.offsets.u64(summary.quantile.length / 8, 0)
-    summary.rows = row + 1
-    writer.appendDistribution(view, row, count, sum, ABSENT, ABSENT)
+    writer.appendDistribution(view, row, count, sum)
     distribution.sumIsNull.bytes[row] = 0
     writer.endPoint(view, startTime, time, flags)
     return undefined
-  }
-
-  /** ValueAtQuantile: `double quantile = 1; double value = 2`. */
-  private appendQuantile(wire: WireCursor, start: number, end: number): void {
-    const { quantile, value } = this.table.summary
-    let quantileAt = ABSENT
-    let valueAt = ABSENT
-    for (let pos = start; pos < end; ) {
-      const tag = wire.readField(pos, end)
-      pos = wire.next
-      if (tag === 0x09) quantileAt = wire.start
-      else if (tag === 0x11) valueAt = wire.start
-    }
-    appendFixed64(quantile, wire.view, quantileAt)
-    appendFixed64(value, wire.view, valueAt)
   }
 }

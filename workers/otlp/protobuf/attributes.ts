@@ -24,6 +24,15 @@ export class Attributes {
     for (const buffer of [this.keys, this.values, this.types]) if (buffer.length > 0) buffer.reset()
   }
 
+  /** Writes the attributes in the form of the columns `details` (clickhouse/tables/span-details.ts). */
+  writeTo(target: GrowingBuffer): void {
+    const { types, keys, values } = this
+    target.varint(types.length)
+    target.raw(types.bytes, types.view, 0, types.length)
+    target.raw(keys.bytes, keys.view, 0, keys.length)
+    target.raw(values.bytes, values.view, 0, values.length)
+  }
+
   /**
    * Appends the KeyValue message `[start, end)` and returns the length of its key. Every SDK writes the key, then the
    * value, then nothing, mostly with lengths below 128. A fast path reads this form and copies the length byte of a

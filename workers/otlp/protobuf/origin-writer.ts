@@ -11,7 +11,7 @@ interface Origin {
 }
 
 /**
- * Writes resource and scope as one text, once for each pair of a batch: nine lines of JSON, read by `originColumns`
+ * Writes resource and scope as one text, once for each pair of a batch: nine lines of JSON, read by `readOrigin`
  * (clickhouse/queries/attributes/origin.ts). JSON has no line break within a text.
  */
 export class OriginWriter {

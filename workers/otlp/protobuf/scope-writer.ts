@@ -59,19 +59,7 @@ export class ScopeWriter {
     columns.surfaceId.fill(this.surfaceId, count)
     columns.receivedAt.fillU64(this.receivedAtLow, this.receivedAtHigh, count)
     columns.serviceName.fill(resource.serviceName, count)
-    if (columns.hasOrigin) {
-      const { resourceSchemaUrl, scopeSchemaUrl } = this
-      columns.origin.fill(this.origins.indexOf({ resource, resourceSchemaUrl, scope, scopeSchemaUrl }), count)
-      return
-    }
-    columns.serviceVersion.fill(resource.serviceVersion, count)
-    columns.resource.fill(resource.resource, count)
-    columns.resourceDroppedAttributesCount.fillU32(resource.droppedAttributesCount, count)
-    columns.resourceSchemaUrl.fill(this.resourceSchemaUrl, count)
-    columns.scopeName.fill(scope.name, count)
-    columns.scopeVersion.fill(scope.version, count)
-    columns.scopeAttributes.fill(scope.attributes, count)
-    columns.scopeSchemaUrl.fill(this.scopeSchemaUrl, count)
-    columns.scopeDroppedAttributesCount.fillU32(scope.droppedAttributesCount, count)
+    const { resourceSchemaUrl, scopeSchemaUrl } = this
+    columns.origin.fill(this.origins.indexOf({ resource, resourceSchemaUrl, scope, scopeSchemaUrl }), count)
   }
 }

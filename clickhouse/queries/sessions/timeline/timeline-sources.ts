@@ -1,5 +1,4 @@
 import { TIMELINE_TEXT, type TimelineKind } from '../../../../schemas/http/sessions/timeline.ts'
-import { attributeHint } from '../../attributes/attribute-condition.ts'
 import { inBucketsOf } from '../../attributes/buckets-of-traces.ts'
 import { OF_SESSION } from '../session-key.ts'
 
@@ -114,10 +113,10 @@ export const TIMELINE_SOURCES: Readonly<Record<TimelineKind, TimelineSource>> = 
   },
   log: {
     table: 'logs',
-    ofSession: `${IN_SESSION} AND ${ON_ITS_DAYS} AND ${attributeHint("'session.id'", '{sessionId: String}')}`,
+    ofSession: `${IN_SESSION} AND ${ON_ITS_DAYS}`,
     at: 'toUInt64(greatest(toUnixTimestamp64Nano(timestamp), 0))',
     distinct: `surface_id, service_name, trace_id, span_id, severity_number, severity_text, event_name, body,
-      mapKeys(attributes), mapValues(attributes)`,
+      attribute_keys, attribute_values`,
     columns: `${IDS}, ${cutName('service_name')} AS serviceName, severity_number AS severityNumber,
       ${cutName('severity_text')} AS severityText, ${cutName('event_name')} AS eventName, ${cutText('body')} AS bodyText`,
   },

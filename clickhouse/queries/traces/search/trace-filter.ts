@@ -1,7 +1,6 @@
 import type { BoundCondition } from '../../../select.ts'
-import type { AttributeValue } from '../../attributes/attribute-condition.ts'
 import { inBucketsOf } from '../../attributes/buckets-of-traces.ts'
-import { packedCondition } from '../../attributes/packed-attributes.ts'
+import { type AttributeValue, packedCondition } from '../../attributes/packed-attributes.ts'
 
 /**
  * Selects traces. One span of a trace must match `serviceName`, `spanName`, `status`, `minDurationNanos` and `attribute`

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { DAY_S } from '../../../../schemas/units.ts'
+import { packedNumbers } from '../../../support/packed-sql.ts'
 import {
   ask,
   askSeries,
@@ -135,10 +136,11 @@ describe('GET /v3/metrics/{name}/series', () => {
     await client.command({
       query: `
         INSERT INTO metric_points (workspace_id, surface_id, received_at, metric_name, type, aggregation_temporality, series_id,
-          time_unix_nano, count, explicit_bounds, bucket_counts)
+          time_unix_nano, count, bounds, counts)
         SELECT 'ws_1', 'srf_1', now64(3), '${name}', 'histogram', 'cumulative', number % 1000,
           ${nano(-60 * minutes)} + intDiv(number, 1000) * 60000000000, 15 * intDiv(number, 1000),
-          arrayMap(i -> toFloat64(i), range(14)), arrayMap(i -> intDiv(number, 1000), range(15))
+          ${packedNumbers('arrayMap(i -> toFloat64(i), range(14))')},
+          ${packedNumbers('arrayMap(i -> intDiv(number, 1000), range(15))')}
         FROM numbers(${minutes * 1_000})`,
       clickhouse_settings: { async_insert: 0, wait_end_of_query: 1 },
     })
