@@ -12,6 +12,9 @@
 -- by_attribute: which granules contain an attribute with its value, as hashes of both (docs/decisions/031). Read with the
 --   condition of clickhouse/queries/attributes/packed-attributes.ts, which must repeat this expression. Workers do not build
 --   it when they insert (clickhouse/client.ts): the first merge does. A part without it is read whole, and the answer is the same.
+-- by_trace_id: a granule in which a workspace ends may have any bucket, so that the key leads to one of every part of a day. This
+--   filter leaves out those without the trace: of 14 million spans in 63 parts a read takes 2 granules instead of 41, 8 ms of CPU
+--   instead of 29.
 -- by_service: the services of a granule, so that a search for one that is rare reads few of them.
 -- min_level_for_wide_part: an inserted part is one data file instead of many, each of which would be synced.
 -- string_serialization_version: lengths beside the bytes take 17 % less disk than apart, and half the files.
@@ -50,6 +53,7 @@ CREATE TABLE IF NOT EXISTS spans
   start_bucket UInt32 MATERIALIZED intDiv(least(start_time_unix_nano, toUInt64(toUnixTimestamp64Nano(received_at))), 10000000000),
   INDEX by_attribute arrayMap((k, v) -> cityHash64(k, v), arrayPopFront(arrayPopBack(splitByChar('\0', attribute_keys))),
     arrayResize(splitByChar('\0', attribute_values), length(arrayPopFront(arrayPopBack(splitByChar('\0', attribute_keys)))))) TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_trace_id trace_id TYPE bloom_filter(0.01) GRANULARITY 1,
   INDEX by_service service_name TYPE set(100) GRANULARITY 1
 )
 ENGINE = MergeTree
