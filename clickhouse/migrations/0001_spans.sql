@@ -1,5 +1,5 @@
 -- One row per received span, filled by workers/otlp/traces/ in the order of clickhouse/tables/spans-table.ts.
--- docs/decisions/046 has what each of this costs, and what was tried.
+-- docs/decisions/047 has what each of this costs, and what was tried.
 --
 -- ORDER BY: spans that started in the same ten seconds lie together, and in them the spans of a trace. A part has the spans of a few
 --   such buckets, so that all but the first merges copy long runs of rows. `trace_buckets` says in which buckets a trace is.
