@@ -1,4 +1,5 @@
 import { GrowingBuffer, MAX_LENGTH_BYTES } from './growing-buffer.ts'
+import { startOfString } from './native-string.ts'
 
 /** Native format of LowCardinality: u64 version 1, then per block u64 flags, the keys, u64 rows and the indexes. */
 const KEYS_VERSION = 1
@@ -79,9 +80,7 @@ export class Dictionary {
 
   /** Returns where the bytes of the value begin in `keys`. They end where the next value begins. */
   bytesOf(index: number): number {
-    let at = this.startOf(index)
-    while ((this.keys.bytes[at] as number) >= 0x80) at++
-    return at + 1
+    return startOfString(this.keys.bytes, this.startOf(index))
   }
 
   truncate(length: number): void {

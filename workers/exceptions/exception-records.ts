@@ -1,4 +1,5 @@
 import { GrowingBuffer } from '../../clickhouse/native/growing-buffer.ts'
+import { startOfString } from '../../clickhouse/native/native-string.ts'
 import { column, TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { DebugIds } from './debug-ids.ts'
 
@@ -138,9 +139,7 @@ export class RecordReader {
   }
 
   #textAt(start: number, end: number): string {
-    let at = start
-    while ((this.bytes[at] as number) >= 0x80) at++
-    return this.bytes.toString('utf8', at + 1, end)
+    return this.bytes.toString('utf8', startOfString(this.bytes, start), end)
   }
 
   #endOfText(start: number): number {

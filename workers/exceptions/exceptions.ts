@@ -1,3 +1,4 @@
+import { endOfString, startOfString } from '../../clickhouse/native/native-string.ts'
 import { ExceptionSource } from '../../clickhouse/tables/exceptions-table.ts'
 import { KIB, MIB } from '../../schemas/units.ts'
 import type { Attributes } from '../otlp/protobuf/attributes.ts'
@@ -106,14 +107,14 @@ export class ExceptionDeriver {
     return this.pending.length > 0
   }
 
-  /** Notes an exception until its span is stored or rejected. Its attributes are those from `first` on. */
-  note(attributes: Attributes, first: AttributePosition, timeLow: number, timeHigh: number): void {
+  /** Notes an exception until its span is stored or rejected. `attributes` are its own. */
+  note(attributes: Attributes, timeLow: number, timeHigh: number): void {
     if (this.derived + this.pending.length >= LIMIT_PER_PAYLOAD) {
       this.overLimit++
       return
     }
     const details = { ...NO_DETAILS, timeLow, timeHigh }
-    readDetails(attributes, first, details)
+    readDetails(attributes, details)
     this.pending.push(details)
   }
 
@@ -185,22 +186,15 @@ export class ExceptionDeriver {
   }
 }
 
-/** Start of the attributes of a record in the buffers of many records. */
-interface AttributePosition {
-  keyStart: number
-  valueStart: number
-  count: number
-}
-
-function readDetails(attributes: Attributes, first: AttributePosition, details: ExceptionDetails): void {
+function readDetails(attributes: Attributes, details: ExceptionDetails): void {
   const { keys, values } = attributes
-  let keyAt = first.keyStart
-  let valueAt = first.valueStart
-  for (let i = first.count; i < attributes.count; i++) {
-    const keyStart = stringStart(keys.bytes, keyAt)
-    const valueStart = stringStart(values.bytes, valueAt)
-    keyAt = keyStart + stringLength(keys.bytes, keyAt)
-    valueAt = valueStart + stringLength(values.bytes, valueAt)
+  let keyAt = 0
+  let valueAt = 0
+  for (let i = 0; i < attributes.count; i++) {
+    const keyStart = startOfString(keys.bytes, keyAt)
+    const valueStart = startOfString(values.bytes, valueAt)
+    keyAt = endOfString(keys.bytes, keyAt)
+    valueAt = endOfString(values.bytes, valueAt)
     const keyIs = (key: KeyBytes) => keyAt - keyStart === key.byteLength && endsWithKey(keys.view, keyAt, key)
     const text = (limitBytes: number) => cutText(values.bytes, valueStart, valueAt, limitBytes)
     if (keyIs(TYPE)) details.type = text(NAME_LIMIT_BYTES)
@@ -208,21 +202,5 @@ function readDetails(attributes: Attributes, first: AttributePosition, details: 
     else if (keyIs(STACKTRACE)) details.stacktrace = text(STACKTRACE_LIMIT_BYTES)
     else if (keyIs(DEBUG_IDS)) details.debugIds = readDebugIds(text(DEBUG_IDS_LIMIT_BYTES))
     else if (keyIs(ESCAPED)) details.escaped = values.bytes.toString('latin1', valueStart, valueAt) === 'true'
-  }
-}
-
-/** Returns the start of the bytes of the String value at `at`. */
-function stringStart(bytes: Buffer, at: number): number {
-  let next = at
-  while ((bytes[next] as number) >= 0x80) next++
-  return next + 1
-}
-
-function stringLength(bytes: Buffer, at: number): number {
-  let length = 0
-  for (let next = at, shift = 0; ; next++, shift += 7) {
-    const byte = bytes[next] as number
-    length |= (byte & 0x7f) << shift
-    if (byte < 0x80) return length
   }
 }

@@ -27,7 +27,6 @@ const EVENT_NAME_TAG = 0x62
 const STRING_VALUE_TAG = 0x0a
 
 const MAX_SEVERITY_NUMBER = 255
-const FIRST_ATTRIBUTE = { keyStart: 0, valueStart: 0, count: 0 }
 
 /** A record with one of these attributes is an exception (OpenTelemetry semantic conventions, "Exceptions in logs"). */
 const EXCEPTION_TYPE = keyBytes('exception.type')
@@ -206,7 +205,7 @@ export class LogDecoder {
     this.promoted.end(resource.sessionId)
     this.promoted.appendSessionId(table.sessionId)
     if (this.hasException) {
-      this.exceptions.note(this.attributesAgain(wire, start, end), FIRST_ATTRIBUTE, eventLow, eventHigh)
+      this.exceptions.note(this.attributesAgain(wire, start, end), eventLow, eventHigh)
       this.deriveException(row, resource)
     }
     attributes.end()

@@ -1,4 +1,5 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { startOfString } from '../../../clickhouse/native/native-string.ts'
 import { appendAnyValue, appendBool, readKeyValue, ValueType } from './any-value.ts'
 import { appendInt64, doubleText } from './number-text.ts'
 import type { WireCursor } from './wire.ts'
@@ -102,14 +103,7 @@ export class Attributes {
   private appendUncommonValue(wire: WireCursor, start: number, end: number): number {
     const before = this.values.length
     const type = appendAnyValue(this.values, wire, start, end)
-    this.valueStart = before + prefixLength(this.values.bytes, before)
+    this.valueStart = startOfString(this.values.bytes, before)
     return type
   }
-}
-
-/** Returns the number of bytes of the varint at `at`. */
-function prefixLength(bytes: Buffer, at: number): number {
-  let next = at
-  while ((bytes[next] as number) >= 0x80) next++
-  return next - at + 1
 }

@@ -1,5 +1,6 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import { LowCardinality } from '../../../clickhouse/native/low-cardinality.ts'
+import { endOfString, startOfString } from '../../../clickhouse/native/native-string.ts'
 import {
   ESCAPE,
   ESCAPED_VALUE,
@@ -151,10 +152,8 @@ export class PackedAttributes {
   private appendUncommonValue(wire: WireCursor, start: number, end: number): void {
     const { uncommon, values } = this
     const type = appendAnyValue(uncommon, wire, start, end)
-    let at = 0
-    while ((uncommon.bytes[at] as number) >= 0x80) at++
     this.valueStart = values.length
-    values.raw(uncommon.bytes, uncommon.view, at + 1, uncommon.length)
+    values.raw(uncommon.bytes, uncommon.view, startOfString(uncommon.bytes, 0), uncommon.length)
     uncommon.reset()
     if (type === ValueType.string) this.endText(type)
     else this.endValue(type)
@@ -238,22 +237,4 @@ export function unescaped(bytes: Uint8Array): Buffer {
     text.push(byte === ESCAPE ? ESCAPES_OF.indexOf(bytes[++at]) : byte)
   }
   return Buffer.from(text)
-}
-
-/** Returns where the bytes of a string begin whose length is at `at`. */
-function startOfString(bytes: Buffer, at: number): number {
-  let start = at
-  while ((bytes[start] as number) >= 0x80) start++
-  return start + 1
-}
-
-/** Returns where a string ends whose length is at `at`. */
-function endOfString(bytes: Buffer, at: number): number {
-  let size = 0
-  let start = at
-  for (let factor = 1; ; factor *= 0x80) {
-    const byte = bytes[start++] as number
-    size += (byte & 0x7f) * factor
-    if (byte < 0x80) return start + size
-  }
 }

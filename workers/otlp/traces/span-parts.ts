@@ -6,7 +6,6 @@ import { endsWithKey, keyBytes } from '../protobuf/key-bytes.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 
 const EXCEPTION = keyBytes('exception')
-const FIRST = { keyStart: 0, valueStart: 0, count: 0 }
 
 /** Writes events, links and other rare fields of spans to the column `details`. */
 export class SpanDetailsWriter {
@@ -91,7 +90,7 @@ export class SpanDetailsWriter {
     target.string(wire.bytes, wire.view, name, nameEnd)
     this.writeAttributes()
     const isException = nameEnd - name === EXCEPTION.byteLength && endsWithKey(wire.view, nameEnd, EXCEPTION)
-    if (isException) this.exceptions.note(attributes, FIRST, timeLow, timeHigh)
+    if (isException) this.exceptions.note(attributes, timeLow, timeHigh)
     return isException
   }
 
