@@ -102,11 +102,6 @@ export class ExceptionDeriver {
     this.heldCharacters = 0
   }
 
-  /** Whether exceptions are noted. */
-  get hasPending(): boolean {
-    return this.pending.length > 0
-  }
-
   /** Notes an exception until its span is stored or rejected. `attributes` are its own. */
   note(attributes: Attributes, timeLow: number, timeHigh: number): void {
     if (this.derived + this.pending.length >= LIMIT_PER_PAYLOAD) {

@@ -46,7 +46,7 @@ export class LogDecoder {
   private readonly attributes: PackedAttributes
   private readonly promoted: PromotedAttributes
   private readonly exceptions: ExceptionDeriver
-  private readonly exceptionAttributes = new Attributes()
+  private readonly exceptionAttributes: Attributes
   /** Arrival of the payload, in nanoseconds. */
   private receivedLow = 0
   private receivedHigh = 0
@@ -59,6 +59,7 @@ export class LogDecoder {
     this.table = table
     this.attributes = attributes
     this.promoted = new PromotedAttributes(attributes)
+    this.exceptionAttributes = new Attributes(table.body)
     this.exceptions = exceptions
   }
 

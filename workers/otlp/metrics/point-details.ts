@@ -8,13 +8,14 @@ import { ABSENT, appendFixed64 } from '../protobuf/wire-columns.ts'
 /** Writes the column `details` of points (clickhouse/tables/point-details.ts). */
 export class PointDetails {
   private readonly table: MetricPointsTable
-  private readonly attributes = new Attributes()
+  private readonly attributes: Attributes
   /** Whether the point has entries, and where they begin. */
   private hasEntries = false
   private start = 0
 
   constructor(table: MetricPointsTable) {
     this.table = table
+    this.attributes = new Attributes(table.details.values)
   }
 
   beginPoint(): void {

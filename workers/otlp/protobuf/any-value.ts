@@ -71,7 +71,7 @@ export function appendAnyValue(target: GrowingBuffer, wire: WireCursor, start: n
 }
 
 /** Appends a bool as a String value. */
-export function appendBool(target: GrowingBuffer, value: boolean): void {
+function appendBool(target: GrowingBuffer, value: boolean): void {
   if (value) target.raw(TRUE, TRUE_VIEW, 0, TRUE.length)
   else target.raw(FALSE, FALSE_VIEW, 0, FALSE.length)
 }

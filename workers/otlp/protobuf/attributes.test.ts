@@ -1,6 +1,9 @@
 import { BinaryWriter } from '@bufbuild/protobuf/wire'
 import { describe, expect, it } from 'vitest'
+import { GrowingBuffer, type GrowthLimit, RowsTooLarge } from '../../../clickhouse/native/growing-buffer.ts'
+import { MIB } from '../../../schemas/units.ts'
 import { Attributes } from './attributes.ts'
+import { PackedAttributes } from './packed-attributes.ts'
 import { WireCursor } from './wire.ts'
 
 const string = (text: string) => new BinaryWriter().tag(1, 2).string(text).finish()
@@ -8,10 +11,12 @@ const int = (value: bigint) => new BinaryWriter().tag(3, 0).int64(value).finish(
 const keyOf = (text: string) => new BinaryWriter().tag(1, 2).string(text).finish()
 const anyOf = (any: Uint8Array) => new BinaryWriter().tag(2, 2).bytes(any).finish()
 
-/** Key length, key, type code and text of a KeyValue message made of these pieces. */
-function read(...pieces: Uint8Array[]): [number, string, number, string] {
+type Read = [keyLength: number, key: string, type: number, text: string]
+
+/** Reads a KeyValue message made of these pieces. */
+function readAlone(...pieces: Uint8Array[]): Read {
   const bytes = Buffer.concat(pieces)
-  const attributes = new Attributes()
+  const attributes = new Attributes(new GrowingBuffer())
   // The bytes before must not matter.
   attributes.append(new WireCursor(Buffer.concat([keyOf('before')])), 0, 8)
   const [keys, types] = [attributes.keys.length, attributes.types.length]
@@ -23,7 +28,22 @@ function read(...pieces: Uint8Array[]): [number, string, number, string] {
   return [keyLength, key, attributes.types.bytes[types] as number, text]
 }
 
-describe('an attribute', () => {
+/** Reads the message as an attribute of a record. */
+function readPacked(...pieces: Uint8Array[]): Read {
+  const bytes = Buffer.concat(pieces)
+  const attributes = new PackedAttributes()
+  attributes.begin()
+  attributes.append(new WireCursor(Buffer.concat([keyOf('before')])), 0, 8)
+  const keyLength = attributes.append(new WireCursor(bytes), 0, bytes.length)
+  const { keys, keyEnd, type, values, valueStart, valueEnd } = attributes
+  const key = keys.bytes.toString('utf8', keyEnd - keyLength, keyEnd)
+  return [keyLength, key, type, values.bytes.toString('utf8', valueStart, valueEnd)]
+}
+
+describe.each([
+  ['an attribute of an event', readAlone],
+  ['an attribute of a record', readPacked],
+])('%s', (_, read) => {
   it('is read in the form that every SDK writes', () => {
     expect(read(keyOf('key'), anyOf(string('text')))).toEqual([3, 'key', 1, 'text'])
     expect(read(keyOf('key'), anyOf(int(404n)))).toEqual([3, 'key', 3, '404'])
@@ -61,4 +81,36 @@ describe('an attribute', () => {
     expect(padded.length + filler.length).toBe(0x85 + 2)
     expect(read(keyOf('key'), padded, filler)).toEqual([3, 'key', 1, 'abc'])
   })
+})
+
+it.each<[string, (budget: GrowthLimit) => Pick<Attributes, 'append'>]>([
+  [
+    'an event',
+    budget => {
+      const column = new GrowingBuffer()
+      column.budget = budget
+      return new Attributes(column)
+    },
+  ],
+  [
+    'a record',
+    budget => {
+      const attributes = new PackedAttributes()
+      attributes.values.budget = budget
+      return attributes
+    },
+  ],
+])('a value of %s that is longer in JSON takes no more memory than the table may', (_, create) => {
+  // A control character has six bytes in JSON.
+  const text = string('\x01'.repeat(2 * MIB))
+  const list = new BinaryWriter().tag(5, 2).bytes(new BinaryWriter().tag(1, 2).bytes(text).finish()).finish()
+  const bytes = Buffer.concat([keyOf('key'), anyOf(list)])
+  let most = 0
+  const check = (moreBytes: number) => {
+    most = Math.max(most, moreBytes)
+    if (moreBytes > 3 * MIB) throw new RowsTooLarge()
+  }
+  expect(() => create({ check }).append(new WireCursor(bytes), 0, bytes.length)).toThrow(RowsTooLarge)
+  // A buffer checks when it grows, up to twice its size.
+  expect(most).toBeLessThan(6 * MIB)
 })

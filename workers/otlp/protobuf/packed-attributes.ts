@@ -44,6 +44,11 @@ export class PackedAttributes {
   private readonly lists = new BytesCache<number>(CACHE_LIMIT_BYTES)
   private readonly uncommon = new GrowingBuffer()
 
+  constructor() {
+    const { uncommon, values } = this
+    uncommon.budget = { check: moreBytes => values.budget?.check(uncommon.length + moreBytes) }
+  }
+
   /** Forgets the indexes of lists. Must be called whenever the dictionary loses keys. */
   clearCache(): void {
     this.lists.clear()

@@ -12,12 +12,13 @@ export class SpanDetailsWriter {
   private readonly target: GrowingBuffer
   private readonly exceptions: ExceptionDeriver
   /** Attributes of one event or link. */
-  private readonly attributes = new Attributes()
+  private readonly attributes: Attributes
   /** Start of the value of the span, or -1 while it has none. */
   private valueStart = -1
 
   constructor(target: GrowingBuffer, exceptions: ExceptionDeriver) {
     this.target = target
+    this.attributes = new Attributes(target)
     this.exceptions = exceptions
   }
 
