@@ -37,7 +37,7 @@ it('the age of the oldest payload of every queue, worker-only ones included, is 
   await redis.del(queueKeys('receipts').pending)
   expect(seriesValue(text, 'penstock_queue_oldest_age_seconds', 'queue="receipts"')).toBeCloseTo(90, -1)
   expect(seriesValue(text, 'penstock_queue_oldest_age_seconds', 'queue="traces"')).toBe(0)
-  expect(text.match(/^penstock_queue_oldest_age_seconds\{/gm)).toHaveLength(13)
+  expect(text.match(/^penstock_queue_oldest_age_seconds\{/gm)).toHaveLength(14)
 })
 
 it('a Redis that hangs is reported as down, without its old values', async () => {
