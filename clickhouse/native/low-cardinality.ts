@@ -52,7 +52,7 @@ export class Dictionary {
     return this.add(text.length <= REMEMBERED_LENGTH ? text : undefined)
   }
 
-  /** Begins a value that is written to `keys` in pieces. */
+  /** Begins a value that is written to `keys` in pieces. All values of a dictionary are, or none. */
   beginKey(): void {
     this.keys.beginString()
   }
@@ -63,7 +63,8 @@ export class Dictionary {
     const at = this.startOf(this.texts.length)
     const start = at + MAX_LENGTH_BYTES
     const isRemembered = keys.length - start <= REMEMBERED_LENGTH
-    const text = isRemembered ? keys.bytes.toString('utf8', start, keys.length) : undefined
+    // A character for each byte: texts that are no UTF-8 stay different.
+    const text = isRemembered ? keys.bytes.toString('latin1', start, keys.length) : undefined
     const known = text === undefined ? undefined : this.indexes.get(text)
     if (known === undefined) {
       keys.endString(at)

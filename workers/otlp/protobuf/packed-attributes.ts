@@ -156,10 +156,11 @@ export class PackedAttributes {
 
   private appendUncommonValue(wire: WireCursor, start: number, end: number): void {
     const { uncommon, values } = this
+    // A payload that was refused within a value has left its beginning.
+    uncommon.reset()
     const type = appendAnyValue(uncommon, wire, start, end)
     this.valueStart = values.length
     values.raw(uncommon.bytes, uncommon.view, startOfString(uncommon.bytes, 0), uncommon.length)
-    uncommon.reset()
     if (type === ValueType.string) this.endText(type)
     else this.endValue(type)
   }

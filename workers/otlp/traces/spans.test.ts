@@ -104,6 +104,34 @@ describe('a batch of spans', () => {
     ])
   })
 
+  it('keeps nothing of a list in which a payload was refused', () => {
+    const list = (...texts: string[]) => ({
+      key: 'list',
+      value: {
+        value: {
+          case: 'arrayValue' as const,
+          value: { values: texts.map(value => ({ value: { case: 'stringValue' as const, value } })) },
+        },
+      },
+    })
+    const broken = payload([{ attributes: [list('lost', 'XXXX')] }])
+    // The length of the last text reaches past its end.
+    broken[broken.indexOf('XXXX') - 1] = 0x7f
+    expect(batch.append(ORIGIN, broken)).toEqual({ ok: false, reason: 'truncated' })
+    batch.append(ORIGIN, payload([{ attributes: [list('kept')] }]))
+    expect(rows('spans')[0]?.attributes).toEqual([['list', '["kept"]']])
+  })
+
+  it('keeps keys apart that are no UTF-8', () => {
+    const withKey = (byte: number) => {
+      const body = payload([{ attributes: [text('XXXX', 'v')] }])
+      body.fill(byte, body.indexOf('XXXX'), body.indexOf('XXXX') + 4)
+      return body
+    }
+    for (const byte of [0xfe, 0xff]) batch.append(ORIGIN, withKey(byte))
+    expect(rows('spans').map(row => row.attributes)).toEqual([[['\xfe'.repeat(4), 'v']], [['\xff'.repeat(4), 'v']]])
+  })
+
   it('refuses a payload whose rows are many times its size and accepts the next', () => {
     // Two bytes are an event, whose row has 29.
     const spanBytes = Buffer.concat([
