@@ -8,6 +8,7 @@ import { MIB } from '../../schemas/units.ts'
 import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
+import { readStack } from '../../shared/stacks/read-stack.ts'
 import { decompress } from '../../workers/decode/decompress.ts'
 import { acceptJson, createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
@@ -16,7 +17,6 @@ import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { inspectChunk } from '../../workers/replay/inspect-chunk.ts'
 import { readCompletion } from '../../workers/source-maps/read-completion.ts'
 import { sourceMapFault } from '../../workers/source-maps/store-single.ts'
-import { parseStack } from '../../workers/symbolication/parse-stack.ts'
 import { parseMap, UnusableMap } from '../../workers/symbolication/tracing/parsed-map.ts'
 import { bombs, chunkBombs } from '../support/hostile/bombs.ts'
 import {
@@ -191,7 +191,7 @@ function createTargets(seed: number): { targets: readonly Target[]; explodeAll: 
       kind: 'stacks',
       weight: 4,
       make: random => mutatePayload(STACK, random),
-      run: body => parseStack(body.toString()),
+      run: body => readStack(body.toString()),
     },
     {
       kind: 'replay metadata',

@@ -27,7 +27,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['schemas/queues/', 'schemas/openapi/'],
   ],
   shared: [
-    ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/'],
+    ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/', 'shared/stacks/'],
     ['shared/concurrency/'],
     ['shared/queue/', 'shared/object-store/', 'shared/directory/', 'shared/http/'],
     ['shared/backup/'],

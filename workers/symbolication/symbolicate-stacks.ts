@@ -4,10 +4,13 @@ import type { FindingFrame, UnresolvedReason } from '../../schemas/http/findings
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
+import { readStack } from '../../shared/stacks/read-stack.ts'
+import type { StackFrame } from '../../shared/stacks/stack.ts'
 import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
-import { parseStack, type StackFrame } from './parse-stack.ts'
 import type { MapReference, MapTracer } from './tracing/map-tracer.ts'
 import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
+
+const MAX_FRAMES = 100
 
 /** The workspace and surface of stacks. Only maps of this owner are used. */
 export interface StackOwner {
@@ -85,9 +88,15 @@ async function readManifests(
   }
   return stacks.map(stack => ({
     stack,
-    frames: parseStack(stack.stacktrace),
+    frames: javascriptFrames(stack.stacktrace),
     manifest: manifests.get(stack.serviceVersion),
   }))
+}
+
+/** Reads the frames of a JavaScript stack, those of the exception that was reported first. Other languages have no maps. */
+function javascriptFrames(stack: string): StackFrame[] {
+  const { language, links } = readStack(stack)
+  return language === 'javascript' ? links.flatMap(({ frames }) => frames).slice(0, MAX_FRAMES) : []
 }
 
 /** Reads maps of other releases by debug id. Each job reads again, because missing maps may arrive at any time. */

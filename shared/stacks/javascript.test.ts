@@ -2,14 +2,163 @@ import { parseStack as parseWithPackage } from 'error-stack-parser-es/lite'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
-import { parseStack, type StackFrame } from './parse-stack.ts'
+import { outlineStack } from '../../test/support/outline-stack.ts'
+import { readStack } from './read-stack.ts'
+import type { StackFrame } from './stack.ts'
 
-const frame = (name: string, file: string, line: number, column: number): StackFrame => ({
+type Frame = Pick<StackFrame, 'function' | 'file' | 'line' | 'column'>
+
+const frame = (name: string, file: string, line: number, column: number): Frame => ({
   function: name,
   file,
   line,
   column,
 })
+
+function framesOf(stack: string): Frame[] {
+  const { language, links } = readStack(stack)
+  const frames = language === 'javascript' ? links.flatMap(link => link.frames) : []
+  return frames.map(({ function: name, file, line, column }) => frame(name, file, line, column))
+}
+
+const CASES: readonly (readonly [string, string, readonly string[]])[] = [
+  [
+    'with causes as util.inspect prints them',
+    `HttpError: outer
+    at pay (file:///srv/a.mjs:4:9)
+    ... 2 lines matching cause stack trace ...
+    at async run (node:internal/modules/run_main:117:5) {
+  [cause]: TypeError [ERR_INVALID_ARG_TYPE]: mid
+      at send (file:///srv/a.mjs:4:38) {
+    code: 'X',
+    [cause]: Error: inner
+    second
+        at load (file:///srv/a.mjs:2:26) {
+      [cause]: [Error: deep]
+    }
+  }
+}`,
+    [
+      '- HttpError: outer',
+      'pay file:///srv/a.mjs:4:9',
+      'run node:internal/modules/run_main:117:5',
+      'cause TypeError [ERR_INVALID_ARG_TYPE]: mid',
+      'send file:///srv/a.mjs:4:38',
+      'cause Error: inner\nsecond',
+      'load file:///srv/a.mjs:2:26',
+      'cause Error: deep',
+    ],
+  ],
+  [
+    'with the members of an AggregateError, and no frame of its own',
+    `[AggregateError: All promises were rejected] {
+  [errors]: [
+    Error: one
+    second
+        at load (file:///srv/a.mjs:2:26) {
+      code: 'X'
+    },
+    TypeError: two
+        at file:///srv/a.mjs:6:37 {
+      [cause]: [Error]
+    }
+  ]
+}`,
+    [
+      '- AggregateError: All promises were rejected',
+      'member Error: one\nsecond',
+      'load file:///srv/a.mjs:2:26',
+      'member TypeError: two',
+      ' file:///srv/a.mjs:6:37',
+      'cause Error: ',
+    ],
+  ],
+  [
+    'with an error that is a property of another one',
+    `SequelizeDatabaseError: no table
+    at query (/srv/db.js:4:9) {
+  sql: 'select 1',
+  parent: error: no table
+      at read (/srv/pg.js:1:1),
+  original: DatabaseError: no table
+      at parse (/srv/pg.js:3:2) {
+    code: '42P01'
+  },
+  list: [
+    Error: x
+        at never (/srv/list.js:3:2)
+  ]
+}`,
+    [
+      '- SequelizeDatabaseError: no table',
+      'query /srv/db.js:4:9',
+      'cause DatabaseError: no table',
+      'parse /srv/pg.js:3:2',
+    ],
+  ],
+  [
+    'with causes in words',
+    'VError: outer: inner\n    at a (/a.js:1:2)\ncaused by: Error: inner\n    at b (/b.js:3:4)',
+    ['- VError: outer: inner', 'a /a.js:1:2', 'cause Error: inner', 'b /b.js:3:4'],
+  ],
+  [
+    'below the source line that Node prints',
+    '/srv/a.js:3\n    throw new Error("at x (/y.js:1:2)")\n    ^\n\nError: no\n    at a (/srv/a.js:3:9)\n\nNode.js v22.22.1',
+    ['- Error: no', 'a /srv/a.js:3:9'],
+  ],
+  [
+    'without lines of the message that look like frames',
+    `SyntaxError: bad
+at position 12 near anna
+at run (/x.js:1:2)
+redis://anna@cache-a.test:6379
+    at 10:30:15
+    at startup (attempt 3:2:1)
+    at parse (/app/p.js:1:5)`,
+    [
+      '- SyntaxError: bad\nat position 12 near anna\nat run (/x.js:1:2)\nredis://anna@cache-a.test:6379\nat 10:30:15\nat startup (attempt 3:2:1)',
+      'parse /app/p.js:1:5',
+    ],
+  ],
+  [
+    'of Firefox without lines of the message that look like frames',
+    `Error: connect ECONNREFUSED redis://anna@cache-a.test:6379
+mail anna@shop.test:25:1
+get total@https://shop.test/a.js:1:2
+@debugger eval code:1:7`,
+    [
+      '- Error: connect ECONNREFUSED redis://anna@cache-a.test:6379\nmail anna@shop.test:25:1',
+      'get total https://shop.test/a.js:1:2',
+      ' debugger eval code:1:7',
+    ],
+  ],
+  [
+    'of Safari with names alone',
+    'load@https://shop.test/a.js:1:2\nforEach\nrun@\n@https://shop.test/a.js:3:4',
+    ['- : ', 'load https://shop.test/a.js:1:2', 'forEach ', 'run ', ' https://shop.test/a.js:3:4'],
+  ],
+  [
+    'of Hermes with offsets from 0',
+    'TypeError: x\n    at total (address at index.android.bundle:1:0)\n    at anonymous (address at main.jsbundle:1:184)',
+    ['- TypeError: x', 'total index.android.bundle:1', 'anonymous main.jsbundle:1:184'],
+  ],
+  [
+    'of WebAssembly',
+    'RuntimeError: unreachable\n    at f (wasm://wasm/03e1fd9e:wasm-function[12]:0x4a3)\n    at g (/a.js:1:2)',
+    ['- RuntimeError: unreachable', 'f wasm://wasm/03e1fd9e', 'g /a.js:1:2'],
+  ],
+  ['that was rejected', 'Uncaught (in promise) Error\n    at a (/a.js:1:2)', ['- Error: ', 'a /a.js:1:2']],
+  ['without its first line', 'at a (/a.js:1:2)\n    at b (/b.js:1:2)', ['- : ', 'a /a.js:1:2', 'b /b.js:1:2']],
+]
+
+const NO_STACKS = [
+  'connect ECONNREFUSED redis://anna@cache-a.test:6379',
+  'anna@shop.test\nhello',
+  'load\nsave',
+  'Error: x {\n  at: 1\n}',
+  'at position 12 near anna',
+  '',
+]
 
 describe('a stack', () => {
   it('of Chrome is read frame by frame', () => {
@@ -22,7 +171,7 @@ describe('a stack', () => {
     at async Promise.all (index 0)
     at Array.map (<anonymous>)
     at https://shop.test/assets/index-BxKdLq3f.js:9:1`
-    expect(parseStack(stack)).toEqual([
+    expect(framesOf(stack)).toEqual([
       frame('o', 'https://shop.test/assets/index-BxKdLq3f.js', 14, 2817),
       frame('i.checkout', 'https://shop.test/assets/index-BxKdLq3f.js', 14, 3102),
       frame('new Cart', 'https://shop.test/assets/index-BxKdLq3f.js', 1, 90),
@@ -42,7 +191,7 @@ describe('a stack', () => {
     at C:\\app\\dist\\server.js:7:12
     at process.processTicksAndRejections (node:internal/process/task_queues:105:5)
     at native`
-    expect(parseStack(stack)).toEqual([
+    expect(framesOf(stack)).toEqual([
       frame('', '/srv/app (1)/dist/server.js', 3, 9),
       frame('load', 'file:///srv/app/dist/server.mjs', 10, 5),
       frame('Module._compile', 'node:internal/modules/cjs/loader', 1554, 14),
@@ -59,7 +208,7 @@ setTimeout handler*start@https://shop.test/:41:17
 anonymous@https://shop.test/app.js line 26 > eval:2:7
 @https://shop.test/app.js:9:1
 `
-    expect(parseStack(stack)).toEqual([
+    expect(framesOf(stack)).toEqual([
       frame('lookUp', 'https://shop.test/assets/index-BxKdLq3f.js', 14, 2817),
       frame('checkout', 'https://shop.test/assets/index-BxKdLq3f.js', 14, 3102),
       frame('placeOrder/inner<', 'https://shop.test/assets/@scope/index.js', 1, 523),
@@ -79,7 +228,7 @@ promiseReactionJobWithoutPromise@[native code]
 module code@https://shop.test/assets/index-BxKdLq3f.js:1:1
 eval code@
 global code@https://shop.test/:3:4`
-    expect(parseStack(stack)).toEqual([
+    expect(framesOf(stack)).toEqual([
       frame('lookUp', 'https://shop.test/assets/index-BxKdLq3f.js', 14, 2817),
       frame('', 'https://shop.test/assets/index-BxKdLq3f.js', 14, 3102),
       frame('', 'https://shop.test/assets/@scope/index.js', 1, 52),
@@ -95,7 +244,7 @@ global code@https://shop.test/:3:4`
     at eval (eval at load (http://shop.test/app.js:10:5), <anonymous>:1:1)
     at a (eval at b (eval at c (http://shop.test/app.js:2:3), <anonymous>:1:1), <anonymous>:4:4)
     at p (https://shop.test/_next/static/chunks/app/(shop)/page-1f.js:1:20)`
-    expect(parseStack(stack)).toEqual([
+    expect(framesOf(stack)).toEqual([
       frame('eval', 'http://shop.test/app.js', 10, 5),
       frame('a', 'http://shop.test/app.js', 2, 3),
       frame('p', 'https://shop.test/_next/static/chunks/app/(shop)/page-1f.js', 1, 20),
@@ -104,7 +253,7 @@ global code@https://shop.test/:3:4`
 
   it('of React Native (Hermes) is read', () => {
     const stack = 'Error: x\n    at f (address at index.android.bundle:1:12345)\n    at g (native)'
-    expect(parseStack(stack)).toEqual([frame('f', 'index.android.bundle', 1, 12345), frame('g', 'native', 0, 0)])
+    expect(framesOf(stack)).toEqual([frame('f', 'index.android.bundle', 1, 12345), frame('g', 'native', 0, 0)])
   })
 
   it('of another language has no frames of JavaScript', () => {
@@ -114,7 +263,7 @@ global code@https://shop.test/:3:4`
       'goroutine 1 [running]:\nmain.main()\n\t/srv/app/main.go:12 +0x1d',
       '   at Shop.Cart.Add(Item item) in C:\\src\\Cart.cs:line 12',
     ]
-    for (const stack of others) expect(parseStack(stack)).toEqual([])
+    for (const stack of others) expect(framesOf(stack)).toEqual([])
   })
 
   it('agrees with error-stack-parser-es on the formats of that package', () => {
@@ -135,7 +284,7 @@ global code@https://shop.test/:3:4`
         const expected = parseWithPackage(stack).map(({ function: f = '', file: at = '', line = 0, col = 0 }) =>
           frame(f, at, line, col),
         )
-        expect(parseStack(stack)).toEqual(expected)
+        expect(framesOf(stack)).toEqual(expected)
       }),
     )
   })
@@ -145,9 +294,17 @@ global code@https://shop.test/:3:4`
     for (const piece of [...pieces, '    at f (https://x.test/a.js:1:2)\n', 'f@https://x.test/a.js:1:2\n']) {
       for (const prefix of ['', 'at ', '@']) {
         const stack = prefix + piece.repeat(32_768 / piece.length)
-        const parse = () => expect(parseStack(stack).length).toBeLessThanOrEqual(100)
+        const parse = () => expect(framesOf(stack).length).toBeLessThanOrEqual(100)
         expect(leastCpuMs(parse, 200)).toBeLessThan(200)
       }
     }
+  })
+
+  it.each(CASES)('%s', (_, stack, outline) => {
+    expect(outlineStack(stack)).toEqual(['javascript', ...outline])
+  })
+
+  it.each(NO_STACKS)('is not read from %j', text => {
+    expect(outlineStack(text)).toEqual(['none'])
   })
 })

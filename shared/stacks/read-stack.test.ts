@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
+import { outlineStack } from '../../test/support/outline-stack.ts'
+import { linesOf } from './lines.ts'
+import { readStack } from './read-stack.ts'
+
+/** Parts of stacks of all languages, which any text is made of. */
+const PIECES = [
+  ...[
+    'Error: x',
+    '    at f (https://x.test/a.js:1:2)',
+    'f@https://x.test/a.js:1:2',
+    '  [cause]: Error: y {',
+    '  [errors]: [',
+  ],
+  ...[
+    'Traceback (most recent call last):',
+    '  File "/a.py", line 1, in f',
+    '  + Exception Group Traceback (',
+    '  | E: x',
+  ],
+  ...[
+    '  +-+---------------- 1 ----------------',
+    "a.rb:1:in 'f': x (E)",
+    "\tfrom a.rb:1:in 'f'",
+    "\t1: from a.rb:1:in 'f'",
+  ],
+  ...['#0 /a.php(1): f()', '#1 {main}', 'Stack trace:', 'Next E: x in /a.php:1', 'Caused by: E: x', ' at f(a.php:1)'],
+  ...[
+    '        ',
+    '\n',
+    '(',
+    ')',
+    ':1',
+    '@',
+    '"',
+    "'",
+    '+-+- 1 -',
+    '|',
+    '    ',
+    'eval at f (',
+    ' line 1 > eval',
+    ': ',
+    ' in ',
+    '{',
+    '🙂',
+  ],
+]
+
+describe('any text', () => {
+  it('is read within the bounds', () => {
+    const line = fc
+      .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 8 })), { maxLength: 6 })
+      .map(all => all.join(''))
+    const text = fc.array(fc.oneof(fc.constantFrom(...PIECES), line), { maxLength: 300 }).map(all => all.join('\n'))
+    fc.assert(
+      fc.property(text, stack => {
+        const { language, links } = readStack(stack)
+        expect(links.length).toBeLessThanOrEqual(16)
+        expect(language === undefined).toBe(links.length === 0)
+        for (const { frames, message } of links) {
+          expect(frames.length).toBeLessThanOrEqual(100)
+          expect(message.length).toBeLessThanOrEqual(1_024)
+          for (const { text: own } of frames) expect(stack).toContain(own.split('\n', 1)[0])
+        }
+      }),
+    )
+  })
+
+  it('is read in linear time', () => {
+    for (const piece of [...PIECES, ...PIECES.map(each => `${each}\n`)]) {
+      for (const prefix of [
+        '',
+        'at ',
+        '  File "/a.py", line 1, in f\n',
+        "a.rb:1:in '",
+        '#0 ',
+        '  + Exception Group Traceback (\n',
+      ]) {
+        const stack = prefix + piece.repeat(32_768 / piece.length)
+        expect(leastCpuMs(() => readStack(stack), 200)).toBeLessThan(200)
+      }
+    }
+  })
+})
+
+const PYTHON = 'Traceback (most recent call last):\n  File "/a.py", line 1, in f\nE: x'
+
+it.each([
+  ['javascript', `Error: Command failed: a.py\n${PYTHON}\n    at run (node:child_process:1:2)`],
+  ['python', `${PYTHON}: node failed\n    at run (/srv/a.js:1:2)`],
+  [
+    'python',
+    `  + Exception Group Traceback (most recent call last):\n  |   File "/a.py", line 1, in f\n  | E: x\n    at run (/srv/a.js:1:2)`,
+  ],
+  ['ruby', `/srv/a.rb:1:in 'run': ${PYTHON}\n\tfrom /srv/a.rb:2:in '<main>'`],
+])('of two languages is a stack of %s, whose message quotes the other one', (language, stack) => {
+  expect(outlineStack(stack)[0]).toBe(language)
+})
+
+it('loses the middle of its lines, and the end of long ones', () => {
+  const lines = linesOf(Array.from({ length: 5_000 }, (_, i) => `${i}`).join('\n'))
+  expect(lines).toEqual([...Array(1_000).keys(), ...Array.from({ length: 1_000 }, (_, i) => 4_000 + i)].map(String))
+  expect(linesOf(`${'x'.repeat(2_000)}\r\n\n y \r\n`)).toEqual(['x'.repeat(1_024), '', ' y'])
+})

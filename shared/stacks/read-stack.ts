@@ -1,0 +1,48 @@
+import { readJavascript } from './javascript.ts'
+import { linesOf, type StackReader } from './lines.ts'
+import { readPhp } from './php.ts'
+import { readPython } from './python.ts'
+import { readRuby } from './ruby.ts'
+import type { ReadStack, StackLanguage, StackLink } from './stack.ts'
+
+const MAX_LINKS = 16
+
+/** Readers in the order in which they are asked. One reader is asked later if others read its lines differently. */
+const READERS: readonly (readonly [StackLanguage, StackReader])[] = [
+  ['python', readPython],
+  ['ruby', readRuby],
+  ['php', readPhp],
+  ['javascript', readJavascript],
+]
+
+/** Reads a stack. Takes time linear in its length for any text. */
+export function readStack(text: string): ReadStack {
+  const lines = linesOf(text)
+  const stacks = READERS.flatMap(([language, read]) => {
+    const links = read(lines)
+    return links === undefined ? [] : [{ language, links: links.slice(0, MAX_LINKS) }]
+  })
+  return (stacks.length > 1 ? outermost(lines, stacks) : stacks[0]) ?? { language: undefined, links: [] }
+}
+
+/**
+ * Chooses between languages. A message can quote a stack of another language, and its own frames follow then. Only Python
+ * prints the message after the frames, below a heading.
+ */
+function outermost(lines: readonly string[], stacks: readonly ReadStack[]): ReadStack | undefined {
+  const heading = lines.find(line => line !== '')?.trim() ?? ''
+  if (heading.endsWith('Traceback (most recent call last):')) {
+    const python = stacks.find(({ language }) => language === 'python' || language === 'ruby')
+    if (python !== undefined && !heading.includes(': Traceback')) return python
+  }
+  const texts = stacks.map(({ links }) => new Set(links.flatMap(firstLines)))
+  for (const line of lines.toReversed()) {
+    const found = texts.findIndex(own => own.has(line.replace(/ \{$/, '').trim()))
+    if (found >= 0) return stacks[found]
+  }
+  return stacks[0]
+}
+
+function firstLines({ frames }: StackLink): string[] {
+  return frames.map(({ text }) => text.split('\n', 1)[0] ?? '')
+}
