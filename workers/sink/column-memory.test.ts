@@ -32,9 +32,7 @@ it('wakes a pool that waits when another gives memory back', async () => {
 
 it('gives the memory of idle rows back before a pool has to wait', async () => {
   const memory = new ColumnMemory(90 * MIB)
-  const rows = new TextBatch()
-  Object.defineProperty(rows, 'capacityBytes', { value: 20 * MIB, writable: true })
-  rows.shrink = () => Object.assign(rows, { capacityBytes: 0 })
+  const rows = rowsOf(20 * MIB)
   const idle = new RowsPool('traces', memory, [rows])
   idle.giveBack(await idle.take())
   expect(memory.take('logs', 75 * MIB)).toBe(true)
@@ -43,9 +41,7 @@ it('gives the memory of idle rows back before a pool has to wait', async () => {
 
 it('lets idle rows give their memory back for other work of the process', async () => {
   const memory = new ColumnMemory()
-  const rows = new TextBatch()
-  Object.defineProperty(rows, 'capacityBytes', { value: 20 * MIB, writable: true })
-  rows.shrink = () => Object.assign(rows, { capacityBytes: 0 })
+  const rows = rowsOf(20 * MIB)
   const idle = new RowsPool('traces', memory, [rows])
   const busy = await idle.take()
   memory.giveBackIdle()
@@ -53,6 +49,29 @@ it('lets idle rows give their memory back for other work of the process', async 
   idle.giveBack(busy)
   memory.giveBackIdle()
   expect(rows.capacityBytes).toBe(0)
+})
+
+it('lets a pool that was admitted go on although its idle rows keep some of the memory', async () => {
+  const memory = new ColumnMemory(90 * MIB)
+  expect(memory.take('traces', 80 * MIB)).toBe(true)
+  const pool = new RowsPool('exceptions', memory, [rowsOf(2 * MIB), rowsOf(2 * MIB)])
+  for (let batch = 0; batch < 3; batch++) {
+    const rows = await pool.take()
+    await pool.reserve(rows, 20 * MIB, AbortSignal.timeout(1_000))
+    pool.settle(rows)
+    pool.giveBack(rows)
+  }
+})
+
+it('gives the memory of rows to a pool that waits when their batch is stored', async () => {
+  const memory = new ColumnMemory(90 * MIB)
+  const pool = new RowsPool('traces', memory, [rowsOf(70 * MIB), new TextBatch()])
+  const [empty, full] = [await pool.take(), await pool.take()]
+  pool.settle(full)
+  const reserved = pool.reserve(empty, 60 * MIB, AbortSignal.timeout(1_000))
+  await Promise.resolve()
+  pool.giveBack(full)
+  await reserved
 })
 
 it('runs one large job at a time, and lets only a few wait', async () => {
@@ -74,3 +93,11 @@ it('runs one large job at a time, and lets only a few wait', async () => {
   await Promise.all(jobs)
   expect(most).toBe(1)
 })
+
+/** Rows whose buffers have some memory, until they shrink. */
+function rowsOf(capacityBytes: number): TextBatch {
+  const rows = new TextBatch()
+  Object.defineProperty(rows, 'capacityBytes', { value: capacityBytes, writable: true })
+  rows.shrink = () => Object.assign(rows, { capacityBytes: 0 })
+  return rows
+}

@@ -36,13 +36,18 @@ export class ColumnMemory {
     this.#givers.push(giveBack)
   }
 
+  /** Whether a pool waits for memory. */
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0
+  }
+
   /** Reserves memory for a pool and returns true, or returns false if the pool must wait. */
   take(pool: string, bytes: number): boolean {
-    if (this.#admitted.has(pool)) return false
-    if (this.#shares.take(pool, bytes)) return true
+    const takeShare = () => !this.#admitted.has(pool) && this.#shares.take(pool, bytes)
+    if (takeShare()) return true
     this.giveBackIdle()
-    if (this.#shares.take(pool, bytes)) return true
-    if (this.#shares.heldBy(pool) > 0) return false
+    if (takeShare()) return true
+    if (this.#admitted.has(pool) || this.#shares.heldBy(pool) > 0) return false
     this.#admitted.set(pool, bytes)
     return true
   }

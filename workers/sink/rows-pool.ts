@@ -35,9 +35,9 @@ export class RowsPool {
     else this.#idle.push(rows)
   }
 
-  /** Empties the rows for the next batch. */
+  /** Empties the rows for the next batch. They keep no memory while a pool waits for it. */
   giveBack(rows: RowBatch): void {
-    if (rows.capacityBytes > KEPT_BYTES) rows.shrink()
+    if (rows.capacityBytes > KEPT_BYTES || this.#memory.isAwaited) rows.shrink()
     else rows.reset()
     this.settle(rows)
     this.add(rows)
@@ -50,8 +50,11 @@ export class RowsPool {
     return isReserved
   }
 
-  /** Waits until memory for a job can be reserved. The rows must be empty, so that no pool waits while it holds rows. */
+  /** Waits until memory for a job can be reserved. The rows must be empty, so that no pool waits while it holds memory. */
   async reserve(rows: RowBatch, bytes: number, abortSignal?: AbortSignal): Promise<void> {
+    if (this.tryReserve(rows, bytes)) return
+    rows.shrink()
+    this.settle(rows)
     await this.#memory.reserve(this.#name, bytes, abortSignal)
     this.#add(rows, bytes)
   }
