@@ -5,7 +5,7 @@ import type { Lane } from '../../shared/queue/queue.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 
 /** Memory of the columns of all row batches of a process, before the batches that are always admitted. */
-const COLUMN_MEMORY_BYTES = 224 * MIB
+const COLUMN_MEMORY_BYTES = 176 * MIB
 /** A pool may hold at most eight times what is free: eight ninths if it is the only one with work, a third of three. */
 const SHARE_WEIGHT = 8
 /** Large jobs of a lane that wait for their turn. Further ones are retried later, so that they do not occupy a whole pool. */
