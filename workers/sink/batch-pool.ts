@@ -189,7 +189,8 @@ export class BatchPool {
   async #openBatch(largeDeadline: AbortSignal | undefined): Promise<Batch> {
     const reserveBytes = largeDeadline === undefined ? JOB_RESERVE_BYTES : LARGE_JOB_RESERVE_BYTES
     if (this.#open !== undefined) {
-      if (this.#rowsPool.tryReserve(this.#open.batch.rows, reserveBytes)) return this.#open.batch
+      const { batch } = this.#open
+      if (this.#rowsPool.tryReserve(batch.rows, batch.letterBytes + reserveBytes)) return batch
       await this.#sealFull()
     }
     const rows = await this.#rowsPool.take()

@@ -51,7 +51,7 @@ it('lets idle rows give their memory back for other work of the process', async 
   expect(rows.capacityBytes).toBe(0)
 })
 
-it('lets a pool that was admitted go on although its idle rows keep some of the memory', async () => {
+it('lets a pool that was admitted continue although its idle rows keep some of the memory', async () => {
   const memory = new ColumnMemory(90 * MIB)
   expect(memory.take('traces', 80 * MIB)).toBe(true)
   const pool = new RowsPool('exceptions', memory, [rowsOf(2 * MIB), rowsOf(2 * MIB)])

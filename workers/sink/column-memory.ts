@@ -36,11 +36,6 @@ export class ColumnMemory {
     this.#givers.push(giveBack)
   }
 
-  /** Whether a pool waits for memory. */
-  get isAwaited(): boolean {
-    return this.#waiting.length > 0
-  }
-
   /** Reserves memory for a pool and returns true, or returns false if the pool must wait. */
   take(pool: string, bytes: number): boolean {
     const takeShare = () => !this.#admitted.has(pool) && this.#shares.take(pool, bytes)
@@ -71,6 +66,11 @@ export class ColumnMemory {
     if (returned === admitted) this.#admitted.delete(pool)
     else this.#admitted.set(pool, admitted - returned)
     if (bytes > returned) this.#shares.give(pool, bytes - returned)
+    this.wake()
+  }
+
+  /** Lets the pools that wait try again, because memory was given back or rows are idle that could give theirs back. */
+  wake(): void {
     for (const wake of this.#waiting.splice(0)) wake()
   }
 

@@ -33,30 +33,33 @@ export class RowsPool {
     const wanted = this.#wanted.shift()
     if (wanted) wanted(rows)
     else this.#idle.push(rows)
+    this.#memory.wake()
   }
 
-  /** Empties the rows for the next batch. They keep no memory while a pool waits for it. */
+  /** Empties the rows for the next batch. */
   giveBack(rows: RowBatch): void {
-    if (rows.capacityBytes > KEPT_BYTES || this.#memory.isAwaited) rows.shrink()
+    if (rows.capacityBytes > KEPT_BYTES) rows.shrink()
     else rows.reset()
     this.settle(rows)
     this.add(rows)
   }
 
-  /** Reserves memory for a job that is appended to the rows, or returns false if it must wait. */
+  /** Reserves memory for a job that is appended to the rows, as far as they have none, or returns false if it must wait. */
   tryReserve(rows: RowBatch, bytes: number): boolean {
-    const isReserved = this.#memory.take(this.#name, bytes)
-    if (isReserved) this.#add(rows, bytes)
+    const reserved = this.#reserved.get(rows) ?? 0
+    const missing = Math.max(rows.bytes + bytes - reserved, 0)
+    const isReserved = missing === 0 || this.#memory.take(this.#name, missing)
+    if (isReserved) this.#reserved.set(rows, reserved + missing)
     return isReserved
   }
 
-  /** Waits until memory for a job can be reserved. The rows must be empty, so that no pool waits while it holds memory. */
+  /** Waits until memory for a job can be reserved. The rows must be empty, and hold no memory while their pool waits. */
   async reserve(rows: RowBatch, bytes: number, abortSignal?: AbortSignal): Promise<void> {
     if (this.tryReserve(rows, bytes)) return
     rows.shrink()
     this.settle(rows)
     await this.#memory.reserve(this.#name, bytes, abortSignal)
-    this.#add(rows, bytes)
+    this.#reserved.set(rows, bytes)
   }
 
   /** Accounts for the memory that the rows and their batch really occupy, once jobs are appended. */
@@ -67,10 +70,6 @@ export class RowsPool {
     if (actual < reserved) this.#memory.give(this.#name, reserved - actual)
     else if (actual > reserved && !this.#memory.take(this.#name, actual - reserved)) return
     this.#reserved.set(rows, actual)
-  }
-
-  #add(rows: RowBatch, bytes: number): void {
-    this.#reserved.set(rows, (this.#reserved.get(rows) ?? 0) + bytes)
   }
 
   #shrinkIdle(): void {
