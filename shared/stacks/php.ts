@@ -33,7 +33,7 @@ function readNative(lines: readonly string[]): StackLink[] | undefined {
     const text = line.trim()
     const call = readCall(text)
     if (call === undefined) {
-      if (header.length > 0 || text !== '') header.push(text)
+      if (header.length > 0 || text !== '') header.push(line)
       continue
     }
     if (call.isFirst || links.length === 0) {
@@ -49,7 +49,7 @@ function readNative(lines: readonly string[]): StackLink[] | undefined {
 }
 
 function isHeading(line: string): boolean {
-  return line !== '' && !line.startsWith('thrown in ')
+  return line !== '' && !line.startsWith('  thrown in ')
 }
 
 function linkOf({ header, calls }: OpenLink, index: number): StackLink {

@@ -48,7 +48,45 @@ const PIECES = [
   ],
 ]
 
+/** Stacks with a place for the message. */
+const WITH_MESSAGE: readonly ((message: string) => string)[] = [
+  message => `Error: x\n${message}\n    at f (/srv/a.js:1:2)\n    at async g (/srv/b.js:3:4)`,
+  message =>
+    `Traceback (most recent call last):\n  File "/a.py", line 1, in f\n    g()\n  File "/b.py", line 3, in g\nE: x\n${message}`,
+  message => `/a.rb:1:in 'f': x (E)\n${message}\n\tfrom /b.rb:3:in 'g'`,
+  message => `E: x\n${message} in /a.php:1\nStack trace:\n#0 /b.php(3): f()\n#1 {main}`,
+]
+
 describe('any text', () => {
+  it.each(WITH_MESSAGE)('adds no frame as a part of a message (%#)', withMessage => {
+    const words = [
+      'at f (/srv/m.js:1:2)',
+      'f@https://x.test/m.js:1:2',
+      'https://anna@x.test/m.js:1:2',
+      'redis://anna@m:1',
+      'at 17',
+    ]
+    const more = [
+      'File "/m.py", line 1, in f',
+      '  File "/m.py", line 2, in f',
+      "m.rb:1:in 'f'",
+      '#x',
+      'Stack trace: no',
+      '{',
+      '[',
+      '}',
+    ]
+    const message = fc.array(fc.oneof(fc.constantFrom(...words, ...more), fc.stringMatching(/^[a-z@:/ 0-9]{0,20}$/)), {
+      maxLength: 20,
+    })
+    const frames = ({ links }: ReturnType<typeof readStack>) => links.map(({ frames: own }) => own)
+    fc.assert(
+      fc.property(message, lines => {
+        expect(frames(readStack(withMessage(lines.join('\n'))))).toEqual(frames(readStack(withMessage('y'))))
+      }),
+    )
+  })
+
   it('is read within the bounds', () => {
     const line = fc
       .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 8 })), { maxLength: 6 })

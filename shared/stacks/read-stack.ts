@@ -7,7 +7,7 @@ import type { ReadStack, StackLanguage, StackLink } from './stack.ts'
 
 const MAX_LINKS = 16
 
-/** Readers in the order in which they are asked. One reader is asked later if others read its lines differently. */
+/** Readers. The first reader has a line that several can read. */
 const READERS: readonly (readonly [StackLanguage, StackReader])[] = [
   ['python', readPython],
   ['ruby', readRuby],
@@ -15,7 +15,7 @@ const READERS: readonly (readonly [StackLanguage, StackReader])[] = [
   ['javascript', readJavascript],
 ]
 
-/** Reads a stack. Takes time linear in its length for any text. */
+/** Reads a stack (docs/api/findings.md#stacks). Takes time linear in its length for any text. */
 export function readStack(text: string): ReadStack {
   const lines = linesOf(text)
   const stacks = READERS.flatMap(([language, read]) => {
@@ -35,7 +35,7 @@ function outermost(lines: readonly string[], stacks: readonly ReadStack[]): Read
     const python = stacks.find(({ language }) => language === 'python' || language === 'ruby')
     if (python !== undefined && !heading.includes(': Traceback')) return python
   }
-  const texts = stacks.map(({ links }) => new Set(links.flatMap(firstLines)))
+  const texts = stacks.map(({ links }) => new Set(links.flatMap(linesOfFrames)))
   for (const line of lines.toReversed()) {
     const found = texts.findIndex(own => own.has(line.replace(/ \{$/, '').trim()))
     if (found >= 0) return stacks[found]
@@ -43,6 +43,6 @@ function outermost(lines: readonly string[], stacks: readonly ReadStack[]): Read
   return stacks[0]
 }
 
-function firstLines({ frames }: StackLink): string[] {
-  return frames.map(({ text }) => text.split('\n', 1)[0] ?? '')
+function linesOfFrames({ frames }: StackLink): string[] {
+  return frames.flatMap(({ text }) => text.split('\n'))
 }

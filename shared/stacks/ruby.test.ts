@@ -4,17 +4,16 @@ import { outlineStack } from '../../test/support/outline-stack.ts'
 const CASES: readonly (readonly [string, string, readonly string[]])[] = [
   [
     'full_message of Ruby 3.4 with a cause',
-    `/srv/user.rb:5:in 'User#load': no user (of
-anna's)
+    `/srv/user.rb:5:in 'User#load': no user (of anna's) (Shop::NotFound)
+second line
 /srv/fake.rb:1:in 'x'
- (Shop::NotFound)
 \tfrom /srv/user.rb:9:in 'block (2 levels) in User.run'
 \tfrom <internal:kernel>:187:in 'Kernel#loop'
 \tfrom /srv/main.rb:3:in '<main>'
 /srv/db.rb:2:in 'Db#read': closed (IOError)
 \tfrom /srv/user.rb:4:in 'User#load'`,
     [
-      "- : no user (of\nanna's)\n/srv/fake.rb:1:in 'x'\n (Shop::NotFound)",
+      "- Shop::NotFound: no user (of anna's)\nsecond line\n/srv/fake.rb:1:in 'x'",
       'User#load /srv/user.rb:5',
       'block (2 levels) in User.run /srv/user.rb:9',
       'Kernel#loop <internal:kernel>:187',

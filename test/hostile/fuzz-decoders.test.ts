@@ -49,9 +49,14 @@ const RESET_PART = 0.01
 const MOST_FAULTS = 5
 const MOST_SHOWN_BYTES = 2_000
 
-const STACK = Buffer.from(
+const STACKS = [
   'TypeError: x\n    at f (https://shop.example/a.js:1:20)\n    at async g@https://shop.example/b.js:3:4\n',
-)
+  'Error: x\n    at f (/a.js:1:2) {\n  [errors]: [\n    Error: y\n        at g (/b.js:3:4) {\n      [cause]: [Error: z]\n    }\n  ]\n}',
+  'f@https://shop.example/a.js:1:20\nasync*g/<@https://shop.example/b.js line 3 > eval:1:2\nh@[native code]',
+  '  + Exception Group Traceback (most recent call last):\n  |   File "/a.py", line 1, in f\n  | E: x\n  +-+---------------- 1 ----------------\n    | E: y',
+  "/a.rb:1:in 'A#f': x (E)\n\tfrom /a.rb:2:in '<main>'\n/b.rb:3:in `g': y (F)\n",
+  'PHP Fatal error:  Uncaught E: x in /a.php:1\nStack trace:\n#0 /a.php(2): f(1)\n#1 {main}\n\nNext F: y in /b.php:3\n#0 {main}',
+].map(stack => Buffer.from(stack))
 const COMPLETION = JSON.stringify({
   files: [{ path: 'a.js.map', hash: 'a'.repeat(64), debugId: '', chunkUrl: '~/a.js' }],
   sourceFileCount: 1,
@@ -190,7 +195,7 @@ function createTargets(seed: number): { targets: readonly Target[]; explodeAll: 
     {
       kind: 'stacks',
       weight: 4,
-      make: random => mutatePayload(STACK, random),
+      make: random => mutatePayload(pick(STACKS, random), random),
       run: body => readStack(body.toString()),
     },
     {
