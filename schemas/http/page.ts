@@ -31,4 +31,4 @@ export type PageQuery = z.infer<typeof pageQuerySchema>
 export const nextCursorSchema = z
   .string()
   .nullable()
-  .meta({ description: 'The `cursor` of the next page; null on the last page.' })
+  .meta({ id: 'NextCursor', description: 'The `cursor` of the next page; null on the last page.' })

@@ -119,7 +119,7 @@ export const queryResultSchema = success(
       ]),
     ),
   }),
-)
+).meta({ id: 'QueryResult' })
 /** Response with names or values of labels. */
 export const labelListSchema = success(z.array(z.string()))
 /** Response with series. */
