@@ -41,6 +41,11 @@ Stack trace:
     ],
   ],
   [
+    'an exception of the main script, also of evaluated code',
+    "Exception: ev in /srv/a.php(14) : eval()'d code:1\nStack trace:\n#0 {main}",
+    ['- Exception: ev', "{main} /srv/a.php(14) : eval()'d code:1"],
+  ],
+  [
     'getTraceAsString',
     "#0 /srv/app/Bar.php(12): App\\Foo->load('anna')\n#1 {main}",
     ['- : ', 'App\\Foo->load ', '{main} /srv/app/Bar.php:12'],

@@ -42,10 +42,15 @@ function readNative(lines: readonly string[]): StackLink[] | undefined {
     header = []
     links.at(-1)?.calls.push(call)
   }
-  if (!links.some(({ calls }) => calls.some(({ line }) => line > 0))) return undefined
+  if (!links.some(({ calls }) => calls.some(isEvident))) return undefined
   // `Next ` follows the exception that it has as its cause. A log prints the exception that was reported first.
   const ordered = links.some(({ isNext }) => isNext) ? links.reverse() : links
   return ordered.map(linkOf)
+}
+
+/** A line that begins with `#` and a number can be of another format if it has neither file nor `{main}`. */
+function isEvident(call: Call): boolean {
+  return call.line > 0 || call.function === '{main}'
 }
 
 function isHeading(line: string): boolean {

@@ -137,6 +137,13 @@ it.each([
   expect(outlineStack(stack)[0]).toBe(language)
 })
 
+it('has at most 16 exceptions, and of each the 100 innermost frames', () => {
+  const frames = Array.from({ length: 120 }, (_, i) => `    at f${i} (/a.js:1:2)`).join('\n')
+  const { links } = readStack(`Error: 0\n${frames}${'\ncaused by: Error: x\n    at g (/b.js:1:2)'.repeat(20)}`)
+  expect(links.length).toBe(16)
+  expect(links[0]?.frames.map(frame => frame.function)).toEqual(Array.from({ length: 100 }, (_, i) => `f${i}`))
+})
+
 it('loses the middle of its lines, and the end of long ones', () => {
   const lines = linesOf(Array.from({ length: 5_000 }, (_, i) => `${i}`).join('\n'))
   expect(lines).toEqual([...Array(1_000).keys(), ...Array.from({ length: 1_000 }, (_, i) => 4_000 + i)].map(String))

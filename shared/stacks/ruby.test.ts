@@ -63,6 +63,11 @@ b.rb:7:in \`open': ArgumentError (ArgumentError)`,
     ["- NoMethodError: undefined method 'x' for nil", 'Cart#total /srv/a.rb:12', 'run (eval at /srv/b.rb:3):1'],
   ],
   [
+    'frames without callers or lines',
+    "a.rb:22:in '<main>': it's (odd) (RuntimeError)\nb.rb:22:in '<main>': unhandled exception\n\tfrom -e:in 'Kernel.eval'",
+    ["- RuntimeError: it's (odd)\nb.rb:22:in '<main>': unhandled exception", '<main> a.rb:22', 'Kernel.eval -e'],
+  ],
+  [
     'one line',
     "E\n/usr/lib/ruby/gems/3.2.0/gems/rack-2.2.7/lib/rack/builder.rb:12:in `call'",
     ['- E: ', 'call /usr/lib/ruby/gems/3.2.0/gems/rack-2.2.7/lib/rack/builder.rb:12'],

@@ -25,7 +25,7 @@ export function readRuby(lines: readonly string[]): readonly StackLink[] | undef
   if (!lines.some(line => line.includes(':in '))) return undefined
   const read = lines.map(readLine)
   const isNumbered = read.some(line => line?.kind === 'numbered')
-  const hasCallers = read.some(line => line?.kind === 'from')
+  const hasCallers = read.some(line => line?.kind === 'from' || hasType(line?.message ?? ''))
   const links = isNumbered ? reversed(lines, read) : hasCallers ? fullMessage(lines, read) : bare(lines, read)
   if (links.every(({ frames }) => frames.length === 0)) return undefined
   return links.map(({ header, frames }, i) => ({
@@ -77,7 +77,7 @@ function bare(lines: readonly string[], read: ReadLines): OpenLink[] {
   for (const [i, line] of lines.entries()) {
     const { frame, message } = read[i] ?? {}
     if (frame === undefined) {
-      if (link.frames.length === 0) link.header.push(line.trim())
+      if (link.frames.length === 0 && line !== '') link.header.push(line.trim())
     } else if (link.frames.length < MAX_FRAMES) link.frames.push(frame)
     if (message !== undefined && link.header.length === 0) link.header.push(message)
   }
@@ -92,10 +92,13 @@ function readLine(line: string): BacktraceLine | undefined {
   const quote = own[at + 4]
   if (at < 0 || (quote !== "'" && quote !== '`')) return undefined
   const colon = own.lastIndexOf(':', at - 1)
-  const number = colon <= 0 ? undefined : wholeNumber(own.slice(colon + 1, at))
+  const stated = colon <= 0 ? undefined : wholeNumber(own.slice(colon + 1, at))
+  // A caller in the runtime can have no line: `from -e:in 'Kernel.eval'`.
+  const number = stated ?? (from === null ? undefined : 0)
+  const file = own.slice(0, stated === undefined ? at : colon)
   const end = nameEnd(own, at + 5)
-  if (number === undefined || end < 0 || !isFile(own.slice(0, colon))) return undefined
-  const call = { function: own.slice(at + 5, end), module: '', file: own.slice(0, colon) }
+  if (number === undefined || end < 0 || !isFile(file)) return undefined
+  const call = { function: own.slice(at + 5, end), module: '', file }
   const shown = own.slice(0, end + 1)
   const frame = { ...call, line: number, column: 0, inApp: isInApp('ruby', call), text: from === null ? shown : text }
   const message = end + 1 === own.length || from !== null ? undefined : own.slice(end + 3)
