@@ -105,6 +105,14 @@ it('takes index maps, both names of the field, escaped names, and prefers debugI
   expect(JSON.parse(inject('{"version":3,"mappings":"","debugId":null}', ID)).debugId).toBe(ID)
 })
 
+it.each([['\ufeff'], [")]}'\n"], ["\ufeff)]}', x\n \t"]])('takes a map after %j, and keeps that', before => {
+  expect(inject(`${before}{"version":3,"mappings":""}`, ID)).toBe(
+    `${before}{"debugId":"${ID}","version":3,"mappings":""}`,
+  )
+  const other = inject(`${before}{"version":3,"mappings":"","debugId":"${OTHER}"}`, ID)
+  expect(other).toBe(`${before}{"version":3,"mappings":"","debugId":"${ID}"}`)
+})
+
 it('derives the same UUID of version 5 from the same bytes, and another from others', () => {
   expect(deriveDebugId(Buffer.from('a'))).toBe(deriveDebugId(Buffer.from('a')))
   expect(deriveDebugId(Buffer.from('a'))).not.toBe(deriveDebugId(Buffer.from('b')))

@@ -1,4 +1,5 @@
 import { JsonTokenizer, type ValueKind } from '../../shared/json/json-tokenizer.ts'
+import { MapStart } from '../../shared/json/map-start.ts'
 import { isDebugId } from './bundle-comments.ts'
 
 /** Properties of a source map, read without building its objects. */
@@ -29,8 +30,8 @@ const OPEN_BRACE = 0x7b
 class SourceMapFields extends JsonTokenizer {
   readonly spans = new Map<Field, Span>()
 
-  constructor() {
-    super({ maxDepth: MAX_DEPTH, reportDepth: 1, names: FIELDS, checks: 'structure' })
+  constructor(offset: number) {
+    super({ maxDepth: MAX_DEPTH, reportDepth: 1, names: FIELDS, checks: 'structure', offset })
   }
 
   /** The last of several members with the same name counts, as in JSON.parse. */
@@ -45,10 +46,11 @@ class SourceMapFields extends JsonTokenizer {
  * The inside of string values is not checked; a worker does that. So a MiB takes 0.1 ms, and with JSON.parse 1.5 ms.
  */
 export function scanSourceMap(map: Buffer): ScannedMap {
-  const opening = map.indexOf(OPEN_BRACE)
-  if (opening === -1 || !isBlank(map, opening)) return refused('it is not a JSON object')
-  const fields = new SourceMapFields()
-  if (!fields.add(map) || !fields.end()) return refused('it is not valid JSON')
+  const start = new MapStart().skip(map)
+  const opening = start < 0 ? -1 : map.indexOf(OPEN_BRACE, start)
+  if (opening === -1 || !isBlank(map, start, opening)) return refused('it is not a JSON object')
+  const fields = new SourceMapFields(opening)
+  if (!fields.add(map.subarray(opening)) || !fields.end()) return refused('it is not valid JSON')
 
   const text = (field: Field) => {
     const span = fields.spans.get(field)
@@ -85,6 +87,6 @@ function refused(reason: string): ScannedMap {
   return { ok: false, reason }
 }
 
-function isBlank(map: Buffer, end: number): boolean {
-  return /^[ \t\r\n]*$/.test(map.toString('latin1', 0, end))
+function isBlank(map: Buffer, start: number, end: number): boolean {
+  return /^[ \t\r\n]*$/.test(map.toString('latin1', start, end))
 }

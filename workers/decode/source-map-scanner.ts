@@ -1,5 +1,6 @@
 import { MIB } from '../../schemas/units.ts'
 import { JsonTokenizer } from '../../shared/json/json-tokenizer.ts'
+import { MapStart } from '../../shared/json/map-start.ts'
 
 /**
  * Memory that parsing a source map may take. The largest maps of builds (64 MiB, with their sources) take 200 to 500 MiB.
@@ -14,8 +15,6 @@ const VALUE_BYTES = 128
 const TEXT_FACTOR = 2
 /** No tool nests a source map as deeply as this. */
 const MAX_DEPTH = 1_000
-const PREFIX_START = 0x29
-const LINE_FEED = 0x0a
 
 /** Estimates the memory that parsing a source map takes, from the size of its text and the number of its JSON values. */
 export function sourceMapCost(bytes: number, values: number): number {
@@ -28,24 +27,16 @@ export function sourceMapCost(bytes: number, values: number): number {
  */
 export class SourceMapScanner {
   readonly #tokenizer = new JsonTokenizer({ maxDepth: MAX_DEPTH, reportDepth: -1, checks: 'structure' })
+  readonly #start = new MapStart()
   #bytes = 0
-  #isInPrefix = false
   #isJson = true
 
   /** Reads the next bytes. */
   add(bytes: Uint8Array): void {
-    // Some servers put a line that begins with `)]}'` before JSON.
-    if (this.#bytes === 0 && bytes[0] === PREFIX_START) this.#isInPrefix = true
     this.#bytes += bytes.length
     if (!this.#isJson) return
-    let start = 0
-    if (this.#isInPrefix) {
-      const end = bytes.indexOf(LINE_FEED)
-      if (end === -1) return
-      this.#isInPrefix = false
-      start = end + 1
-    }
-    this.#isJson = this.#tokenizer.add(start === 0 ? bytes : bytes.subarray(start))
+    const start = this.#start.skip(bytes)
+    this.#isJson = start >= 0 && this.#tokenizer.add(start === 0 ? bytes : bytes.subarray(start))
   }
 
   /** Whether the bytes so far can be the beginning of JSON whose strings are valid. */

@@ -11,11 +11,13 @@ it.each([
   ['a map with empty mappings', { version: 3, sources: [], names: [], mappings: '' }],
   ['an index map', { version: 3, sections: [{ offset: { line: 0, column: 0 }, map: { version: 3, mappings: '' } }] }],
   ['a map on several lines', JSON.stringify({ version: 3, mappings: '' }, null, 2)],
+  ['a map after a byte order mark and a guard', '\ufeff)]}\'\n{"version":3,"mappings":""}'],
   ['version 3.0', '{"version":3.0,"mappings":""}'],
 ])('accepts %s', async (_name, value) => expect(await faultOf(value)).toBeUndefined())
 
 it.each([
   ['text', 'not a map', 'is not JSON'],
+  ['a guard without a line', ')]}\'{"version":3,"mappings":""}', 'is not JSON'],
   ['an empty body', '', 'is not JSON'],
   ['a truncated map', '{"version":3,"mappings":"AA', 'is not JSON'],
   ['an array', [{ version: 3, mappings: '' }], /version/],

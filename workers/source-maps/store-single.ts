@@ -4,6 +4,7 @@ import type { SourceMapJob } from '../../schemas/queues/source-maps.ts'
 import type { Retry } from '../../shared/concurrency/retry.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ReleaseKey } from '../../shared/ids/release-key.ts'
+import { MapStart } from '../../shared/json/map-start.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
@@ -96,13 +97,15 @@ async function recordSingle(redis: Redis, release: ReleaseKey, path: string, map
 
 /**
  * Returns why these bytes are not a source map, or undefined if they are one (docs/api/releases.md#source-map-single): a JSON
- * object with `version: 3` and `mappings`, or an index map with `sections`, that is not too expensive to parse. Builds no value
- * of the JSON.
+ * object with `version: 3` and `mappings`, or an index map with `sections`, that is not too expensive to parse. A byte order
+ * mark and `)]}'` may come before it. Builds no value of the JSON.
  */
 export async function sourceMapFault(body: Buffer): Promise<string | undefined> {
   const scanner = new JsonScanner(['version', 'mappings', 'sections'])
-  for (let at = 0; at < body.length; at += SCAN_BYTES) {
-    if (at > 0) await nextTurn()
+  const start = new MapStart().skip(body)
+  if (start < 0) return 'is not JSON'
+  for (let at = start; at < body.length; at += SCAN_BYTES) {
+    if (at > start) await nextTurn()
     if (!scanner.add(body.subarray(at, at + SCAN_BYTES))) return 'is not JSON'
     if (sourceMapCost(body.length, scanner.values) > SOURCE_MAP_COST_LIMIT_BYTES) return TOO_COSTLY
   }

@@ -24,6 +24,32 @@ describe('the script that a frame names', () => {
     expect(matched([chunk('https://cdn.test/app/(shop)/p.js')], 'https://x.test/app/%28shop%29/p.js')).toBe(0)
   })
 
+  it.each([
+    ['app/@modal/(group)/page.js', 'app/%40modal/%28group%29/page.js'],
+    ['app/%40modal/page.js', 'app/@modal/page.js'],
+    ['app/[id]/a,b$c+d.js', 'app/%5Bid%5D/a%2Cb%24c%2Bd.js'],
+    ['größe/café.js', 'gr%C3%B6%C3%9Fe/caf%C3%A9.js'],
+    ['100%/a.js', '100%/a.js'],
+    ['%zz/@x.js', '%zz/%40x.js'],
+    ['a%2Fb.js', 'a%2fb.js'],
+  ])('is %s for %s, by address and by the path of its map', (own, sent) => {
+    expect(matched([chunk(`https://cdn.test/${own}`)], `https://cdn.test/${sent}`)).toBe(0)
+    expect(matched([chunk('', `${own}.map`)], `https://cdn.test/${sent}`)).toBe(0)
+  })
+
+  it('is not one of other segments: an encoded slash separates nothing', () => {
+    expect(matched([chunk('~/x/a/b.js')], 'https://cdn.test/x/a%2Fb.js')).toBe(-1)
+    expect(matched([chunk('', 'b.js.map')], 'https://cdn.test/x/a%2Fb.js')).toBe(-1)
+  })
+
+  it('is the bytecode that React Native loads under the name of its bundle, unless the bundle has a map', () => {
+    const chunks = [chunk('~/index.android.bundle.hbc', 'index.android.bundle.hbc.map')]
+    for (const folder of ['', '/data/user/0/com.shop/files/']) {
+      expect(matched(chunks, `${folder}index.android.bundle`)).toBe(0)
+    }
+    expect(matched([...chunks, chunk('', 'index.android.bundle.map')], 'index.android.bundle')).toBe(1)
+  })
+
   it('is the longest that ends the path of the frame, at a segment', () => {
     const chunks = [chunk('', 'server.js.map'), chunk('', 'dist/server.js.map'), chunk('', 'st/server.js.map')]
     expect(matched(chunks, '/srv/app/dist/server.js')).toBe(1)

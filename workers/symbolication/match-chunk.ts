@@ -12,14 +12,14 @@ export interface ChunkMatcher<C extends Chunk> {
 }
 
 /**
- * Creates a matcher of the files of stack frames with the scripts of a release. It ignores query and fragment and
- * compares in this order:
+ * Creates a matcher of the files of stack frames with the scripts of a release. It ignores query and fragment, decodes each
+ * segment of a path, and compares in this order:
  *
  * 1. the address;
  * 2. the path, with any scheme and host;
  * 3. a suffix of the frame's path that begins after a `/`, the longest first. It must equal the path of a script, or the
  *    path of its map without `.map`. It never begins within a package of `node_modules`: `express/index.js` is not the
- *    `index.js` of the build.
+ *    `index.js` of the build. `index.android.bundle` also names the map `index.android.bundle.hbc.map`.
  *
  * Among scripts with the same path the first wins, and an address wins over the path of a map.
  */
@@ -38,6 +38,11 @@ export function createChunkMatcher<C extends Chunk>(chunks: readonly C[]): Chunk
   for (const chunk of chunks) {
     const script = normalizeAddress(chunk.path).replace(/\.map$/, '')
     putFirst(bySuffix, withoutSlash(withoutDots(script)), chunk)
+  }
+  // React Native loads the bytecode `x.bundle.hbc` of Hermes under the name of the bundle.
+  for (const chunk of chunks) {
+    const bundle = /^(.*)\.hbc\.map$/.exec(normalizeAddress(chunk.path))?.[1]
+    if (bundle !== undefined) putFirst(bySuffix, withoutSlash(withoutDots(bundle)), chunk)
   }
   bySuffix.delete('')
 
@@ -61,15 +66,19 @@ function longestSuffix<C>(bySuffix: ReadonlyMap<string, C>, path: string): C | u
   }
 }
 
-/** Removes query and fragment, replaces `\` by `/`, and decodes escapes of characters that need no escape. */
-function normalizeAddress(text: string): string {
+/** Removes query and fragment, replaces `\` by `/`, and decodes each segment. */
+export function normalizeAddress(text: string): string {
   const end = text.search(/[?#]/)
   const address = (end < 0 ? text : text.slice(0, end)).replaceAll('\\', '/')
-  if (!address.includes('%')) return address
+  return address.includes('%') ? address.split('/').map(decodeSegment).join('/') : address
+}
+
+/** An encoded slash stays encoded, because it separates nothing. */
+function decodeSegment(segment: string): string {
   try {
-    return decodeURI(address)
+    return decodeURIComponent(segment).replaceAll('/', '%2F')
   } catch {
-    return address // the path contains a literal `%`
+    return segment // it contains a literal `%`
   }
 }
 

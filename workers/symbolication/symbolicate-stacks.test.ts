@@ -127,6 +127,37 @@ describe('the frames of a stack', () => {
   })
 })
 
+it('counts the offsets of Hermes from 0', async () => {
+  const { deps, asked } = createDeps({ 1: {} })
+  const lines = [at('f', 'address at x.js:1:184'), at('g', 'address at x.js:1:0'), at('h', 'x.js:1:184')]
+  const [row] = await rowsOf(deps, OWNER, [stack(`Error: a\n${lines.join('\n')}`)])
+  expect(asked[0]?.positions.map(({ column }) => column)).toEqual([185, 1, 184])
+  expect(row).toMatchObject({ frameCount: 3, resolvedFrameCount: 3 })
+  const frames: FindingFrame[] = JSON.parse(row?.frames ?? '')
+  expect(frames.map(({ generated }) => generated.column)).toEqual([184, 0, 184])
+})
+
+it('finds the debug id of a frame by its address, else without its query', async () => {
+  const looked: (readonly string[])[] = []
+  const deps: SymbolicateStacksDeps = {
+    ...createDeps({}).deps,
+    async selectSourceMaps(_, ids) {
+      looked.push(ids)
+      return []
+    },
+  }
+  const files = ['https://a.test/(a)/@x.js?v=1', 'https://a.test/y.js?v=2', 'https://a.test/z.js?v=1']
+  const debugIds = {
+    'https://a.test/(a)/%40x.js': 'id-x',
+    'https://a.test/y.js?v=1': 'id-y',
+    'https://a.test/z.js?v=1': 'id-z',
+    'https://a.test/z.js': 'id-other',
+  }
+  const sent = `Error\n${files.map(file => at('f', `${file}:1:5`)).join('\n')}`
+  await rowsOf(deps, OWNER, [{ ...stack(sent), debugIds }])
+  expect(looked).toEqual([['id-x', 'id-z']])
+})
+
 it('leaves out the stacks for which their workspace has no time left', async () => {
   const { deps, asked } = createDeps({ 1: {} }, () => asked.length < 2)
   const stacks = Array.from({ length: 3 }, () => stack(`Error\n${at('f', 'https://a.test/x.js:1:5')}`))

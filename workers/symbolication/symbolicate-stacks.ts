@@ -7,6 +7,7 @@ import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import { readStack } from '../../shared/stacks/read-stack.ts'
 import type { StackFrame } from '../../shared/stacks/stack.ts'
 import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
+import { normalizeAddress } from './match-chunk.ts'
 import type { MapReference, MapTracer } from './tracing/map-tracer.ts'
 import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
@@ -37,6 +38,8 @@ export interface SymbolicateStacksDeps {
 interface ParsedStack {
   readonly stack: ReceivedStack
   readonly frames: readonly StackFrame[]
+  /** The debug id of each frame. */
+  readonly debugIds: readonly (string | undefined)[]
   readonly manifest: LoadedManifest | undefined
 }
 
@@ -86,11 +89,11 @@ async function readManifests(
     const manifest = await deps.retryUntilStopped('read a manifest', () => deps.manifests.read(owner.workspaceId, slug))
     manifests.set(serviceVersion, manifest)
   }
-  return stacks.map(stack => ({
-    stack,
-    frames: javascriptFrames(stack.stacktrace),
-    manifest: manifests.get(stack.serviceVersion),
-  }))
+  return stacks.map(stack => {
+    const frames = javascriptFrames(stack.stacktrace)
+    const debugIds = debugIdsOf(stack, frames)
+    return { stack, frames, debugIds, manifest: manifests.get(stack.serviceVersion) }
+  })
 }
 
 /** Reads the frames of a JavaScript stack, those of the exception that was reported first. Other languages have no maps. */
@@ -106,9 +109,8 @@ async function readDebugIds(
   parsed: readonly ParsedStack[],
 ): Promise<ReadonlyMap<string, FoundMap>> {
   const wanted = new Set<string>()
-  for (const { stack, frames, manifest } of parsed) {
-    for (const { file } of frames) {
-      const debugId = debugIdOf(stack, file)
+  for (const { debugIds, manifest } of parsed) {
+    for (const debugId of debugIds) {
       if (debugId !== undefined && !manifest?.byDebugId.has(debugId)) wanted.add(debugId)
     }
   }
@@ -126,17 +128,25 @@ async function readDebugIds(
   return found
 }
 
-function debugIdOf({ debugIds }: ReceivedStack, file: string): string | undefined {
-  return Object.hasOwn(debugIds, file) ? debugIds[file] : undefined
+/** Finds the debug ids of frames by their addresses as sent, else without query. An id for one query is not that of another. */
+function debugIdsOf({ debugIds }: ReceivedStack, frames: readonly StackFrame[]): (string | undefined)[] {
+  const asSent = new Map(Object.entries(debugIds))
+  if (asSent.size === 0) return frames.map(() => undefined)
+  const withoutQuery = new Map(
+    [...asSent].filter(([url]) => !/[?#]/.test(url)).map(([url, id]) => [normalizeAddress(url), id]),
+  )
+  return frames.map(({ file }) => asSent.get(file) ?? withoutQuery.get(normalizeAddress(file)))
 }
 
 async function symbolicate(
   deps: SymbolicateStacksDeps,
   owner: StackOwner,
-  { stack, frames, manifest }: ParsedStack,
+  { stack, frames, debugIds, manifest }: ParsedStack,
   maps: ReadonlyMap<string, FoundMap>,
 ): Promise<FindingFramesRow> {
-  const found = frames.map(frame => (isMappable(frame) ? findMap(owner, stack, frame, manifest, maps) : undefined))
+  const found = frames.map((frame, i) =>
+    isMappable(frame) ? findMap(owner, debugIds[i], frame, manifest, maps) : undefined,
+  )
   const { originals, unusable } = await trace(deps, frames, found)
   const reasonOf = (frame: StackFrame, map: FoundMap | undefined): UnresolvedReason | undefined => {
     if (map !== undefined) return unusable.has(map.mapKey) ? 'unusable_map' : 'no_position'
@@ -168,19 +178,25 @@ async function symbolicate(
   }
 }
 
+const RUNTIME_FILE = /^(?:node:|wasm:|native$|<|\[native|InternalBytecode\.js$|[a-z-]{1,20}-extension:)/
+
 /** Returns false for frames without a source map: code of the runtime, and frames without line or column. */
-function isMappable({ file, line, column }: StackFrame): boolean {
-  return line > 0 && column > 0 && !/^(?:node:|wasm:|native$|<|\[native|[a-z-]{1,20}-extension:)/.test(file)
+function isMappable(frame: StackFrame): boolean {
+  return frame.line > 0 && positionOf(frame).column > 0 && !RUNTIME_FILE.test(frame.file)
+}
+
+/** Returns where to look up a frame. Hermes writes an offset from 0 for the column of its bytecode. */
+function positionOf({ line, column, text }: StackFrame): Position {
+  return { line, column: text.includes('(address at ') ? column + 1 : column }
 }
 
 function findMap(
   { workspaceId }: StackOwner,
-  stack: ReceivedStack,
+  debugId: string | undefined,
   { file }: StackFrame,
   loaded: LoadedManifest | undefined,
   maps: ReadonlyMap<string, FoundMap>,
 ): FoundMap | undefined {
-  const debugId = debugIdOf(stack, file)
   const inOtherRelease = debugId === undefined ? undefined : maps.get(debugId)
   if (inOtherRelease !== undefined) return inOtherRelease
   const entry = (debugId === undefined ? undefined : loaded?.byDebugId.get(debugId)) ?? loaded?.chunks.match(file)
@@ -201,7 +217,7 @@ async function trace(
     const map = found.find(one => one?.mapKey === mapKey)
     if (map === undefined) continue
     const indexes = [...frames.keys()].filter(i => found[i]?.mapKey === mapKey)
-    const positions = indexes.map((i): Position => frames[i] as StackFrame)
+    const positions = indexes.map(i => positionOf(frames[i] as StackFrame))
     const traced = await deps.retryUntilStopped('trace frames', () => deps.tracer.trace(map, positions))
     if (traced === undefined) unusable.add(map.mapKey)
     else for (const [k, i] of indexes.entries()) originals[i] = traced[k]

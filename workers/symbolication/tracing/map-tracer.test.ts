@@ -90,6 +90,12 @@ describe('a tracer of source maps', () => {
     expect(fetched).toEqual(['a', 'b', 'c', 'b'])
   })
 
+  it('reads a map after a byte order mark and a guard', async () => {
+    const { sourceOf } = start({ marked: `\ufeff)]}'\n${mapOf('marked')}`, unmarked: `)]}${mapOf('unmarked')}` })
+    expect(await sourceOf('marked')).toBe('marked')
+    expect(await sourceOf('unmarked')).toBeUndefined()
+  })
+
   it('resolves nothing through a missing, empty or invalid map, and does not fetch an invalid map again', async () => {
     const { sourceOf, fetched, guards } = start({ none: 'nope', empty: '', ok: mapOf('ok') })
     for (const name of ['gone', 'none', 'none', 'empty']) expect(await sourceOf(name)).toBeUndefined()

@@ -207,10 +207,8 @@ function lineAt(content: string, line: number): { start: number; text: string } 
 }
 
 function parseJson(text: string): unknown {
-  // Some servers put this before JSON, so that pages cannot run it as a script.
-  const json = text.startsWith(")]}'") ? text.slice(text.indexOf('\n') + 1) : text
   try {
-    return JSON.parse(json)
+    return JSON.parse(text)
   } catch (error) {
     throw new UnusableMap('the map is not JSON', { cause: error })
   }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { MapStart } from '../../../shared/json/map-start.ts'
 import { SourceMapScanner } from '../../decode/source-map-scanner.ts'
 import { createByteCache } from '../byte-cache.ts'
 import { indexFunctions } from './function-index.ts'
@@ -81,7 +82,7 @@ function take(map: ArrivingMap, bytes: Uint8Array): TraceAnswer | undefined {
   if (costBytes > settings.mapLimitBytes) throw new UnusableMap(`parsing the map would take over ${costBytes} bytes`)
   if (map.filled < map.bytes.length) return undefined
   const { question } = map
-  const text = map.bytes.toString('utf8')
+  const text = map.bytes.toString('utf8', new MapStart().skip(map.bytes))
   asked = arriving = undefined
   return trace(question, parseMap(text, settings.mapLimitBytes, indexInTime))
 }
