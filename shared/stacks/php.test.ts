@@ -48,7 +48,7 @@ Stack trace:
   [
     'getTraceAsString',
     "#0 /srv/app/Bar.php(12): App\\Foo->load('anna')\n#1 {main}",
-    ['- : ', 'App\\Foo->load ', '{main} /srv/app/Bar.php:12'],
+    ['- : ', 'App\\Foo->load /srv/app/Bar.php:12', '{main} /srv/app/Bar.php:12'],
   ],
   [
     'the format of the OpenTelemetry SDK',

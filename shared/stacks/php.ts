@@ -62,11 +62,14 @@ function linkOf({ header, calls }: OpenLink, index: number): StackLink {
   return { ...(index > 0 && { relation: 'cause' as const }), ...own, frames: framesOf(calls, place) }
 }
 
-/** A call names the place where it was made, so it lies in the function of the next call. */
+/**
+ * A call names the place where it was made, so it lies in the function of the next call. If the place that threw is not known,
+ * the first function has the place of its call.
+ */
 function framesOf(calls: readonly Call[], thrown: Pick<Call, 'file' | 'line'> | undefined): StackFrame[] {
   const frames: StackFrame[] = []
   for (const [i, call] of calls.slice(0, MAX_FRAMES).entries()) {
-    const { file, line } = calls[i - 1] ?? thrown ?? { file: '', line: 0 }
+    const { file, line } = calls[i - 1] ?? thrown ?? call
     frames.push(frameOf({ ...call, file, line }))
   }
   return frames

@@ -131,6 +131,11 @@ __main__.A.<locals>.MyErr`,
     ['- E: ', 'g /srv/b.py:2', 'f /srv/a.py:1'],
   ],
   [
+    'a text whose middle was cut',
+    'Traceback (most recent call last):\n  File "/srv/a.py", line 1, in f\n\n[… 1,234 characters …]\ng()\n  File "/srv/b.py", line 2, in g\nE',
+    ['- E: ', 'g /srv/b.py:2', 'f /srv/a.py:1'],
+  ],
+  [
     'an indented text',
     '    Traceback (most recent call last):\n      File "/srv/a.py", line 1, in f\n        g()\n    E: x',
     ['- E: x', 'f /srv/a.py:1'],

@@ -22,6 +22,9 @@ const CONNECTORS: ReadonlyMap<string, Relation> = new Map([
   ['During handling of the above exception, another exception occurred:', 'context'],
 ])
 
+/** `shop.NotFound: no cart`, `KeyboardInterrupt` or `RayTaskError(ValueError): …`. A mark where text was cut is different. */
+const EXCEPTION = /^[\p{L}_][\p{L}\p{N}_.<>]*(?:\(\w+\))?(?::|$)/u
+
 /** Maximum depth of groups in groups. */
 const MAX_DEPTH = 64
 
@@ -117,16 +120,20 @@ class TracebackReader {
       this.#readContent(sequence, line)
   }
 
-  /** Frames are indented by two, source lines by more. The first line that is not indented begins the message. */
+  /** Frames are indented by two, source lines by more. The first line that names an exception begins the message. */
   #readContent(sequence: Sequence, line: string): void {
     const last = sequence.at(-1)
-    const traceback = last === undefined || last.connector !== undefined ? this.#add(sequence, newTraceback()) : last
-    if (traceback.header.length > 0 || indentOf(line) === 0) {
-      traceback.header.push(line)
+    const open = last?.connector === undefined ? last : undefined
+    if (open !== undefined && open.header.length > 0) {
+      open.header.push(line)
       return
     }
     const frame = readFrame(line)
-    if (frame !== undefined) traceback.frames.push(frame)
+    const isException = EXCEPTION.test(line)
+    if (frame === undefined && !isException) return
+    const traceback = open ?? this.#add(sequence, newTraceback())
+    if (frame === undefined) traceback.header.push(line)
+    else traceback.frames.push(frame)
   }
 
   #add(sequence: Sequence, traceback: Traceback): Traceback {

@@ -22,7 +22,8 @@ export function readV8Frame(line: string): Call | undefined {
 /** Reads the text in parentheses. */
 function readPlace(text: string): Omit<Call, 'function'> | undefined {
   if (text.startsWith('address at ')) return readAddress(text.slice(11))
-  if (/^(?:<anonymous>|native|index \d{1,9})$/.test(text)) return { file: text, line: 0, column: 0 }
+  if (text === '<anonymous>' || text === 'native' || /^index \d{1,9}$/.test(text))
+    return { file: text, line: 0, column: 0 }
   if (text.startsWith('wasm://')) return { file: text.slice(0, wasmEnd(text)), line: 0, column: 0 }
   const location = readLocation(text)
   return location.column > 0 && isFile(location.file) ? location : undefined
@@ -43,8 +44,8 @@ function wasmEnd(text: string): number {
 
 /** Names of files can contain spaces, but a name without a folder does not. A file has a letter. */
 function isFile(file: string): boolean {
-  if (/^(?:async|new) /.test(file)) return false
-  return /[/\\]/.test(file) || (!/\s/.test(file) && /\p{L}/u.test(file))
+  if (file.startsWith('async ') || file.startsWith('new ')) return false
+  return file.includes('/') || file.includes('\\') || (!/\s/.test(file) && /\p{L}/u.test(file))
 }
 
 function v8Function(name: string): string {
@@ -82,6 +83,8 @@ function takeNumber(text: string): { rest: string; number: number } | undefined 
 
 /** Finds the parenthesis that the last one closes. Paths can contain parentheses too. */
 function openingOfLast(call: string): number {
+  const last = call.lastIndexOf('(')
+  if (call.indexOf(')', last) === call.length - 1) return last
   let depth = 0
   for (let i = call.length - 1; i >= 0; i--) {
     if (call[i] === ')') depth++
