@@ -9,6 +9,7 @@ import {
   selectFindingDetails,
   selectFindingFrames,
   selectLastOccurrences,
+  selectLastStack,
 } from '../../clickhouse/queries/findings/select-finding.ts'
 import {
   type Buckets,
@@ -19,7 +20,6 @@ import {
 import {
   type Finding,
   type FindingActivityQuery,
-  type FindingFrame,
   type findingAnswerSchema,
   LAST_OCCURRENCES,
   OCCURRENCE_BUCKETS_MAX,
@@ -28,6 +28,7 @@ import {
 } from '../../schemas/http/findings/schemas.ts'
 import { DAY_S, HOUR_MS, HOUR_S } from '../../schemas/units.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
+import { presentStack } from './present-stack.ts'
 import type { Standing } from './work/standing.ts'
 
 type FindingAnswer = z.infer<typeof findingAnswerSchema>
@@ -56,17 +57,17 @@ export async function loadFinding(
     if (row === undefined) return undefined
     const isOccurred = times === 'occurred' && Number(row.occurrenceCount) <= OCCURRED_COUNT_MAX
     const buckets = bucketsOf(row, isOccurred)
-    const { workspaceId, findingId } = key
     const last = { since: dayOfLast(row), limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }
-    const [counts, lastRows] = await Promise.all([
+    const [counts, lastRows, stacktrace] = await Promise.all([
       isOccurred
-        ? selectOccurredCounts(client, { workspaceId, findingIds: [findingId] }, buckets, abortSignal).then(
+        ? selectOccurredCounts(client, { ...key, findingIds: [key.findingId] }, buckets, abortSignal).then(
             ([ofFinding = []]) => ofFinding,
           )
         : selectFindingCounts(client, key, buckets, abortSignal),
       selectLastOccurrences(client, key, last, abortSignal),
+      selectLastStack(client, key, last.since, abortSignal),
     ])
-    return { buckets, counts, lastRows, isOccurred }
+    return { buckets, counts, lastRows, stacktrace, isOccurred }
   })
   const [row, active, details, frames] = await Promise.all([
     finding,
@@ -75,10 +76,10 @@ export async function loadFinding(
     selectFindingFrames(client, key, abortSignal),
   ])
   if (row === undefined || active === undefined) return undefined
-  const { buckets, counts, lastRows, isOccurred } = active
+  const { buckets, counts, lastRows, stacktrace, isOccurred } = active
   return {
     ...presentFinding({ ...row, ...details }),
-    frames: frames === undefined ? [] : (JSON.parse(frames) as FindingFrame[]),
+    ...presentStack(stacktrace, frames),
     occurrences: {
       from: rfc3339FromUnixMs(buckets.from * 1_000),
       to: rfc3339FromUnixMs(buckets.to * 1_000),

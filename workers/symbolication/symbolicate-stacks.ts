@@ -1,6 +1,6 @@
 import type { SourceMapRow } from '../../clickhouse/queries/releases/select-source-maps.ts'
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
-import type { FindingFrame, UnresolvedReason } from '../../schemas/http/findings/schemas.ts'
+import type { StoredFrame, UnresolvedReason } from '../../schemas/http/findings/schemas.ts'
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
@@ -225,7 +225,7 @@ async function trace(
   return { originals, unusable }
 }
 
-function presentAsSent(frame: StackFrame, reason: UnresolvedReason | undefined): FindingFrame {
+function presentAsSent(frame: StackFrame, reason: UnresolvedReason | undefined): StoredFrame {
   const sent = sentPosition(frame)
   return { ...sent, resolved: false, ...(reason && { unresolvedReason: reason }), generated: sent }
 }
@@ -235,7 +235,7 @@ function presentResolved(
   generated: StackFrame,
   original: OriginalPosition,
   caller: OriginalPosition | undefined,
-): FindingFrame {
+): StoredFrame {
   return {
     function: original.function ?? caller?.name ?? generated.function,
     file: original.file,
@@ -247,6 +247,6 @@ function presentResolved(
   }
 }
 
-function sentPosition({ function: name, file, line, column }: StackFrame): FindingFrame['generated'] {
+function sentPosition({ function: name, file, line, column }: StackFrame): StoredFrame['generated'] {
   return { function: name, file, line, column }
 }

@@ -24,6 +24,8 @@ const entry = z.looseObject({})
 /** Frames and buckets of an answer. */
 const FRAMES_MAX = 40
 const BUCKETS_MAX = 48
+/** Characters of a stack in an unknown format. */
+const STACK_TEXT_MAX = 4_000
 const TRACES_MAX = 10
 
 // Counts of each finding would take most of an answer.
@@ -51,7 +53,7 @@ export const getFindingTool = defineTool({
   name: 'get_finding',
   title: 'Get a finding with its code',
   description:
-    'Returns one finding: its exception, its stack frames with original files, lines and source lines where source maps have them, versions, its number over time, its last occurrences and the newest traces. Continue with outline_trace and session_timeline.',
+    'Returns one finding: its exception and causes, its stack frames with original files, lines and source lines where source maps have them, versions, its number over time, its last occurrences and the newest traces. Continue with outline_trace and session_timeline.',
   permission: 'org:findings:read',
   resource: FINDINGS,
   madeOf: ['traces', 'logs'],
@@ -59,6 +61,8 @@ export const getFindingTool = defineTool({
   output: {
     finding,
     frames: z.array(entry).describe('Innermost first. Unless `resolved`, the position is that of the built file.'),
+    causes: z.array(entry).describe('The exceptions behind it, with their frames.'),
+    stack: z.string().optional().describe('The stack as it was sent, if its format is unknown.'),
     activity: z
       .looseObject({ bucketSeconds: z.number(), buckets: z.array(entry) })
       .describe('Buckets with occurrences.'),
@@ -72,7 +76,7 @@ export const getFindingTool = defineTool({
     ])
     if (!details.ok) return details
     if (!traces.ok) return traces
-    const { frames, occurrences, lastOccurrences, seenIn, ...rest } = details.value.finding
+    const { frames, stack, occurrences, lastOccurrences, seenIn, ...rest } = details.value.finding
     const fromMs = Date.parse(occurrences.from)
     const buckets = occurrences.counts
       .map((count, i) => ({
@@ -92,6 +96,10 @@ export const getFindingTool = defineTool({
           frames: frames
             .slice(0, FRAMES_MAX)
             .map(({ generated, ...frame }) => (frame.resolved ? frame : { ...frame, resolved: false })),
+          causes: (stack?.exceptions ?? [])
+            .slice(1)
+            .map(({ frames: own, ...cause }) => ({ ...cause, frames: own.slice(0, FRAMES_MAX) })),
+          ...(stack && frames.length === 0 && { stack: stack.text.slice(0, STACK_TEXT_MAX) }),
           activity: { bucketSeconds: occurrences.bucketSeconds, buckets: buckets.slice(-BUCKETS_MAX) },
           lastOccurrences,
           traces: traces.value.traces.map(({ id: _, ...trace }) => trace),

@@ -152,3 +152,23 @@ export function selectLastOccurrences(
     settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },
   })
 }
+
+/** Returns the stack of the occurrence that was received last since a day, empty if it has none. */
+export async function selectLastStack(
+  client: ClickHouseClient,
+  key: FindingKey,
+  since: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const [row] = await selectRows<{ stacktrace: string }>(client, {
+    query: `
+      SELECT stacktrace FROM exceptions
+      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+        AND received_at >= toDateTime64({since: Date}, 3, 'UTC')
+      ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT 1`,
+    params: { ...key, since },
+    signal,
+    settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },
+  })
+  return row?.stacktrace ?? ''
+}

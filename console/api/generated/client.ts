@@ -45,6 +45,7 @@ export type Watermark = {
         "dead-letter-index": number;
     };
 };
+export type NextCursor = string | null;
 export type PipelineQueue = {
     queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     /** Estimated work of the unfinished requests in the queue, in decoded bytes. */
@@ -124,8 +125,7 @@ export type Release = {
 };
 export type ReleasesPage = {
     releases: Release[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type JsonValue = any;
 export type SymbolicationShare = {
@@ -181,8 +181,7 @@ export type ReleaseDetails = {
     manifest: {
         completedAt: string;
         files: ManifestFile[];
-        /** The `cursor` of the next page; null on the last page. */
-        nextCursor: string | null;
+        nextCursor: NextCursor;
     } | null;
 };
 export type ListedSession = {
@@ -210,8 +209,7 @@ export type ListedSession = {
 };
 export type SessionsPage = {
     sessions: ListedSession[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type SessionIdentity = {
     identifier: string;
@@ -417,8 +415,7 @@ export type TimelineEntry = ({
 } & TimelineReplayChunk);
 export type TimelinePage = {
     entries: TimelineEntry[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type ReplayChunk = {
     id: string;
@@ -450,8 +447,7 @@ export type ReplayGap = {
 };
 export type ReplayPage = {
     chunks: ReplayChunk[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
     /** The gaps of the whole session, on every page. */
     gaps: ReplayGap[];
     /** Windows whose first chunk has no full snapshot. They cannot be played from their beginning. */
@@ -485,8 +481,7 @@ export type Finding = {
 };
 export type FindingsPage = {
     findings: Finding[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
     /** With `occurrences=true`: number of occurrences by time. `counts[i]` are those of `findings[i]`, and `counts[i][j]` is that of the bucket which begins `j * bucketSeconds` after `from`. The time is that of the request, else the last 24 hours. */
     occurrences?: {
         "from": string;
@@ -505,6 +500,8 @@ export type FindingFrame = {
     column: number;
     /** The line of the original source, at most 200 characters, if the map contains the source. */
     sourceLine?: string;
+    /** Whether it is code of the application, not of the runtime, a dependency or an SDK. */
+    inApp: boolean;
     /** Whether the position is the original one. If not, it is as it was sent. */
     resolved: boolean;
     /** Why the frame of a script was as it was sent when its stack was resolved last: the exception names no version (`no_version`), no release of its version had completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime. */
@@ -517,6 +514,30 @@ export type FindingFrame = {
         line: number;
         column: number;
     };
+};
+export type FindingStack = {
+    /** As it was sent. */
+    text: string;
+    /** Such as `java`. Absent if its format is unknown. */
+    language?: string;
+    /** The exception that was reported, then those behind it. At most 16. */
+    exceptions: {
+        /** To the exception before it. Absent for the first one, which was reported. */
+        relation?: "cause" | "context" | "suppressed" | "member";
+        "type": string;
+        /** At most 1000 characters. */
+        message: string;
+        /** Innermost first, at most 100. */
+        frames: {
+            /** Empty outside of functions. */
+            "function": string;
+            file: string;
+            line: number;
+            column: number;
+            /** Whether it is code of the application, not of the runtime, a dependency or an SDK. */
+            inApp: boolean;
+        }[];
+    }[];
 };
 export type OccurrenceCounts = {
     "from": string;
@@ -568,8 +589,9 @@ export type FindingDetails = {
     occurrencesUntilOpen?: number;
     /** The versions in which it occurred only after it was resolved, if it is regressed. Empty for those without one. */
     regressedIn?: string[];
-    /** Innermost first. Empty if no stack was sent, or its format is unknown. */
+    /** Innermost first: those that source maps resolved, else those of `stack`. Empty if no stack was sent, or its format is unknown. */
     frames: FindingFrame[];
+    stack?: FindingStack;
     occurrences: OccurrenceCounts;
     /** The occurrences received last, latest first. */
     lastOccurrences: Occurrence[];
@@ -608,8 +630,7 @@ export type FindingActivityEntry = {
 };
 export type FindingActivityPage = {
     activity: FindingActivityEntry[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type FindingTrace = {
     id: string;
@@ -621,8 +642,7 @@ export type FindingTrace = {
 };
 export type FindingTracesPage = {
     traces: FindingTrace[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type FoundTrace = {
     traceId: string;
@@ -851,8 +871,7 @@ export type LogsPage = {
     to?: string;
     /** Newest first. */
     logs: LogRecord[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type LogHistogram = {
     /** The start of the search. Records before it are not counted. */
@@ -896,8 +915,7 @@ export type Metric = {
 };
 export type MetricsPage = {
     metrics: Metric[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type MetricSeries = {
     name: string;
@@ -995,8 +1013,7 @@ export type Surface = {
 };
 export type SurfacesPage = {
     surfaces: Surface[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type CreateSurfaceRequest = {
     name: string;
@@ -1043,8 +1060,7 @@ export type SurfaceKey = {
 };
 export type SurfaceKeysPage = {
     keys: SurfaceKey[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type KeyQuotas = {
     /** Requests a second. */
@@ -1110,8 +1126,7 @@ export type WorkspaceKey = {
 };
 export type WorkspaceKeysPage = {
     apiKeys: WorkspaceKey[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type GrantedPermission = "org:workspace_auth:write" | "org:members:read" | "org:members:write" | "org:surfaces:read" | "org:surfaces:write" | "org:surfaces:delete" | "org:findings:read" | "org:findings:write" | "org:sessions:read" | "org:releases:read" | "org:telemetry:read" | "org:telemetry:admin";
 export type CreateWorkspaceKeyRequest = {
@@ -1144,8 +1159,7 @@ export type Member = {
 };
 export type MembersPage = {
     members: Member[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type AddMemberRequest = {
     /** The identity: the claim `sub` of the tokens with which the user signs in. */
@@ -1174,8 +1188,7 @@ export type Change = {
 };
 export type ChangesPage = {
     changes: Change[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type Usage = {
     day: string;
@@ -1191,8 +1204,7 @@ export type Usage = {
 };
 export type UsagePage = {
     usage: Usage[];
-    /** The `cursor` of the next page; null on the last page. */
-    nextCursor: string | null;
+    nextCursor: NextCursor;
 };
 export type Retention = {
     retention: {
@@ -1260,8 +1272,7 @@ export function listWatermarks({ limit, cursor }: {
             /** When the watermarks were read, by the clock that accepts requests. */
             readAt: string;
             watermarks: Watermark[];
-            /** The `cursor` of the next page; null on the last page. */
-            nextCursor: string | null;
+            nextCursor: NextCursor;
         };
     }>(`/v3/watermarks${QS.query(QS.explode({
         limit,
@@ -1585,8 +1596,7 @@ export function listTraces({ limit, cursor, service, name, status, minDurationMs
         status: 200;
         data: {
             traces: FoundTrace[];
-            /** The `cursor` of the next page; null on the last page. */
-            nextCursor: string | null;
+            nextCursor: NextCursor;
         };
     }>(`/v3/traces${QS.query(QS.explode({
         limit,
@@ -1797,8 +1807,7 @@ export function listDeadLetters({ limit, cursor, state, queue, surface, reason, 
         status: 200;
         data: {
             deadLetters: DeadLetter[];
-            /** The `cursor` of the next page; null on the last page. */
-            nextCursor: string | null;
+            nextCursor: NextCursor;
         };
     }>(`/v3/dead-letters${QS.query(QS.explode({
         limit,
@@ -1864,8 +1873,7 @@ export function replayDeadLetters({ body }: {
                 id: string;
                 reason: "replaying" | "replayed" | "purged" | "not_found" | "bytes_missing" | "not_replayable";
             }[];
-            /** The `cursor` of the next page; null on the last page. */
-            nextCursor: string | null;
+            nextCursor: NextCursor;
         };
     }>("/v3/dead-letters/replay", oazapfts.json({
         ...opts,
@@ -1909,8 +1917,7 @@ export function purgeDeadLetters({ body }: {
                 id: string;
                 reason: "replaying" | "replayed" | "purged" | "not_found" | "bytes_missing" | "not_replayable";
             }[];
-            /** The `cursor` of the next page; null on the last page. */
-            nextCursor: string | null;
+            nextCursor: NextCursor;
         };
     }>("/v3/dead-letters/purge", oazapfts.json({
         ...opts,

@@ -178,6 +178,10 @@ const unresolvedReasonSchema = z.enum(['no_version', 'no_release', 'no_map', 'un
 /** Why a frame is as it was sent. */
 export type UnresolvedReason = z.infer<typeof unresolvedReasonSchema>
 
+const inAppSchema = z
+  .boolean()
+  .meta({ description: 'Whether it is code of the application, not of the runtime, a dependency or an SDK.' })
+
 /** A frame of a finding: the original position if a source map has it (`resolved`), else the position that was sent. */
 export const findingFrameSchema = z
   .strictObject({
@@ -185,6 +189,7 @@ export const findingFrameSchema = z
     sourceLine: z.string().optional().meta({
       description: 'The line of the original source, at most 200 characters, if the map contains the source.',
     }),
+    inApp: inAppSchema,
     resolved: z
       .boolean()
       .meta({ description: 'Whether the position is the original one. If not, it is as it was sent.' }),
@@ -200,15 +205,47 @@ export const findingFrameSchema = z
   })
 /** A frame of a finding. */
 export type FindingFrame = z.infer<typeof findingFrameSchema>
+/** A frame as it is stored. */
+export type StoredFrame = Omit<FindingFrame, 'inApp'>
+
+/** Most characters of a message in a stack. */
+export const LINK_MESSAGE_MAX = 1_000
+
+/** The stack of the occurrence that was received last. */
+const findingStackSchema = z
+  .strictObject({
+    text: z.string().meta({ description: 'As it was sent.' }),
+    language: z.string().optional().meta({ description: 'Such as `java`. Absent if its format is unknown.' }),
+    exceptions: z
+      .array(
+        z.strictObject({
+          relation: z
+            .enum(['cause', 'context', 'suppressed', 'member'])
+            .optional()
+            .meta({ description: 'To the exception before it. Absent for the first one, which was reported.' }),
+          type: z.string(),
+          message: z.string().meta({ description: `At most ${LINK_MESSAGE_MAX} characters.` }),
+          frames: z
+            .array(z.strictObject({ ...positionSchema, inApp: inAppSchema }))
+            .meta({ description: 'Innermost first, at most 100.' }),
+        }),
+      )
+      .meta({ description: 'The exception that was reported, then those behind it. At most 16.' }),
+  })
+  .meta({ id: 'FindingStack', description: 'The stack of the occurrence received last.' })
+/** The stack of the occurrence that was received last. */
+export type FindingStack = z.infer<typeof findingStackSchema>
 
 /** Response of GET /v3/findings/{findingId}. */
 export const findingAnswerSchema = z.strictObject({
   finding: z
     .strictObject({
       ...findingSchema.shape,
-      frames: z
-        .array(findingFrameSchema)
-        .meta({ description: 'Innermost first. Empty if no stack was sent, or its format is unknown.' }),
+      frames: z.array(findingFrameSchema).meta({
+        description:
+          'Innermost first: those that source maps resolved, else those of `stack`. Empty if no stack was sent, or its format is unknown.',
+      }),
+      stack: findingStackSchema.optional(),
       ...findingActivitySchema.shape,
     })
     .meta({ id: 'FindingDetails' }),

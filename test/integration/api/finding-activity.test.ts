@@ -16,6 +16,21 @@ import { sharedServices } from '../../support/services/shared-services.ts'
 const DATABASE = `finding_activity_${process.pid}`
 const FINDING = `fnd_${'a'.repeat(26)}`
 const LONE = `fnd_${'b'.repeat(26)}`
+const CHAINED = `fnd_${'q'.repeat(26)}`
+const CHAIN = `Traceback (most recent call last):
+  File "/srv/shop/cart.py", line 9, in total
+    return prices[sku]
+KeyError: 'tea'
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/srv/shop/web.py", line 30, in checkout
+    total(cart)
+  File "/srv/venv/lib/python3.11/site-packages/retry/api.py", line 33, in call
+    return function()
+shop.CheckoutError: no price
+`
 const traceId = (number: number) => number.toString(16).padStart(32, '0')
 
 describe('GET /v3/findings/{findingId}', () => {
@@ -197,6 +212,26 @@ describe('GET /v3/findings/{findingId}', () => {
     const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
     expect(after.occurrenceCount).toBe(occurrenceCount + 3)
     expect(sum(after.occurrences.counts)).toBe(sum(occurrences.counts) + 3)
+  })
+
+  it('shows the stack of the last occurrence as it was sent, and the exceptions in it', async () => {
+    await insertExceptions(client, [
+      { findingId: CHAINED, traceId: traceId(0), receivedAt: today - DAY_MS, stacktrace: 'none' },
+      { findingId: CHAINED, traceId: traceId(0), receivedAt: today - DAY_MS + 1, stacktrace: CHAIN },
+    ])
+    const { frames, stack } = await read(CHAINED)
+    const call = { function: 'call', file: '/srv/venv/lib/python3.11/site-packages/retry/api.py', line: 33, column: 0 }
+    const checkout = { function: 'checkout', file: '/srv/shop/web.py', line: 30, column: 0 }
+    expect(frames).toEqual([
+      { ...call, inApp: false, resolved: false, generated: call },
+      { ...checkout, inApp: true, resolved: false, generated: checkout },
+    ])
+    expect(stack).toMatchObject({ text: CHAIN, language: 'python' })
+    expect(stack?.exceptions).toMatchObject([
+      { type: 'shop.CheckoutError', message: 'no price', frames: [call, checkout] },
+      { relation: 'cause', type: 'KeyError', message: "'tea'", frames: [{ function: 'total', line: 9, inApp: true }] },
+    ])
+    expect((await read(LONE)).stack).toBeUndefined()
   })
 
   const iso = (ms: number) => new Date(ms).toISOString()

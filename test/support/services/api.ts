@@ -209,6 +209,7 @@ interface StoredException {
   source?: 'span_event' | 'log_record' | 'span_status'
   type?: string
   message?: string
+  stacktrace?: string
   serviceName?: string
   surfaceId?: string
   occurredAtUnixNano?: bigint
@@ -226,6 +227,7 @@ export async function insertExceptions(
     workspaceId: 'ws_1',
     type: 'TypeError',
     message: 'x is not a function',
+    stacktrace: '',
     serviceName: 'shop',
     surfaceId: 'srf_1',
     occurredAtUnixNano: START,
@@ -237,13 +239,13 @@ export async function insertExceptions(
     ...exception,
   }))
   const structure = `workspaceId String, surfaceId String, receivedAt Int64, findingId String, traceId String, spanId String, source String,
-    occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String`
+    occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String, stacktrace String`
   await insertRows(
     client,
     `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, trace_id, span_id, occurred_at_unix_nano,
-       service_name, service_version, session_id, type, message, source)
+       service_name, service_version, session_id, type, message, stacktrace, source)
      SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), findingId, unhex(traceId),
-       unhex(spanId), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message, source
+       unhex(spanId), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message, stacktrace, source
      FROM input('${structure}')`,
     rows,
   )

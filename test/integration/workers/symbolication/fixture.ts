@@ -173,7 +173,7 @@ export async function framesOf(findingId: string): Promise<FindingFrame[] | unde
 export async function storedFrames(findingId: string): Promise<FindingFrame[]> {
   return until('frames are stored', async () => {
     const frames = await framesOf(findingId)
-    return frames && frames.length > 0 ? frames : undefined
+    return frames?.some(({ resolved, unresolvedReason }) => resolved || unresolvedReason) ? frames : undefined
   })
 }
 

@@ -36,7 +36,7 @@ describe('the frames of a finding', () => {
     const findingId = await send({ stack: await throwIn(url), version: '4.0.0', service: 'away' })
     await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
     await until('the stack waits', async () => (await requests()).length > 0)
-    expect(await framesOf(findingId)).toEqual([])
+    expect((await framesOf(findingId))?.every(({ resolved }) => !resolved)).toBe(true)
     // Another worker replaces this one and finds the request.
     await pools.stop()
     opened.length = 0
