@@ -1,0 +1,6 @@
+export function render(view) {
+  return view.root.children.length
+}
+export function measure(view) {
+  return view.root.children.length
+}
