@@ -79,6 +79,7 @@ export interface UploadCommandContext extends CommandOutput {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The working directory. */
   readonly directory: string
+  readonly fetch: typeof fetch
   readonly stderr: NodeJS.WriteStream
   /** Registers a function that runs once, when the process is asked to stop. */
   readonly onStop: (stop: () => void) => void

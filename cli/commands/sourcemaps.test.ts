@@ -26,6 +26,7 @@ async function run(args: readonly string[], env: Record<string, string> = {}) {
   addSourcemapsUpload(parent, {
     env: { PENSTOCK_SECRET_KEY: generateKey('secret'), PENSTOCK_URL: 'http://127.0.0.1:2', CI: '1', ...env },
     directory,
+    fetch,
     stderr: Object.assign(Object.create(process.stderr), { write: (text: string) => printed.push(text), isTTY: false }),
     print: text => printed.push(text),
     printError: text => printed.push(text),

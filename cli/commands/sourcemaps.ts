@@ -13,9 +13,10 @@ import { type BuildOutcome, type BuildUpload, type UploadProgress, uploadBuild }
 import { counted } from '../terminal.ts'
 
 const HELP = `
-Finds the bundles in DIR (.js, .mjs, .cjs, .jsx) and the source map of each: the file that sourceMappingURL names,
-else the file beside the bundle (app.js.map), else the map with the same debug id. Bundles and maps without a debug id
-get one, as a comment after the code and as a field of the map. The same build always gets the same ids. The command
+Finds the bundles in DIR (.js, .mjs, .cjs, .jsx; .bundle, .jsbundle, .hbc) and the source map of each: the file that
+sourceMappingURL names, else the file beside the bundle (app.js.map, main.jsbundle.hbc.map), else the map with the same
+debug id. Bundles and maps without a debug id get one, as a comment after the code and as a field of the map. Bytecode of
+Hermes is never changed. The same build always gets the same ids. The command
 then registers the release, uploads the maps and completes the release.
 
 Run it before any step that hashes or compresses the bundles (integrity attributes, .gz, .br), and deploy the bundles
@@ -26,12 +27,15 @@ The key is a secret key of the surface with the scope release:write. It is read 
 PENSTOCK_SECRET_KEY, else from .local/credentials.json, which "npm start" writes. It cannot be passed as an argument,
 because other users could see it in the process list.
 
-Maps are sent to the object store directly, or in parts through the service if the store cannot be reached.
+Maps are sent to the object store directly, or in parts through the service if the store cannot be reached. HTTP_PROXY,
+HTTPS_PROXY and NO_PROXY are honoured, also in lower case. A single request takes no longer than --retry-timeout, but
+at least 5 seconds, and the time that its bytes need.
 
 Errors and warnings:
   error    a bundle names a map that does not exist or is not a source map (a warning with --allow-unmapped)
   error    there are maps, but none belongs to a bundle or has a debug id
-  warning  a map belongs to no bundle; a bundle names its map by URL; a bundle and its map have different debug ids
+  warning  a map belongs to no bundle; a bundle names its map by URL; a bundle and its map have different debug ids;
+           the name of a file is not UTF-8: it is skipped
 
 ${exitCodesHelp({
   [EXIT_OF_BUILD.ok]: 'ok: the release has all of its maps',
@@ -78,7 +82,7 @@ export function addSourcemapsUpload(parent: Command, context: UploadCommandConte
     .option('--url <url>', 'URL of the service; else PENSTOCK_URL, else that in .local/credentials.json')
     .option('--key-file <file>', 'a file that contains the secret key')
     .option('--concurrency <n>', 'uploads at the same time, 1 to 64', '8')
-    .option('--retry-timeout <seconds>', 'how long a request is repeated after a temporary failure', '300')
+    .option('--retry-timeout <seconds>', 'how long a request is repeated, and waits for its answer', '300')
     .option('--parts', 'upload in parts through the service, even if the object store can be reached')
     .option('--allow-unmapped', 'only warn about bundles whose map is missing or is not a source map')
     .option('--no-inject', 'do not change bundles and maps')
@@ -132,7 +136,7 @@ async function toBuild(
 }
 
 async function run(context: UploadCommandContext, build: BuildUpload, json: boolean): Promise<void> {
-  const { env, stderr, onStop, print, printError, exit } = context
+  const { env, fetch, stderr, onStop, print, printError, exit } = context
   const stopping = new AbortController()
   onStop(() => stopping.abort())
   const deps = {

@@ -77,5 +77,22 @@ it('fails if a map is missing, unless that is allowed, and if there is no map at
   const allowed = await discover({ allowUnmapped: true })
   expect([allowed.failure, allowed.warnings]).toEqual([undefined, [line]])
   await rm(join(directory, 'b.js.map'))
-  expect(await discover()).toMatchObject({ failure: { result: 'no_source_maps' } })
+  expect(await discover()).toMatchObject({
+    failure: {
+      result: 'no_source_maps',
+      message: expect.stringMatching(/of its 2 bundles: .*\n {2}a\.js\n {2}b\.js$/),
+    },
+  })
+})
+
+it('finds the maps of React Native', async () => {
+  await write({ 'index.android.bundle': '', 'index.android.bundle.map': MAP, 'main.jsbundle': '', 'ota/a.hbc': '' })
+  await write({ 'main.jsbundle.hbc.map': MAP, 'ota/a.hbc.map': MAP })
+  const { maps, failure, warnings } = await discover()
+  expect([failure, warnings]).toEqual([undefined, []])
+  expect(maps.map(({ path, bundles }) => [path, bundles[0]?.file.path])).toEqual([
+    ['index.android.bundle.map', 'index.android.bundle'],
+    ['main.jsbundle.hbc.map', 'main.jsbundle'],
+    ['ota/a.hbc.map', 'ota/a.hbc'],
+  ])
 })

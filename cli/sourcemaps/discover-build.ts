@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
 import { manifestEntrySchema } from '../../schemas/http/source-maps/schemas.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
+import { counted } from '../terminal.ts'
 import { BuildFailure, listed } from './build-failure.ts'
 import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'
 import { chunkUrlOf, type PairedMap, pairMaps } from './pair-maps.ts'
+import { lacksDebugId } from './prepare-maps.ts'
 import { type Bundle, readBundle } from './read-bundle.ts'
 import { scanSourceMap } from './scan-source-map.ts'
 
@@ -47,7 +49,8 @@ export async function discoverBuild(options: DiscoverOptions): Promise<Discovere
     ({ bundle, named }) => `${bundle.file.path} names ${JSON.stringify(named)}, which does not exist`,
   )
   const orphanLines = orphans.map(({ path }) => `${path} belongs to no bundle and has no debug id: it is not uploaded`)
-  const failure = failureOf(options, { maps, missingLines, orphanLines })
+  const bundleNames = files.bundles.map(({ path }) => path)
+  const failure = failureOf(options, { maps, bundleNames, missingLines, orphanLines })
   const warnings = [
     ...(options.allowUnmapped || failure?.result === 'no_source_maps' ? missingLines : []),
     ...orphanLines,
@@ -55,6 +58,7 @@ export async function discoverBuild(options: DiscoverOptions): Promise<Discovere
     ...maps.flatMap(ambiguities),
     ...(options.inject ? compressedTooEarly(maps, files) : []),
     ...(files.skippedLinks > 0 ? [`symbolic links are not followed: ${files.skippedLinks} were skipped`] : []),
+    ...files.unreadable.map(path => `${path} was skipped, because its name is not UTF-8`),
   ]
   return { maps, bundleCount: files.bundles.length, warnings, ...(failure && { failure }) }
 }
@@ -69,7 +73,7 @@ function ambiguities({ path, bundles }: PairedMap): string[] {
 
 /** Returns a warning for each compressed copy of a bundle that will change: it will be served without the debug id. */
 function compressedTooEarly(maps: readonly PairedMap[], { others }: BuildFiles): string[] {
-  const changing = maps.flatMap(({ bundles }) => bundles.filter(({ debugId }) => debugId === undefined))
+  const changing = maps.flatMap(({ bundles }) => bundles.filter(lacksDebugId))
   return changing.flatMap(({ file }) =>
     ['gz', 'br', 'zst'].flatMap(ending =>
       others.has(`${file.path}.${ending}`)
@@ -81,11 +85,13 @@ function compressedTooEarly(maps: readonly PairedMap[], { others }: BuildFiles):
 
 function failureOf(
   { directory, urlPrefix, allowUnmapped }: DiscoverOptions,
-  found: { maps: readonly PairedMap[]; missingLines: string[]; orphanLines: string[] },
+  found: { maps: readonly PairedMap[]; bundleNames: string[]; missingLines: string[]; orphanLines: string[] },
 ): BuildFailure | undefined {
-  const { maps, missingLines, orphanLines } = found
+  const { maps, bundleNames, missingLines, orphanLines } = found
   if (maps.length === 0 && orphanLines.length === 0) {
-    return new BuildFailure('no_source_maps', `${directory} contains no source map: enable source maps in the build`)
+    const bundles = bundleNames.length === 0 ? 'and no bundle' : `of its ${counted(bundleNames.length, 'bundle')}`
+    const message = `${directory} contains no source map ${bundles}: enable source maps in the build`
+    return new BuildFailure('no_source_maps', message + listed(bundleNames))
   }
   const paths = maps.filter(map => !isDeclarable(map, urlPrefix)).map(({ path }) => path)
   if (paths.length > 0) {

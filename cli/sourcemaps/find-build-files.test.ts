@@ -33,6 +33,22 @@ it('finds bundles and other files at every depth, sorted by path', async () => {
   })
 })
 
+it('finds the bundles of React Native', async () => {
+  await put('index.android.bundle', 'main.jsbundle', 'ota/index-1.hbc', 'index.android.bundle.hbc.map', 'bundle')
+  expect((await find('.')).bundles).toEqual(['index.android.bundle', 'main.jsbundle', 'ota/index-1.hbc'])
+})
+
+it('names files and directories whose names are not UTF-8, and finds the others', async () => {
+  await put('a.js', '\ufffd.js')
+  const lost = (name: string) =>
+    Buffer.concat([Buffer.from(`${directory}/caf`), Buffer.from([0xe9]), Buffer.from(name)])
+  await writeFile(lost('.js'), '')
+  await mkdir(lost(''))
+  const { bundles, unreadable } = await findBuildFiles(directory)
+  expect(bundles.map(({ path }) => path)).toEqual(['a.js', '\ufffd.js'])
+  expect([...unreadable].sort()).toEqual(['caf\ufffd', 'caf\ufffd.js'])
+})
+
 it('skips node_modules, unless the build is inside one', async () => {
   await put('dist/a.js', 'dist/node_modules/p/b.js', 'dist/x/node_modules/q/c.js', 'node_modules/p/dist/d.js')
   expect((await find('dist')).bundles).toEqual(['a.js'])

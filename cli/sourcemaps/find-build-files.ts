@@ -1,4 +1,4 @@
-import { opendir, realpath, stat } from 'node:fs/promises'
+import { access, opendir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** A file of the build. */
@@ -17,9 +17,12 @@ export interface BuildFiles {
   readonly others: ReadonlyMap<string, BuildFile>
   /** Number of symbolic links, which are not followed: a target in the directory is found under its own path anyway. */
   readonly skippedLinks: number
+  /** Paths that cannot be read, because a name in them is not UTF-8. */
+  readonly unreadable: readonly string[]
 }
 
-const BUNDLE = /\.(?:js|mjs|cjs|jsx)$/i
+/** `.bundle`, `.jsbundle` and `.hbc` are those of React Native. */
+const BUNDLE = /\.(?:js|mjs|cjs|jsx|bundle|jsbundle|hbc)$/i
 const SKIPPED_DIRECTORIES = new Set(['node_modules', '.git'])
 const OPEN_DIRECTORIES = 8
 const STATS_AT_ONCE = 32
@@ -32,6 +35,7 @@ export async function findBuildFiles(directory: string, abortSignal?: AbortSigna
   const root = await realpath(directory)
   const bundles: BuildFile[] = []
   const others = new Map<string, BuildFile>()
+  const unreadable: string[] = []
   let skippedLinks = 0
 
   async function walk(path: string): Promise<string[]> {
@@ -49,6 +53,7 @@ export async function findBuildFiles(directory: string, abortSignal?: AbortSigna
       abortSignal?.throwIfAborted()
       const name = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isSymbolicLink()) skippedLinks++
+      else if (await isLostName(root, name)) unreadable.push(name)
       else if (entry.isDirectory()) {
         if (!SKIPPED_DIRECTORIES.has(entry.name)) below.push(name)
       } else if (entry.isFile()) found.push(name)
@@ -64,7 +69,16 @@ export async function findBuildFiles(directory: string, abortSignal?: AbortSigna
     waiting = waiting.concat((await Promise.all(now.map(walk))).flat())
   }
   bundles.sort((a, b) => (a.path < b.path ? -1 : 1))
-  return { bundles, others: new Map([...others].sort(([a], [b]) => (a < b ? -1 : 1))), skippedLinks }
+  return { bundles, others: new Map([...others].sort(([a], [b]) => (a < b ? -1 : 1))), skippedLinks, unreadable }
+}
+
+/** Returns whether the name of a file was not UTF-8, so that its bytes are not those that were read. */
+async function isLostName(root: string, path: string): Promise<boolean> {
+  if (!path.includes('\ufffd')) return false
+  return access(join(root, path)).then(
+    () => false,
+    () => true,
+  )
 }
 
 async function describe(root: string, path: string): Promise<BuildFile> {

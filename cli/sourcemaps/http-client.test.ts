@@ -73,6 +73,11 @@ describe('a request of a build', () => {
     expect(failures.map(({ kind }) => kind)).toEqual(['status', 'status', 'status', 'status', 'status', 'connection'])
   })
 
+  it('waits for an answer as long as it may be repeated, at least five seconds', async () => {
+    answers = [() => {}]
+    await expect(client(0).send(request({ deadlineMs: 60_000 }))).rejects.toThrow('no answer within 5 s')
+  })
+
   it('waits as long as Retry-After requests, and gives up at once if that is too long', async () => {
     answers = [say(429, { 'retry-after': '7' }), say(503, { 'retry-after': '2' }), say(200)]
     await client().send(request())

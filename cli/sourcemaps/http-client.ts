@@ -11,8 +11,10 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Creates the body. It is called for every attempt, and the body is closed after the attempt. */
   readonly body: () => RequestBody
-  /** Deadline of one attempt. */
+  /** Deadline of one attempt. It is never longer than requests are repeated. */
   readonly deadlineMs: number
+  /** Time for the bytes of a large body, which is added to the deadline. */
+  readonly transferMs?: number
   /** Runs after each failed attempt and returns whether to give up at once. */
   readonly giveUp?: (failure: Failure, attempt: number) => boolean
 }
@@ -69,15 +71,18 @@ export class RequestFailed extends TransientError {
 }
 
 const ANSWER_LIMIT_BYTES = 8 * MIB
+/** An attempt has this time also where requests are not repeated. */
+const MIN_DEADLINE_MS = 5_000
 
 /** Creates the client. It repeats a request for at most `retryTimeoutMs`. */
 export function createHttpClient(deps: HttpClientDeps, { retryTimeoutMs }: { retryTimeoutMs: number }): HttpClient {
   const { now, random, abortSignal } = deps
+  const maxDeadlineMs = Math.max(retryTimeoutMs, MIN_DEADLINE_MS)
   return {
     async send(request) {
       let firstFailureAt: number | undefined
       for (let attempts = 1; ; attempts++) {
-        const outcome = await attempt(deps, request)
+        const outcome = await attempt(deps, request, maxDeadlineMs)
         if ('status' in outcome) return outcome
         firstFailureAt ??= now()
         const waitMs = retryDelayMs(attempts, outcome.retryAfterMs, random)
@@ -88,7 +93,7 @@ export function createHttpClient(deps: HttpClientDeps, { retryTimeoutMs }: { ret
       }
     },
     async sendOnce(request) {
-      const outcome = await attempt(deps, request)
+      const outcome = await attempt(deps, request, maxDeadlineMs)
       if ('status' in outcome) return outcome
       throw new RequestFailed(request.what, outcome, 1)
     },
@@ -98,9 +103,11 @@ export function createHttpClient(deps: HttpClientDeps, { retryTimeoutMs }: { ret
 async function attempt(
   { fetch, now, abortSignal }: HttpClientDeps,
   request: HttpRequest,
+  maxDeadlineMs: number,
 ): Promise<HttpAnswer | Failure> {
   const body = request.body()
-  const deadline = AbortSignal.timeout(request.deadlineMs)
+  const deadlineMs = Math.min(request.deadlineMs, maxDeadlineMs) + (request.transferMs ?? 0)
+  const deadline = AbortSignal.timeout(deadlineMs)
   try {
     const response = await fetch(request.url, {
       method: request.method,
@@ -118,7 +125,7 @@ async function attempt(
     return { kind: 'status', reason: `answered ${status}${problemCode(text)}`, retryAfterMs: waitMs }
   } catch (error) {
     abortSignal.throwIfAborted()
-    if (deadline.aborted) return failed('deadline', `no answer within ${Math.round(request.deadlineMs / 1_000)} s`)
+    if (deadline.aborted) return failed('deadline', `no answer within ${Math.round(deadlineMs / 1_000)} s`)
     return connectionFailure(error)
   } finally {
     body.close?.()
@@ -154,6 +161,11 @@ export function retryAfterMs(header: string | null, now: number): number {
   return Number.isNaN(date) ? 0 : Math.max(0, date - now)
 }
 
+/** A proxy did not connect to the server. */
+export class ProxyRefusal extends Error {
+  override readonly name = 'ProxyRefusal'
+}
+
 /** No connection was established: the host, the port or the certificate is wrong, or the network blocks the traffic. */
 const UNREACHABLE = new Set([
   'ECONNREFUSED',
@@ -177,6 +189,7 @@ const UNREACHABLE = new Set([
 function connectionFailure(error: unknown): Failure {
   const cause = error instanceof TypeError ? error.cause : undefined
   if (!(cause instanceof Error)) throw error
+  if (cause instanceof ProxyRefusal) return failed('unreachable', cause.message)
   const code = 'code' in cause ? String(cause.code) : ''
   if (code === 'ENOENT' || code === 'EACCES' || code === 'EIO' || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') {
     throw new Error(`a file changed or disappeared while it was being sent (${code})`, { cause: error })

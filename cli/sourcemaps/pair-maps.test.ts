@@ -18,13 +18,19 @@ async function pair(
     ([path, named, debugId]): Bundle => ({
       file: file(path),
       hasInlineMap: named === 'data:',
+      isBytecode: false,
       insertAt: 0,
       before: Buffer.alloc(0),
       ...(named !== undefined && named !== 'data:' && { sourceMappingUrl: named }),
       ...(debugId !== undefined && { debugId }),
     }),
   )
-  const files = { bundles: [], others: new Map(others.map(path => [path, file(path)])), skippedLinks: 0 }
+  const files = {
+    bundles: [],
+    others: new Map(others.map(path => [path, file(path)])),
+    skippedLinks: 0,
+    unreadable: [],
+  }
   const found = await pairMaps({ debugIdOf: async ({ path }) => ids[path], urlPrefix }, files, bundles)
   return {
     maps: Object.fromEntries(found.maps.map(({ path, bundles }) => [path, bundles.map(({ file }) => file.path)])),
@@ -45,6 +51,16 @@ describe('the map of a bundle', () => {
     ['not called .map', 'a.js', 'a.json', 'a.json'],
   ])('is the one that it names, %s', async (_name, bundle, named, map) => {
     expect(await pair([[bundle, named]], [map, `${bundle}.map`])).toMatchObject({ maps: { [map]: [bundle] } })
+  })
+
+  it('of React Native is the one beside it, else the one that Hermes has written', async () => {
+    const bundle = 'index.android.bundle'
+    expect(await pair([[bundle], [`${bundle}.hbc`]], [`${bundle}.hbc.map`])).toMatchObject({
+      maps: { [`${bundle}.hbc.map`]: [bundle, `${bundle}.hbc`] },
+    })
+    expect(await pair([[bundle]], [`${bundle}.map`, `${bundle}.hbc.map`])).toMatchObject({
+      maps: { [`${bundle}.map`]: [bundle] },
+    })
   })
 
   it('is resolved against the URL prefix when it is named by an absolute path or URL', async () => {

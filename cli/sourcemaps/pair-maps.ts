@@ -35,8 +35,8 @@ interface PairingDeps {
 const MAX_NAMED_LENGTH = 4_096
 
 /**
- * Finds the map of each bundle: the one that it names, else the one beside it (`app.js.map`), else the one with its
- * debug id. Files outside the build are never read, whatever a bundle names.
+ * Finds the map of each bundle: the one that it names, else the one beside it (`app.js.map`, or `app.bundle.hbc.map`, which
+ * Hermes writes), else the one with its debug id. Files outside the build are never read, whatever a bundle names.
  */
 export async function pairMaps(
   deps: PairingDeps,
@@ -53,7 +53,7 @@ export async function pairMaps(
   for (const bundle of bundles) {
     const { path } = bundle.file
     const named = namedFile(bundle, deps.urlPrefix)
-    const file = others.get(named ?? '') ?? others.get(`${path}.map`)
+    const file = others.get(named ?? '') ?? others.get(`${path}.map`) ?? others.get(`${path}.hbc.map`)
     if (bundle.hasInlineMap) byMap.set(freePath(path, others), { bundles: [bundle] })
     else if (file) add(file, bundle)
     else unpaired.push(bundle)

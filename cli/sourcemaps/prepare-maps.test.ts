@@ -57,6 +57,17 @@ describe('preparing a map', () => {
     expect(await readdir(directory)).toEqual(['a.js', 'a.js.map'])
   })
 
+  it('gives the map of bytecode an id, and leaves the bytecode as it is', async () => {
+    const bytecode = Buffer.concat([
+      Buffer.from('c61fbc03c103191f', 'hex'),
+      Buffer.from('\n//# sourceMappingURL=x.map'),
+    ])
+    await writeFile(join(directory, 'main.jsbundle'), bytecode)
+    await put('main.jsbundle.map', MAP)
+    expect(await prepareOne()).toMatchObject({ debugId: expect.stringMatching(ID), injected: ['main.jsbundle.map'] })
+    expect(await readFile(join(directory, 'main.jsbundle'))).toEqual(bytecode)
+  })
+
   it('changes nothing the second time, and gives the same build the same ids', async () => {
     const build = async () => {
       await put('a.js', 'f()\n//# sourceMappingURL=a.js.map\n')

@@ -6,7 +6,7 @@ import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { BuildFailure, listed } from './build-failure.ts'
 import { debugIdLine } from './bundle-comments.ts'
 import type { PairedMap } from './pair-maps.ts'
-import { readInlineMap } from './read-bundle.ts'
+import { type Bundle, readInlineMap } from './read-bundle.ts'
 import { insertNearEnd, replaceFile } from './replace-file.ts'
 import { scanSourceMap, setDebugId } from './scan-source-map.ts'
 
@@ -92,7 +92,7 @@ export async function prepareMap(map: PairedMap, options: PrepareOptions): Promi
   const debugId = idOfBundle ?? scanned.debugId ?? (options.inject ? deriveDebugId(bytes) : '')
   const mapChanges = options.inject && scanned.debugId !== debugId
   const pieces = mapChanges ? setDebugId(bytes, scanned, debugId) : [bytes]
-  const withoutId = options.inject ? map.bundles.filter(bundle => bundle.debugId === undefined) : []
+  const withoutId = options.inject ? map.bundles.filter(lacksDebugId) : []
   let absolutePath = map.file?.absolutePath ?? ''
   if (!options.dryRun) {
     // The map is written first. If the command is interrupted before the bundles, the next run finds the id and continues.
@@ -126,6 +126,11 @@ async function writeTemporary(path: string, pieces: readonly Buffer[], directory
   const name = join(directory, createHash('sha256').update(path).digest('hex'))
   await writeFile(name, pieces, { mode: 0o600 })
   return name
+}
+
+/** Returns whether a bundle can get a debug id and has none. */
+export function lacksDebugId({ debugId, isBytecode }: Bundle): boolean {
+  return debugId === undefined && !isBytecode
 }
 
 function differs(idOfBundle: string | undefined, debugId: string): boolean {

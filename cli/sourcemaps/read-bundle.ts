@@ -9,12 +9,16 @@ export interface Bundle extends Omit<BundleComments, 'insertAt'> {
   readonly file: BuildFile
   /** The bundle contains its source map as a `data:` URL. */
   readonly hasInlineMap: boolean
+  /** Bytecode of Hermes. It has no comments, and gets none. */
+  readonly isBytecode: boolean
   /** Offset in the file at which the debug id comment is inserted. */
   readonly insertAt: number
   /** The bytes right before `insertAt`. */
   readonly before: Buffer
 }
 
+/** The first bytes of bytecode of Hermes. */
+const BYTECODE_START = Buffer.from('c61fbc03c103191f', 'hex')
 const BEFORE_BYTES = 256
 const TAIL_BYTES = 64 * KIB
 /**
@@ -24,7 +28,7 @@ const MAX_BYTES = 256 * MIB
 
 /** Reads the comments of a bundle, usually from its last bytes only. The bytes of an inline map are not kept. */
 export async function readBundle(file: BuildFile): Promise<Bundle> {
-  const { start, bytes, comments } = await readEnd(file)
+  const { start, bytes, comments, isBytecode } = await readEnd(file)
   const { sourceMappingUrl, ...rest } = comments
   const hasInlineMap = isDataUrl(sourceMappingUrl)
   return {
@@ -32,6 +36,7 @@ export async function readBundle(file: BuildFile): Promise<Bundle> {
     ...(sourceMappingUrl !== undefined && !hasInlineMap && { sourceMappingUrl }),
     file,
     hasInlineMap,
+    isBytecode,
     insertAt: start + comments.insertAt,
     before: Buffer.from(bytes.subarray(Math.max(0, comments.insertAt - BEFORE_BYTES), comments.insertAt)),
   }
@@ -43,13 +48,24 @@ export async function readInlineMap(file: BuildFile): Promise<Buffer | undefined
   return isDataUrl(sourceMappingUrl) ? decodeDataUrl(sourceMappingUrl) : undefined
 }
 
-async function readEnd(file: BuildFile): Promise<{ start: number; bytes: Buffer; comments: BundleComments }> {
+interface End {
+  readonly start: number
+  readonly bytes: Buffer
+  readonly comments: BundleComments
+  readonly isBytecode: boolean
+}
+
+async function readEnd(file: BuildFile): Promise<End> {
   const handle = await open(file.absolutePath)
   try {
     const { size } = await handle.stat()
     const read = async (start: number) => {
       const bytes = await readRange(handle, start, size)
-      return { start, bytes, comments: readBundleComments(bytes) }
+      return { start, bytes, comments: readBundleComments(bytes), isBytecode: false }
+    }
+    const first = await readRange(handle, 0, Math.min(size, BYTECODE_START.length))
+    if (first.equals(BYTECODE_START)) {
+      return { start: size, bytes: Buffer.alloc(0), comments: { insertAt: 0 }, isBytecode: true }
     }
     const end = await read(Math.max(0, size - TAIL_BYTES))
     const mayBeLonger = end.start > 0 && end.comments.sourceMappingUrl === undefined

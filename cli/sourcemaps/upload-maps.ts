@@ -122,7 +122,8 @@ async function put(
         const content = createReadStream(map.absolutePath, { end: map.size - 1 })
         return { content, close: () => void content.destroy() }
       },
-      deadlineMs: 60_000 + Math.ceil(map.size / MIN_BYTES_PER_MS),
+      deadlineMs: 60_000,
+      transferMs: Math.ceil(map.size / MIN_BYTES_PER_MS),
       giveUp(failure, attempt) {
         if (failure.kind === 'status') store.hasAnswered = true
         const isUnreachable = failure.kind === 'unreachable' && !store.hasAnswered
