@@ -107,15 +107,26 @@ function OneFrame({ frame }: { readonly frame: Frame }) {
         {frame.resolved && <span class="tag">source map</span>}
         {isBuiltAsSent(frame) && <span class="tag doubt">as sent</span>}
       </div>
-      {frame.sourceLine !== undefined && (
-        <pre class="source">
-          <span class="line-number">{frame.line}</span>
-          <code>{frame.sourceLine}</code>
-        </pre>
-      )}
+      <Source frame={frame} />
       {frame.resolved && frame.generated && <div class="quiet">sent as {positionOf(frame.generated)}</div>}
       {isBuiltAsSent(frame) && <div class="quiet">{reasonOf(frame)}</div>}
     </li>
+  )
+}
+
+/** The line of a frame, with those around it where they are known. */
+function Source({ frame: { line, sourceLine, sourceLines } }: { readonly frame: Frame }) {
+  if (sourceLine === undefined) return null
+  const { from, lines } = sourceLines ?? { from: line, lines: [sourceLine] }
+  return (
+    <pre class="source">
+      {lines.map((text, i) => (
+        <div key={i} class={from + i === line && lines.length > 1 ? 'source-line own' : 'source-line'}>
+          <span class="line-number">{from + i}</span>
+          <code>{text}</code>
+        </div>
+      ))}
+    </pre>
   )
 }
 

@@ -13,7 +13,15 @@ import { type ReceivedStack, symbolicateStacks } from './symbolicate-stacks.ts'
 const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 const SCRIPT = 'https://a.test/x.js'
 const DEBUG_ID = '85314830-023f-4cf1-a267-535f4e37bb17'
-const ORIGINAL = { file: 'x.ts', line: 1, column: 1, function: 'f', name: undefined, sourceLine: undefined }
+const ORIGINAL = {
+  file: 'x.ts',
+  line: 1,
+  column: 1,
+  function: 'f',
+  name: undefined,
+  sourceLine: undefined,
+  sourceLines: undefined,
+}
 
 function manifestOf(slug: string): LoadedManifest {
   const common = { hash: '', sha256: 'a'.repeat(64), size: 1, verified: true }

@@ -9,7 +9,15 @@ import { createChunkMatcher } from './match-chunk.ts'
 import { type SymbolicateJobDeps, type SymbolicationStats, symbolicateJob } from './symbolicate-job.ts'
 
 const SCRIPT = 'https://a.test/x.js'
-const ORIGINAL = { file: 'x.ts', line: 1, column: 1, function: 'f', name: undefined, sourceLine: undefined }
+const ORIGINAL = {
+  file: 'x.ts',
+  line: 1,
+  column: 1,
+  function: 'f',
+  name: undefined,
+  sourceLine: undefined,
+  sourceLines: undefined,
+}
 
 /** Creates a worker in which each trace takes one unit of the time that its workspace has. */
 function setUp(times: Record<string, number>) {

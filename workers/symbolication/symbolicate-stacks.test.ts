@@ -38,6 +38,7 @@ function createDeps(known: Record<number, Partial<OriginalPosition>>, hasTime = 
             function: undefined,
             name: undefined,
             sourceLine: undefined,
+            sourceLines: undefined,
           }
           return known[line] && { ...position, ...known[line] }
         })
@@ -125,6 +126,19 @@ describe('the frames of a stack', () => {
       { serviceVersion: '2.0', releaseSlug: releaseSlugOf({ ...OWNER, name: '2.0' }), resolvedFrameCount: 0 },
     ])
   })
+})
+
+it('has lines of the source in frames of the application, while they are few', async () => {
+  const lines = Array.from({ length: 11 }, () => 'x'.repeat(200))
+  const sourceLines = { from: 1, lines }
+  const known = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [i + 1, { sourceLines }]))
+  const { deps } = createDeps({ ...known, 2: { sourceLines, file: 'node_modules/left/index.js' } })
+  const sent = Array.from({ length: 30 }, (_, i) => at('f', `https://a.test/x.js:${i + 1}:5`))
+  const [row] = await rowsOf(deps, OWNER, [stack(`Error\n${sent.join('\n')}`)])
+  const frames = (JSON.parse(row?.frames ?? '') as FindingFrame[]).map(frame => findingFrameSchema.parse(frame))
+  const withLines = [...frames.keys()].filter(i => frames[i]?.sourceLines !== undefined)
+  // 14 of 2,200 characters fit.
+  expect(withLines).toEqual([0, ...Array.from({ length: 13 }, (_, i) => i + 2)])
 })
 
 it('counts the offsets of Hermes from 0', async () => {

@@ -4,6 +4,7 @@ import type { StoredFrame, UnresolvedReason } from '../../schemas/http/findings/
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
+import { isInApp } from '../../shared/stacks/in-app.ts'
 import { readStack } from '../../shared/stacks/read-stack.ts'
 import type { StackFrame } from '../../shared/stacks/stack.ts'
 import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
@@ -12,6 +13,8 @@ import type { MapReference, MapTracer } from './tracing/map-tracer.ts'
 import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
 const MAX_FRAMES = 100
+/** Characters of source lines in the frames of a stack. */
+const SOURCE_CHARACTERS = 32_768
 
 /** The workspace and surface of stacks. Only maps of this owner are used. */
 export interface StackOwner {
@@ -154,12 +157,20 @@ async function symbolicate(
     if (manifest !== undefined) return 'no_map'
     return stack.serviceVersion === '' ? 'no_version' : 'no_release'
   }
+  let charactersLeft = SOURCE_CHARACTERS
   const presented = frames.map((frame, i) => {
     const original = originals[i]
     return original === undefined
       ? presentAsSent(frame, reasonOf(frame, found[i]))
-      : presentResolved(frame, original, originals[i + 1])
+      : { ...presentResolved(frame, original, originals[i + 1]), ...sourceOf(original) }
   })
+  function sourceOf({ function: name = '', file, sourceLines }: OriginalPosition): Pick<StoredFrame, 'sourceLines'> {
+    if (sourceLines === undefined || !isInApp('javascript', { function: name, module: '', file })) return {}
+    const characters = sourceLines.lines.reduce((sum, line) => sum + line.length, 0)
+    if (characters > charactersLeft) return {}
+    charactersLeft -= characters
+    return { sourceLines: { from: sourceLines.from, lines: [...sourceLines.lines] } }
+  }
   const used = found.find((_, i) => originals[i] !== undefined)
   return {
     workspaceId: owner.workspaceId,

@@ -1,6 +1,10 @@
 import { z } from 'zod'
 import { isOrdered, orderedRange } from '../../../schemas/http/filters.ts'
-import { findingActivityQuerySchema, listFindingsQuerySchema } from '../../../schemas/http/findings/schemas.ts'
+import {
+  type FindingFrame,
+  findingActivityQuerySchema,
+  listFindingsQuerySchema,
+} from '../../../schemas/http/findings/schemas.ts'
 import { pageLimit } from '../../../schemas/http/page.ts'
 import { readFindingDetails, readFindingTraces } from '../../findings/finding.ts'
 import { readFindingsPage } from '../../findings/list-findings.ts'
@@ -23,6 +27,8 @@ const entry = z.looseObject({})
 
 /** Frames and buckets of an answer. */
 const FRAMES_MAX = 40
+/** Frames whose source is shown with the lines around it. The others have their line. */
+const SOURCES_MAX = 5
 const BUCKETS_MAX = 48
 /** Characters of a stack in an unknown format. */
 const STACK_TEXT_MAX = 4_000
@@ -93,9 +99,7 @@ export const getFindingTool = defineTool({
             ...rest,
             ...{ surfaceIds, serviceNames, serviceVersions, approximateTraceCount, approximateSessionCount },
           },
-          frames: frames
-            .slice(0, FRAMES_MAX)
-            .map(({ generated, ...frame }) => (frame.resolved ? frame : { ...frame, resolved: false })),
+          frames: withSources(frames.slice(0, FRAMES_MAX)),
           causes: (stack?.exceptions ?? [])
             .slice(1)
             .map(({ frames: own, ...cause }) => ({ ...cause, frames: own.slice(0, FRAMES_MAX) })),
@@ -109,3 +113,12 @@ export const getFindingTool = defineTool({
     }
   },
 })
+
+/** Leaves out the positions in built files, and the lines of source that would take most of an answer. */
+function withSources(frames: readonly FindingFrame[]): object[] {
+  let left = SOURCES_MAX
+  return frames.map(({ generated: _, sourceLines, ...frame }) => ({
+    ...frame,
+    ...(sourceLines && left-- > 0 && { sourceLines }),
+  }))
+}

@@ -500,6 +500,12 @@ export type FindingFrame = {
     column: number;
     /** The line of the original source, at most 200 characters, if the map contains the source. */
     sourceLine?: string;
+    /** That line with five before and after it, at most 200 characters each, without their common indentation. Of frames of the application, the innermost first, while the stack has at most 32,768 characters of them. */
+    sourceLines?: {
+        /** The number of the first line. */
+        "from": number;
+        lines: string[];
+    };
     /** Whether it is code of the application, not of the runtime, a dependency or an SDK. */
     inApp: boolean;
     /** Whether the position is the original one. If not, it is as it was sent. */

@@ -189,6 +189,16 @@ export const findingFrameSchema = z
     sourceLine: z.string().optional().meta({
       description: 'The line of the original source, at most 200 characters, if the map contains the source.',
     }),
+    sourceLines: z
+      .strictObject({
+        from: z.number().int().min(1).meta({ description: 'The number of the first line.' }),
+        lines: z.array(z.string()).max(11),
+      })
+      .optional()
+      .meta({
+        description:
+          'That line with five before and after it, at most 200 characters each, without their common indentation. Of frames of the application, the innermost first, while the stack has at most 32,768 characters of them.',
+      }),
     inApp: inAppSchema,
     resolved: z
       .boolean()

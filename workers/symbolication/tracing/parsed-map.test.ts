@@ -24,7 +24,19 @@ describe('a source map', () => {
       function: 'first',
       name: 'first',
       sourceLine: 'throw 1',
+      sourceLines: expect.objectContaining({ from: 1 }),
     })
+  })
+
+  it.each([
+    [0, 1, ['a', '  b', '', 'd', 'e', 'f']],
+    [1, 1, ['a', '  b', '', 'd', 'e', 'f', 'g']],
+    [6, 2, ['  b', '', 'd', 'e', 'f', 'g', 'h'.repeat(200)]],
+    [7, 3, ['', 'd', 'e', 'f', 'g', 'h'.repeat(200)]],
+  ])('has five lines around line %i of the source', (line, from, lines) => {
+    const content = ['  a', '    b', ' ', '  d\r', '  e', '  f', '  g', `  ${'h'.repeat(300)}`, ''].join('\n')
+    const map = { ...SIMPLE, sourcesContent: [content], mappings: `AA${'ACEGIKMOQ'[line]}A` }
+    expect(parse(map).trace({ line: 1, column: 1 })?.sourceLines).toEqual({ from, lines })
   })
 
   it('has no function without a source and no position without a mapping', () => {

@@ -21,6 +21,8 @@ export interface OriginalPosition {
   readonly name: string | undefined
   /** The source line without indentation. */
   readonly sourceLine: string | undefined
+  /** This line with those around it, without the indentation that all share. `from` is the number of the first. */
+  readonly sourceLines: { readonly from: number; readonly lines: readonly string[] } | undefined
 }
 
 /** A source map that traces positions. */
@@ -42,6 +44,8 @@ export class UnusableMap extends Error {
 }
 
 const SOURCE_LINE_CHARACTERS = 200
+/** Lines before and after the one of a frame. */
+const LINES_AROUND = 5
 const MAX_NAME_LENGTH = 200
 /** Depth of index maps within index maps. */
 const MAX_NESTING = 4
@@ -109,7 +113,7 @@ function readPlainMap(map: Record<string, unknown>, { limitBytes, indexer }: Rea
       if (typeof path !== 'string' || !isCount(sourceLine) || !isCount(sourceColumn)) return undefined
       const file = originalPath(path, sourceRoot)
       const content = contents[source]
-      const sourceText = typeof content === 'string' ? lineAt(content, sourceLine) : undefined
+      const sourceText = typeof content === 'string' ? linesAt(content, sourceLine) : undefined
       return {
         file,
         line: sourceLine + 1,
@@ -117,6 +121,7 @@ function readPlainMap(map: Record<string, unknown>, { limitBytes, indexer }: Rea
         function: sourceText && functionAt(source, content as string, file, sourceText.start + sourceColumn),
         name: name === undefined ? undefined : shortText(names[name], MAX_NAME_LENGTH),
         sourceLine: sourceText?.text,
+        sourceLines: sourceText && { from: sourceLine + 1 - sourceText.before, lines: sourceText.lines },
       }
     },
   }
@@ -194,16 +199,43 @@ function textBytes(texts: readonly unknown[]): number {
   return texts.reduce<number>((sum, text) => sum + 24 + (typeof text === 'string' ? text.length * 2 : 0), 0)
 }
 
-/** Finds the start of a line and the part of it that is shown. Lines end as in ECMA-426. */
-function lineAt(content: string, line: number): { start: number; text: string } | undefined {
+/** A line of a source and those around it, as they are shown. */
+interface FoundLines {
+  /** Where the line starts in the source. */
+  readonly start: number
+  readonly text: string
+  readonly lines: readonly string[]
+  /** Number of lines before it. */
+  readonly before: number
+}
+
+/** Finds a line and those around it. Lines end as in ECMA-426. */
+function linesAt(content: string, line: number): FoundLines | undefined {
   const ends = /\r\n|[\n\r\u2028\u2029]/g
-  let start = 0
+  const starts = [0]
   for (let i = 0; i < line; i++) {
     if (ends.exec(content) === null) return undefined
-    start = ends.lastIndex
+    starts.push(ends.lastIndex)
+    if (starts.length > LINES_AROUND + 1) starts.shift()
   }
-  const end = ends.exec(content)?.index ?? content.length
-  return { start, text: content.slice(start, end).trim().slice(0, SOURCE_LINE_CHARACTERS) }
+  const before = starts.length - 1
+  let [at = 0] = starts
+  ends.lastIndex = at
+  const lines: string[] = []
+  for (let end: RegExpExecArray | null; lines.length <= before + LINES_AROUND; at = ends.lastIndex) {
+    end = ends.exec(content)
+    lines.push(content.slice(at, end?.index))
+    if (end === null || (ends.lastIndex === content.length && lines.length > before)) break
+  }
+  const text = (lines[before] ?? '').trim().slice(0, SOURCE_LINE_CHARACTERS)
+  return { start: starts[before] ?? 0, text, lines: withoutIndentation(lines), before }
+}
+
+function withoutIndentation(lines: readonly string[]): string[] {
+  const cut = lines.map(line => line.slice(0, 2 * SOURCE_LINE_CHARACTERS).trimEnd())
+  const indents = cut.filter(line => line !== '').map(line => line.search(/\S/))
+  const indent = Math.min(...indents, SOURCE_LINE_CHARACTERS)
+  return cut.map(line => line.slice(indent, indent + SOURCE_LINE_CHARACTERS))
 }
 
 function parseJson(text: string): unknown {

@@ -31,6 +31,10 @@ describe('the frames of a finding', () => {
       sourceLine: "throw new UnknownPriceError('no price of ' + sku + ' in ' + PRICES.size)",
       generated: { file: url, line: 1 },
     })
+    const { line = 0, sourceLine, sourceLines: { from, lines } = { from: 0, lines: [] } } = frames[0] ?? {}
+    expect(lines[line - from]?.trim()).toBe(sourceLine)
+    // The source ends three lines below.
+    expect([line - from, lines.length]).toEqual([5, 9])
     // The frames of the test follow those of the app.
     expect(frames.slice(4).every(frame => !frame.resolved)).toBe(true)
   })
