@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { FindingFrame } from '../../schemas/http/findings/schemas.ts'
-import { findingFrameSchema } from '../../schemas/http/findings/schemas.ts'
+import { findingFrameSchema, type StoredFrame } from '../../schemas/http/findings/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { createChunkMatcher } from './match-chunk.ts'
 import { type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
 import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
+const storedFrameSchema = findingFrameSchema.omit({ inApp: true })
 const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 const SLUG = releaseSlugOf({ ...OWNER, name: '1.0' })
 const FILE: ManifestFile = {
@@ -57,7 +57,7 @@ const stack = (stacktrace: string, serviceVersion = '1.0') => ({
 const at = (name: string, place: string) => `    at ${name} (${place})`
 
 const reasonsOf = (row: { readonly frames: string } | undefined) =>
-  (JSON.parse(row?.frames ?? '[]') as FindingFrame[]).map(frame => findingFrameSchema.parse(frame).unresolvedReason)
+  (JSON.parse(row?.frames ?? '[]') as StoredFrame[]).map(frame => storedFrameSchema.parse(frame).unresolvedReason)
 
 const rowsOf = async (...args: Parameters<typeof symbolicateStacks>) => (await symbolicateStacks(...args)).rows
 
@@ -72,8 +72,8 @@ describe('the frames of a stack', () => {
     const url = 'https://a.test/x.js'
     const lines = [1, 2, 3, 4].map(line => at(`min${line}`, `${url}:${line}:5`))
     const [row] = await rowsOf(deps, OWNER, [stack(`Error\n${lines.join('\n')}`)])
-    const frames: FindingFrame[] = JSON.parse(row?.frames ?? '')
-    for (const frame of frames) findingFrameSchema.parse(frame)
+    const frames: StoredFrame[] = JSON.parse(row?.frames ?? '')
+    for (const frame of frames) storedFrameSchema.parse(frame)
     expect(frames.map(frame => frame.function)).toEqual(['save', 'send', 'Cart.pay', ''])
     expect(frames[0]).toEqual({
       ...{ function: 'save', file: 'x.ts', line: 1, column: 1, resolved: true },
@@ -135,7 +135,7 @@ it('has lines of the source in frames of the application, while they are few', a
   const { deps } = createDeps({ ...known, 2: { sourceLines, file: 'node_modules/left/index.js' } })
   const sent = Array.from({ length: 30 }, (_, i) => at('f', `https://a.test/x.js:${i + 1}:5`))
   const [row] = await rowsOf(deps, OWNER, [stack(`Error\n${sent.join('\n')}`)])
-  const frames = (JSON.parse(row?.frames ?? '') as FindingFrame[]).map(frame => findingFrameSchema.parse(frame))
+  const frames = (JSON.parse(row?.frames ?? '') as StoredFrame[]).map(frame => storedFrameSchema.parse(frame))
   const withLines = [...frames.keys()].filter(i => frames[i]?.sourceLines !== undefined)
   // 14 of 2,200 characters fit.
   expect(withLines).toEqual([0, ...Array.from({ length: 13 }, (_, i) => i + 2)])
@@ -147,7 +147,7 @@ it('counts the offsets of Hermes from 0', async () => {
   const [row] = await rowsOf(deps, OWNER, [stack(`Error: a\n${lines.join('\n')}`)])
   expect(asked[0]?.positions.map(({ column }) => column)).toEqual([185, 1, 184])
   expect(row).toMatchObject({ frameCount: 3, resolvedFrameCount: 3 })
-  const frames: FindingFrame[] = JSON.parse(row?.frames ?? '')
+  const frames: StoredFrame[] = JSON.parse(row?.frames ?? '')
   expect(frames.map(({ generated }) => generated.column)).toEqual([184, 0, 184])
 })
 

@@ -500,7 +500,7 @@ export type FindingFrame = {
     column: number;
     /** The line of the original source, at most 200 characters, if the map contains the source. */
     sourceLine?: string;
-    /** That line with five before and after it, at most 200 characters each, without their common indentation. Of frames of the application, the innermost first, while the stack has at most 32,768 characters of them. */
+    /** That line with five before and after it, at most 200 characters each, without their common indentation. Only frames of the application have them, the innermost first, while those of the stack have at most 32,768 characters. */
     sourceLines?: {
         /** The number of the first line. */
         "from": number;

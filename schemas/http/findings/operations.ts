@@ -64,6 +64,7 @@ const ANSWERS = {
           line: 1,
           column: 1,
           resolved: true,
+          inApp: true,
           generated: { function: 'checkout', file: 'https://shop.example/assets/app.js', line: 1, column: 1 },
         },
       ],

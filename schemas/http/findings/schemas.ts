@@ -197,7 +197,7 @@ export const findingFrameSchema = z
       .optional()
       .meta({
         description:
-          'That line with five before and after it, at most 200 characters each, without their common indentation. Of frames of the application, the innermost first, while the stack has at most 32,768 characters of them.',
+          'That line with five before and after it, at most 200 characters each, without their common indentation. Only frames of the application have them, the innermost first, while those of the stack have at most 32,768 characters.',
       }),
     inApp: inAppSchema,
     resolved: z
