@@ -12,7 +12,7 @@ export function isInApp(language: StackLanguage, frame: FrameOrigin): boolean {
 }
 
 /** Returns whether a frame is of the language itself: of its runtime or its standard library. */
-function isRuntime(language: StackLanguage, frame: FrameOrigin): boolean {
+export function isRuntime(language: StackLanguage, frame: FrameOrigin): boolean {
   const { file } = frame
   if (RUNTIME_FILES[language]?.test(file)) return true
   switch (language) {
@@ -27,7 +27,11 @@ function isRuntime(language: StackLanguage, frame: FrameOrigin): boolean {
     case 'rust':
       return isRustRuntime(frame)
     case 'php':
-      return file === ''
+      // The first call of `getTraceAsString` has no file either.
+      return (
+        file === '' &&
+        (!/\\|->|::/.test(frame.function) || /^(?:Reflection|Generator|Closure|PDO)/.test(frame.function))
+      )
     default:
       return false
   }

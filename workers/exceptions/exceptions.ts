@@ -6,10 +6,11 @@ import { cutText } from '../otlp/protobuf/cut-text.ts'
 import { endsWithKey, type KeyBytes, keyBytes } from '../otlp/protobuf/key-bytes.ts'
 import type { PayloadSource } from '../otlp/protobuf/refusal.ts'
 import type { ResourceEntry } from '../otlp/protobuf/resource-cache.ts'
+import { cutStack } from './cut-stack.ts'
 import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from './debug-ids.ts'
 import type { ExceptionRecords } from './exception-records.ts'
-import { findingIdOf } from './fingerprint.ts'
-import { fromFirstFrame } from './stack-frames.ts'
+import { identify } from './fingerprint.ts'
+import { stackToRead } from './stack-to-read.ts'
 
 /**
  * Findings of one payload. A client that makes up exceptions would fill the list of findings, and each finding has rows in
@@ -30,9 +31,11 @@ const CACHE_LIMIT = 8 * MIB
 /** Characters of a stack that are in the key of the cache. They are hashed, which takes longer than comparing the rest. */
 const KEY_CHARACTERS = 256
 
-/** A finding, and the text by which it was found: a stack, or a message. */
+/** A finding, and the texts by which it was found. */
 interface KnownFinding {
   readonly text: string
+  /** Undefined if the id does not depend on the message. */
+  readonly message: string | undefined
   readonly id: string
 }
 
@@ -41,6 +44,7 @@ const MESSAGE = keyBytes('exception.message')
 const STACKTRACE = keyBytes('exception.stacktrace')
 const DEBUG_IDS = keyBytes('exception.debug_ids')
 const ESCAPED = keyBytes('exception.escaped')
+const FINGERPRINT = keyBytes('exception.fingerprint')
 
 /** Attributes and time that were recorded with an exception. */
 interface ExceptionDetails {
@@ -48,12 +52,13 @@ interface ExceptionDetails {
   message: string
   stacktrace: string
   debugIds: DebugIds
+  fingerprint: string
   escaped: boolean
   timeLow: number
   timeHigh: number
 }
 
-const NO_DETAILS = { type: '', message: '', stacktrace: '', debugIds: NO_DEBUG_IDS, escaped: false }
+const NO_DETAILS = { type: '', message: '', stacktrace: '', debugIds: NO_DEBUG_IDS, fingerprint: '', escaped: false }
 
 /** The span or log record in which exceptions occurred. Ids are positions in `bytes`. */
 export interface OccurrenceContext {
@@ -158,17 +163,24 @@ export class ExceptionDeriver {
    * Returns the id of the finding. Stacks repeat: a look-up by text takes a microsecond, parsing and hashing 10 or more. The
    * latest text of each key is kept.
    */
-  private findingId({ type, message, stacktrace }: ExceptionDetails, serviceName: string): string {
+  private findingId(details: ExceptionDetails, serviceName: string): string {
     const { workspaceId, surfaceId } = this.payload
-    // The key has all inputs of the id, and their lengths, because any of these texts may contain a separator. A blank
-    // stack counts as no stack in the id, so the message is left out only beside a stack that is not blank.
-    const withoutStack = stacktrace.trim() === ''
-    const text = withoutStack ? message : fromFirstFrame(stacktrace)
-    const lengths = `${serviceName.length} ${type.length} ${text.length} ${withoutStack ? 'message' : 'stack'}`
-    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${text.slice(0, KEY_CHARACTERS)}`
+    const { type, message, stacktrace, fingerprint } = details
+    // The key has the inputs of the id, and their lengths, because any of these texts may contain a separator.
+    const text = fingerprint === '' ? stackToRead(details) : ''
+    const lengths = `${serviceName.length} ${type.length} ${text.length} ${fingerprint.length}`
+    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${fingerprint}${text.slice(0, KEY_CHARACTERS)}`
     const known = this.findings.get(key)
-    if (known !== undefined && known.text === text) return known.id
-    const id = findingIdOf({ workspaceId, surfaceId, serviceName, type, message, stacktrace })
+    if (known !== undefined && known.text === text && (known.message ?? message) === message) return known.id
+    const { id, usesMessage } = identify({
+      workspaceId,
+      surfaceId,
+      serviceName,
+      type,
+      message,
+      stacktrace,
+      fingerprint,
+    })
     // A text from the first frame on is a slice that keeps the whole stack in memory.
     const characters = key.length + message.length + stacktrace.length
     this.heldCharacters += characters
@@ -176,7 +188,7 @@ export class ExceptionDeriver {
       this.findings.clear()
       this.heldCharacters = characters
     }
-    this.findings.set(key, { text, id })
+    this.findings.set(key, { text, message: usesMessage ? message : undefined, id })
     return id
   }
 }
@@ -194,8 +206,9 @@ function readDetails(attributes: Attributes, details: ExceptionDetails): void {
     const text = (limitBytes: number) => cutText(values.bytes, valueStart, valueAt, limitBytes)
     if (keyIs(TYPE)) details.type = text(NAME_LIMIT_BYTES)
     else if (keyIs(MESSAGE)) details.message = text(MESSAGE_LIMIT_BYTES)
-    else if (keyIs(STACKTRACE)) details.stacktrace = text(STACKTRACE_LIMIT_BYTES)
+    else if (keyIs(STACKTRACE)) details.stacktrace = cutStack(values.bytes, valueStart, valueAt, STACKTRACE_LIMIT_BYTES)
     else if (keyIs(DEBUG_IDS)) details.debugIds = readDebugIds(text(DEBUG_IDS_LIMIT_BYTES))
+    else if (keyIs(FINGERPRINT)) details.fingerprint = text(NAME_LIMIT_BYTES)
     else if (keyIs(ESCAPED)) details.escaped = values.bytes.toString('latin1', valueStart, valueAt) === 'true'
   }
 }

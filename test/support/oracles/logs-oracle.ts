@@ -1,7 +1,7 @@
 import type { ExportLogsServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { LogRecord } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
-import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
+import { identify } from '../../../workers/exceptions/fingerprint.ts'
 import type { PayloadSource, RejectedRows } from '../../../workers/otlp/protobuf/refusal.ts'
 import {
   attributeColumns,
@@ -105,14 +105,23 @@ function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, re
   const type = cut(lastText(attributes, 'exception.type'), 1024)
   const message = cut(lastText(attributes, 'exception.message'), 8192)
   const stacktrace = cut(lastText(attributes, 'exception.stacktrace'), 32_768)
+  const fingerprint = cut(lastText(attributes, 'exception.fingerprint'), 1024)
   const { workspaceId, surfaceId } = origin
-  const identity = { workspaceId, surfaceId, serviceName: cut(serviceName, 1_024), type, message, stacktrace }
+  const identity = {
+    workspaceId,
+    surfaceId,
+    serviceName: cut(serviceName, 1_024),
+    type,
+    message,
+    stacktrace,
+    fingerprint,
+  }
   return [
     {
       workspace_id: shared.workspace_id as string,
       surface_id: shared.surface_id as string,
       received_at: shared.received_at as bigint,
-      finding_id: hex(Buffer.from(findingIdOf(identity))),
+      finding_id: hex(Buffer.from(identify(identity).id)),
       trace_id: hex(record.traceId).padStart(32, '0'),
       span_id: hex(record.spanId).padStart(16, '0'),
       occurred_at_unix_nano: eventTime(record, origin),

@@ -1,7 +1,7 @@
 import type { ExportTraceServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { AnyValue, KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { Span, Span_Event } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
-import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
+import { identify } from '../../../workers/exceptions/fingerprint.ts'
 import type { PayloadSource, RejectedRows, RowRejection } from '../../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './read-block.ts'
 
@@ -123,25 +123,27 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, resourceA
               type: cut(span.name, 1024),
               message: cut(span.status?.message ?? '', 8192),
               stacktrace: '',
+              fingerprint: '',
               escaped: false,
               occurredAt: span.endTimeUnixNano,
             },
           ]
         : []
-  return found.map(({ source, type, message, stacktrace, escaped, occurredAt }) => ({
+  return found.map(({ source, type, message, stacktrace, fingerprint, escaped, occurredAt }) => ({
     workspace_id: shared.workspace_id as string,
     surface_id: shared.surface_id as string,
     received_at: shared.received_at as bigint,
     finding_id: hex(
       Buffer.from(
-        findingIdOf({
+        identify({
           workspaceId: origin.workspaceId,
           surfaceId: origin.surfaceId,
           serviceName: cut(serviceName, 1_024),
           type,
           message,
           stacktrace,
-        }),
+          fingerprint,
+        }).id,
       ),
     ),
     trace_id: hex(span.traceId),
@@ -166,6 +168,7 @@ function ofEvent({ attributes, timeUnixNano }: Span_Event) {
     type: cut(lastText(attributes, 'exception.type'), 1024),
     message: cut(lastText(attributes, 'exception.message'), 8192),
     stacktrace: cut(lastText(attributes, 'exception.stacktrace'), 32_768),
+    fingerprint: cut(lastText(attributes, 'exception.fingerprint'), 1024),
     escaped: lastText(attributes, 'exception.escaped') === 'true',
     occurredAt: timeUnixNano,
   }

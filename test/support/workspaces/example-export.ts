@@ -6,7 +6,7 @@ import {
   Span_SpanKind,
   Status_StatusCode,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
-import { findingIdOf } from '../../../workers/exceptions/fingerprint.ts'
+import { identify } from '../../../workers/exceptions/fingerprint.ts'
 
 /** An export request, and the ids under which its span can be read. */
 interface Example {
@@ -66,7 +66,7 @@ export function exampleExport(owner: { workspaceId: string; surfaceId: string },
   return {
     traceId: traceId.toString('hex'),
     spanId: spanId.toString('hex'),
-    findingId: findingIdOf({ ...owner, serviceName: SERVICE, ...EXCEPTION }),
+    findingId: identify({ ...owner, serviceName: SERVICE, ...EXCEPTION }).id,
     body: toBinary(ExportTraceServiceRequestSchema, request),
   }
 }

@@ -7,7 +7,7 @@ import { MIB } from '../../../schemas/units.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
 import { wholeRow } from '../../../test/support/oracles/whole-row.ts'
 import { withExceptions } from '../../../test/support/oracles/with-exceptions.ts'
-import { findingIdOf } from '../../exceptions/fingerprint.ts'
+import { identify } from '../../exceptions/fingerprint.ts'
 import { createLogsBatch } from './logs.ts'
 
 type RecordInit = Exclude<MessageInitShape<typeof LogRecordSchema>, { $typeName: string }>
@@ -63,7 +63,7 @@ describe('a batch of logs', () => {
     const ids = rows('exceptions').map(row => Buffer.from(String(row.finding_id), 'hex').toString())
     const origin = { workspaceId: 'ws_1', surfaceId: 'srf_1', serviceName: 'shop' }
     expect(ids).toEqual(
-      exceptions.map(([type, message, stacktrace]) => findingIdOf({ ...origin, type, message, stacktrace })),
+      exceptions.map(([type, message, stacktrace]) => identify({ ...origin, type, message, stacktrace }).id),
     )
     expect(new Set(ids).size).toBe(exceptions.length)
   })

@@ -15,7 +15,7 @@ import { createObjectStore } from '../../../../shared/object-store/object-store.
 import { encodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { newJobId, queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
-import { findingIdOf } from '../../../../workers/exceptions/fingerprint.ts'
+import { identify } from '../../../../workers/exceptions/fingerprint.ts'
 import { createJobAdder } from '../../../../workers/queue/sweep.ts'
 import { buildApp, ORIGINAL_FRAMES } from '../../../support/pages/built-app.ts'
 import { queueOn } from '../../../support/queue-on.ts'
@@ -99,7 +99,7 @@ interface Thrown {
 /** Enqueues an exception and returns the id of its finding. */
 export async function send(thrown: Thrown, owner = OWNER): Promise<string> {
   await enqueueSpan(thrown, owner)
-  return findingIdOf({ ...owner, serviceName: thrown.service, type: 'Error', message: '', stacktrace: thrown.stack })
+  return identify({ ...owner, serviceName: thrown.service, type: 'Error', message: '', stacktrace: thrown.stack }).id
 }
 
 export function enqueueSpan({ stack, version, service, debugIds }: Thrown, owner: ReleaseOwner): Promise<string> {
