@@ -27,6 +27,17 @@ const PIECES = [
     "\t1: from a.rb:1:in 'f'",
   ],
   ...['#0 /a.php(1): f()', '#1 {main}', 'Stack trace:', 'Next E: x in /a.php:1', 'Caused by: E: x', ' at f(a.php:1)'],
+  ...['goroutine 1 [running]:', 'panic: x', 'a.f(0x1)', '\t/a.go:1 +0x1', 'created by a.f in goroutine 1', 'panic()'],
+  ...[
+    'java.lang.E: x',
+    '\tat a.B.c(B.java:1)',
+    '\tSuppressed: a.E: x',
+    'Wrapped by: a.E: x',
+    '\t... 1 more',
+    ' ~[a.jar:1]',
+  ],
+  ...['   at A.B.C(D e) in /a.cs:line 1', ' ---> A.E: x', '   --- End of inner exception stack trace ---', '<---'],
+  ...["thread 'main' panicked at a.rs:1:2:", 'stack backtrace:', '   0: a::b', '             at a.rs:1:2', '0x1 - '],
   ...[
     '        ',
     '\n',
@@ -54,6 +65,12 @@ const WITH_MESSAGE: readonly ((message: string) => string)[] = [
   message =>
     `Traceback (most recent call last):\n  File "/a.py", line 1, in f\n    g()\n  File "/b.py", line 3, in g\nE: x\n${message}`,
   message => `/a.rb:1:in 'f': x (E)\n${message}\n\tfrom /b.rb:3:in 'g'`,
+  message => `panic: x\n${message}\n\ngoroutine 1 [running]:\nmain.f()\n\t/a.go:1 +0x1`,
+  message => `a.b.E: x\n${message}\n\tat a.B.c(B.java:1)\nCaused by: a.F: y\n\tat a.B.d(B.java:1)\n\t... 1 more`,
+  message =>
+    `A.E: x\n${message}\n ---> A.F: y\n   at A.B.C()\n   --- End of inner exception stack trace ---\n   at A.B.D()`,
+  message =>
+    `thread 'main' panicked at a.rs:1:2:\nx\n${message}\nstack backtrace:\n   0: a::b\n             at a.rs:1:2`,
   message => `E: x\n${message} in /a.php:1\nStack trace:\n#0 /b.php(3): f()\n#1 {main}`,
 ]
 
@@ -114,6 +131,12 @@ describe('any text', () => {
         '  File "/a.py", line 1, in f\n',
         "a.rb:1:in '",
         '#0 ',
+        'a.E: x\n\tat a.B.c(B.java:1)\n',
+        'A.E: x\n   at A.B.C()\n',
+        '\tat a.',
+        '   at A.B.C(',
+        'goroutine 1 [running]:\n',
+        'stack backtrace:\n',
         '  + Exception Group Traceback (\n',
       ]) {
         const stack = prefix + piece.repeat(32_768 / piece.length)

@@ -1,8 +1,12 @@
-import { readJavascript } from './javascript.ts'
+import { readDotnet } from './languages/dotnet.ts'
+import { readGo } from './languages/go.ts'
+import { readJava } from './languages/java.ts'
+import { readJavascript } from './languages/javascript.ts'
+import { readPhp } from './languages/php.ts'
+import { readPython } from './languages/python.ts'
+import { readRuby } from './languages/ruby.ts'
+import { readRust } from './languages/rust.ts'
 import { linesOf, type StackReader } from './lines.ts'
-import { readPhp } from './php.ts'
-import { readPython } from './python.ts'
-import { readRuby } from './ruby.ts'
 import type { ReadStack, StackLanguage, StackLink } from './stack.ts'
 
 const MAX_LINKS = 16
@@ -12,6 +16,10 @@ const READERS: readonly (readonly [StackLanguage, StackReader])[] = [
   ['python', readPython],
   ['ruby', readRuby],
   ['php', readPhp],
+  ['go', readGo],
+  ['rust', readRust],
+  ['java', readJava],
+  ['dotnet', readDotnet],
   ['javascript', readJavascript],
 ]
 

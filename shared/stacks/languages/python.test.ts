@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { outlineStack } from '../../test/support/outline-stack.ts'
+import { outlineStack } from '../../../test/support/outline-stack.ts'
 
 const CAUSE = 'The above exception was the direct cause of the following exception:'
 const CONTEXT = 'During handling of the above exception, another exception occurred:'

@@ -1,7 +1,7 @@
+import { isInApp } from '../in-app.ts'
+import { indentOf, MAX_FRAMES, readHeader } from '../lines.ts'
+import type { StackFrame, StackLink } from '../stack.ts'
 import { readGeckoFrame } from './gecko-frame.ts'
-import { isInApp } from './in-app.ts'
-import { indentOf, MAX_FRAMES, readHeader } from './lines.ts'
-import type { StackFrame, StackLink } from './stack.ts'
 import { type Call, readV8Frame } from './v8-frame.ts'
 
 /** An exception that is being read. */

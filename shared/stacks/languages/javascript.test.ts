@@ -1,9 +1,9 @@
 import { parseStack as parseWithPackage } from 'error-stack-parser-es/lite'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
-import { readStack } from './read-stack.ts'
-import type { StackFrame } from './stack.ts'
+import { leastCpuMs } from '../../../test/support/least-cpu-ms.ts'
+import { readStack } from '../read-stack.ts'
+import type { StackFrame } from '../stack.ts'
 
 type Frame = Pick<StackFrame, 'function' | 'file' | 'line' | 'column'>
 

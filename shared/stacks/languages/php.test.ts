@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { outlineStack } from '../../test/support/outline-stack.ts'
+import { outlineStack } from '../../../test/support/outline-stack.ts'
 
 const CASES: readonly (readonly [string, string, readonly string[]])[] = [
   [

@@ -1,6 +1,6 @@
-import { isInApp } from './in-app.ts'
-import { cutMessage, MAX_FRAMES, readHeader, wholeNumber } from './lines.ts'
-import type { StackFrame, StackLink } from './stack.ts'
+import { isInApp } from '../in-app.ts'
+import { cutMessage, MAX_FRAMES, readHeader, wholeNumber } from '../lines.ts'
+import type { StackFrame, StackLink } from '../stack.ts'
 
 /** A line of a backtrace. */
 interface BacktraceLine {

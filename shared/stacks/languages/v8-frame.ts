@@ -1,5 +1,5 @@
-import { wholeNumber } from './lines.ts'
-import type { StackFrame } from './stack.ts'
+import { wholeNumber } from '../lines.ts'
+import type { StackFrame } from '../stack.ts'
 
 /** The parts of a frame that are read from its line. */
 export type Call = Pick<StackFrame, 'function' | 'file' | 'line' | 'column'>

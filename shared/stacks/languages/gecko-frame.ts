@@ -1,4 +1,4 @@
-import { wholeNumber } from './lines.ts'
+import { wholeNumber } from '../lines.ts'
 import { type Call, readLocation } from './v8-frame.ts'
 
 /** Reads `method@file:1:2`, `async*method@file:1:2`, `@file:1:2`, `file:1:2`, `method@[native code]` or `method`. */
