@@ -81,6 +81,8 @@ func crash(name string) {
 		newCart().Own("a")
 	case "parent":
 		newCart().ParentPrice()
+	case "walk", "walk-other":
+		cart.Walk(newCart(), len(name)*3)
 	case "error":
 		panic(fmt.Errorf("no user %d", 17))
 	case "again", "again-other":
@@ -106,7 +108,7 @@ func main() {
 	panics("own", func(context.Context) { newCart().Own("a") })
 	panics("parent", func(context.Context) { newCart().ParentPrice() })
 	panics("average", func(context.Context) { newCart().Average(0) })
-	for _, depth := range []int{3, 40} {
+	for _, depth := range []int{3, 6, 40} {
 		panics(fmt.Sprint("walk-", depth), func(context.Context) { cart.Walk(newCart(), depth) })
 	}
 	panics("last-int", func(context.Context) { cart.Last([]int{1}, 4) })

@@ -8,6 +8,6 @@ go mod tidy >&2
 go build -o shop . && ./shop
 go build -gcflags=-l -o plain . && ./plain | sed 's/"scenario":"/&no-inlining:/'
 go build -trimpath -o trimmed . && ./trimmed | sed 's/"scenario":"/&trimmed:/'
-for name in total total-other goroutine own parent error again again-other; do
+for name in total total-other goroutine own parent error walk walk-other again again-other; do
   node "$PROGRAMS/crash.mjs" "crash-$name" ./shop "$name"
 done

@@ -1,4 +1,5 @@
 export function render(view) {
+  //2 globalThis.rendered = view
   return view.root.children.length
 }
 export function measure(view) {

@@ -19,6 +19,7 @@ export const discount = (item, rate) => {
   return item.discount.rate * rate
 }
 export function charge(user) {
+  //2 globalThis.charged = user
   throw new RangeError(`no card of user ${user}`)
 }
 export function refund(user) {
