@@ -12,8 +12,10 @@ import {
   findingIdSchema,
 } from '../../schemas/http/findings/schemas.ts'
 import { type PageQuery, pageQuerySchema } from '../../schemas/http/page.ts'
+import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
+import { queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
@@ -32,7 +34,12 @@ export function findingRoutes(deps: Deps): Route[] {
   return [readFindingRoute(deps), listFindingTracesRoute(deps)]
 }
 
-interface Deps extends GuardedRouteDeps, StandingDeps {}
+/** Dependencies of reading a finding. */
+interface DetailsDeps extends StandingDeps {
+  readonly releases: Pick<ReleaseStore, 'release'>
+}
+
+interface Deps extends GuardedRouteDeps, DetailsDeps {}
 
 /** Returns the route that reads one finding: its stack, and when and where it occurred (docs/api/findings.md#findings). */
 function readFindingRoute(deps: Deps): Route {
@@ -45,13 +52,15 @@ function readFindingRoute(deps: Deps): Route {
 
 /** Reads a finding, with its standing. */
 export async function readFindingDetails(
-  deps: StandingDeps,
+  deps: DetailsDeps,
   { workspaceId, query, deadline }: CallerRead<FindingActivityQuery>,
   findingId: string,
 ): Promise<Outcome<z.infer<typeof findingAnswerSchema>>> {
   if (!findingIdSchema.safeParse(findingId).success) return notFound(FINDINGS)
   const [finding, standings] = await Promise.all([
-    loadFinding(deps.clickhouse, { workspaceId, findingId }, query, deps.now(), deadline),
+    loadFinding(deps.clickhouse, { workspaceId, findingId }, query, deps.now(), deadline, slug =>
+      queryDirectory(deps.releases.release(workspaceId, slug)),
+    ),
     loadStandings(deps, workspaceId, [findingId], deadline),
   ])
   if (finding === undefined) return notFound(FINDINGS)

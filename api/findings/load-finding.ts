@@ -26,16 +26,20 @@ import {
   OCCURRENCE_MESSAGE_MAX,
   type Occurrence,
 } from '../../schemas/http/findings/schemas.ts'
+import type { Release } from '../../schemas/records/directory.ts'
 import { DAY_S, HOUR_MS, HOUR_S } from '../../schemas/units.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import { presentStack } from './present-stack.ts'
+import { sourceLinks } from './source-link.ts'
 import type { Standing } from './work/standing.ts'
 
 type FindingAnswer = z.infer<typeof findingAnswerSchema>
 
+type ReleaseOf = (slug: string) => Promise<Release | undefined>
+
 /**
  * Loads a finding with its stack frames, and with when and where it occurred. Returns undefined for an unknown finding.
- * Throws a TransientError when the signal fires.
+ * `releaseOf` looks up the release of its frames. Throws a TransientError when the signal fires.
  */
 export async function loadFinding(
   client: ClickHouseClient,
@@ -43,6 +47,7 @@ export async function loadFinding(
   { from, to, times }: FindingActivityQuery,
   nowMs: number,
   abortSignal: AbortSignal,
+  releaseOf: ReleaseOf,
 ): Promise<FindingAnswer['finding'] | undefined> {
   const finding = selectFinding(client, key, abortSignal)
   const bucketsOf = ({ firstDay, firstSeenUnixNano }: CountedFindingRow, isOccurred: boolean) => {
@@ -73,7 +78,7 @@ export async function loadFinding(
     finding,
     activity,
     selectFindingDetails(client, key, abortSignal),
-    selectFindingFrames(client, key, abortSignal),
+    loadFrames(client, key, abortSignal, releaseOf),
   ])
   if (row === undefined || active === undefined) return undefined
   const { buckets, counts, lastRows, stacktrace, isOccurred } = active
@@ -89,13 +94,18 @@ export async function loadFinding(
     },
     lastOccurrences: lastRows.map(presentOccurrence),
     seenIn: {
-      surfaceIds: [...row.surfaceIds],
-      serviceNames: [...row.serviceNames],
+      ...{ surfaceIds: [...row.surfaceIds], serviceNames: [...row.serviceNames] },
       serviceVersions: [...details.serviceVersions],
       approximateTraceCount: Number(details.traceCount),
       approximateSessionCount: Number(details.sessionCount),
     },
   }
+}
+
+/** Loads the frames that source maps have resolved, and the links to their sources. */
+async function loadFrames(client: ClickHouseClient, key: FindingKey, abortSignal: AbortSignal, releaseOf: ReleaseOf) {
+  const stored = await selectFindingFrames(client, key, abortSignal)
+  return stored && { ...stored, linkOf: sourceLinks(await releaseOf(stored.releaseSlug)) }
 }
 
 /** Returns the latest day since which there are as many occurrences as are shown, or the first day. */

@@ -58,6 +58,10 @@ Examples:
 const optionsSchema = z.object({
   version: registerReleaseSchema.shape.version,
   commit: registerReleaseSchema.shape.commit,
+  repository: z
+    .url({ protocol: /^https$/ })
+    .max(500)
+    .optional(),
   urlPrefix: z.string().min(1).max(1_000),
   url: z.url({ protocol: /^https?$/ }).optional(),
   keyFile: z.string().min(1).optional(),
@@ -79,6 +83,7 @@ export function addSourcemapsUpload(parent: Command, context: UploadCommandConte
     .requiredOption('--version <version>', 'the release: the service.version that its telemetry carries')
     .option('--url-prefix <prefix>', 'the start of the URLs of the bundles; ~/ matches any host', '~/')
     .option('--commit <hash>', 'the git commit that was built')
+    .option('--repository <url>', 'https URL of the git repository, so that frames link to their lines at --commit')
     .option('--url <url>', 'URL of the service; else PENSTOCK_URL, else that in .local/credentials.json')
     .option('--key-file <file>', 'a file that contains the secret key')
     .option('--concurrency <n>', 'uploads at the same time, 1 to 64', '8')

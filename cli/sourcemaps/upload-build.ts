@@ -20,6 +20,8 @@ export interface BuildUpload {
   /** The `service.version` that the telemetry of the release carries. */
   readonly version: string
   readonly commit?: string | undefined
+  /** URL of the repository with that commit. */
+  readonly repository?: string | undefined
   /** Start of the bundles' URLs, with a slash at the end. */
   readonly urlPrefix: string
   readonly baseUrl: string
@@ -168,8 +170,9 @@ class UploadRun {
 
   async #register(api: BuildApi, key: string): Promise<string> {
     this.#stopwatch.enter('createRelease')
-    const { version, commit } = this.#build
-    const slug = await api.register({ version, ...(commit !== undefined && { commit }) })
+    const { version, commit, repository } = this.#build
+    const metadata = repository === undefined ? undefined : { repository }
+    const slug = await api.register({ version, ...(commit !== undefined && { commit }), ...(metadata && { metadata }) })
     // The report is still sent after a map has failed, so its requests do not depend on #halt.
     this.#release = { api: this.#connect(key, this.#deps.abortSignal).api, slug }
     this.#stopwatch.enter('discover')

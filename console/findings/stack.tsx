@@ -103,7 +103,13 @@ function OneFrame({ frame }: { readonly frame: Frame }) {
     <li>
       <div class="frame-head">
         <span class="function">{frame.function || '(anonymous)'}</span>
-        <span class="file">{positionOf(frame)}</span>
+        {frame.sourceUrl === undefined ? (
+          <span class="file">{positionOf(frame)}</span>
+        ) : (
+          <a class="file" href={frame.sourceUrl} target="_blank" rel="noopener noreferrer">
+            {positionOf(frame)}
+          </a>
+        )}
         {frame.resolved && <span class="tag">source map</span>}
         {isBuiltAsSent(frame) && <span class="tag doubt">as sent</span>}
       </div>

@@ -6,7 +6,7 @@ import { createChunkMatcher } from './match-chunk.ts'
 import { type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
 import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
-const storedFrameSchema = findingFrameSchema.omit({ inApp: true })
+const storedFrameSchema = findingFrameSchema.omit({ inApp: true, sourceUrl: true })
 const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 const SLUG = releaseSlugOf({ ...OWNER, name: '1.0' })
 const FILE: ManifestFile = {

@@ -80,8 +80,14 @@ export async function selectFindingDetails(
   return row ?? NO_DETAILS
 }
 
+/** The stack frames of a finding as JSON (an array of StoredFrame), and the release of their version. */
+interface FindingFrames {
+  readonly frames: string
+  readonly releaseSlug: string
+}
+
 /**
- * Returns the stack frames of a finding as JSON (an array of FindingFrame). They are from the version that threw the
+ * Returns the stack frames of a finding. They are from the version that threw the
  * finding last among versions with a resolved frame, else from the version that threw it last. Returns undefined if no
  * stack of the finding was symbolicated.
  */
@@ -89,14 +95,15 @@ export async function selectFindingFrames(
   client: ClickHouseClient,
   key: FindingKey,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<FindingFrames | undefined> {
   // As in `findings`, a time in the future counts as five minutes after the arrival at most.
   const seenAt = 'least(occurred_at_unix_nano, toUInt64(toUnixTimestamp64Milli(received_at) + 300000) * 1000000)'
   const precedence = `(rank, resolved_frame_count, ${seenAt})`
-  const [row] = await selectRows<{ frames: string }>(client, {
+  const [row] = await selectRows<FindingFrames>(client, {
     query: `
-      SELECT frames FROM (
+      SELECT frames, releaseSlug FROM (
         SELECT argMax(finding_frames.frames, ${precedence}) AS frames,
+               argMax(release_slug, ${precedence}) AS releaseSlug,
                argMax(resolved_frame_count, ${precedence}) > 0 AS isResolved,
                max(${seenAt}) AS lastOccurredAt
         FROM finding_frames
@@ -107,7 +114,7 @@ export async function selectFindingFrames(
     signal,
     settings: ONE_FINDING_SETTINGS,
   })
-  return row?.frames
+  return row
 }
 
 /** An occurrence of a finding. Absent texts are empty, and absent ids are zeros. */

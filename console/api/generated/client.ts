@@ -508,6 +508,8 @@ export type FindingFrame = {
     };
     /** Whether it is code of the application, not of the runtime, a dependency or an SDK. */
     inApp: boolean;
+    /** The line in the repository that the release names, if it does. */
+    sourceUrl?: string;
     /** Whether the position is the original one. If not, it is as it was sent. */
     resolved: boolean;
     /** Why the frame of a script was as it was sent when its stack was resolved last: the exception names no version (`no_version`), no release of its version had completed source maps (`no_release`), or none for this file (`no_map`), the map is missing or cannot be parsed within its limits (`unusable_map`), or has nothing at this position (`no_position`). Not stated for code of the runtime. */

@@ -200,6 +200,10 @@ export const findingFrameSchema = z
           'That line with five before and after it, at most 200 characters each, without their common indentation. Only frames of the application have them, the innermost first, while those of the stack have at most 32,768 characters.',
       }),
     inApp: inAppSchema,
+    sourceUrl: z
+      .url()
+      .optional()
+      .meta({ description: 'The line in the repository that the release names, if it does.' }),
     resolved: z
       .boolean()
       .meta({ description: 'Whether the position is the original one. If not, it is as it was sent.' }),
@@ -216,7 +220,7 @@ export const findingFrameSchema = z
 /** A frame of a finding. */
 export type FindingFrame = z.infer<typeof findingFrameSchema>
 /** A frame as it is stored. */
-export type StoredFrame = Omit<FindingFrame, 'inApp'>
+export type StoredFrame = Omit<FindingFrame, 'inApp' | 'sourceUrl'>
 
 /** Most characters of a message in a stack. */
 export const LINK_MESSAGE_MAX = 1_000

@@ -117,7 +117,14 @@ describe('reads of findings', () => {
   it('show one finding and look up one of its traces without reading occurrences of others', async () => {
     const findingId = `fnd_${'7'.padStart(26, 'a')}`
     rowsRead = 0
-    const finding = await loadFinding(client, { workspaceId, findingId }, {}, Date.now(), signal())
+    const finding = await loadFinding(
+      client,
+      { workspaceId, findingId },
+      {},
+      Date.now(),
+      signal(),
+      async () => undefined,
+    )
     expect(finding?.occurrenceCount).toBe((DAYS * OCCURRENCES_A_DAY) / FINDINGS)
     // Out of 400,000 occurrences and as many rows of five minutes, it reads the days twice, one or two granules of 64 for each
     // hour, and one or two granules of 8,192 occurrences of the last day.

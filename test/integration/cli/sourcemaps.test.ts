@@ -112,6 +112,8 @@ describe('penstock sourcemaps upload', () => {
       'told',
       '--commit',
       'abc',
+      '--repository',
+      'https://github.com/acme/shop',
       '--url-prefix',
       'https://cdn.example/x',
     ])
@@ -120,7 +122,9 @@ describe('penstock sourcemaps upload', () => {
     expect(stderr).toMatch(/^uploading source maps: 1\nuploading source maps: 1 of 1, /)
     const [, slug = ''] = /\((rel_\w+)\)/.exec(stdout) ?? []
     expect((await manifestOf(slug)).files).toMatchObject([{ chunkUrl: 'https://cdn.example/x/app.js' }])
-    expect(await createReleaseStore(redis).release(workspaceId, slug)).toMatchObject({ name: 'told', commit: 'abc' })
+    expect(await createReleaseStore(redis).release(workspaceId, slug)).toMatchObject({
+      ...{ name: 'told', commit: 'abc', metadata: { repository: 'https://github.com/acme/shop' } },
+    })
   })
 
   it('uploads in parts with --parts, and when the object store cannot be reached', async () => {

@@ -21,7 +21,16 @@ import {
 describe('the frames of a finding', () => {
   it('are resolved if the maps of the release are stored', async () => {
     const url = `https://cdn.test/one/${app.script}`
-    await storeRelease(stores, OWNER, '1.0.0', [{ ...uploaded(), chunkUrl: url }])
+    const slug = await storeRelease(stores, OWNER, '1.0.0', [{ ...uploaded(), chunkUrl: url }])
+    const named = { commit: '4f2a9c1', metadata: { repository: 'https://github.com/acme/shop' } }
+    await stores.releases.register({
+      version: 1,
+      slug,
+      ...OWNER,
+      name: '1.0.0',
+      ...named,
+      createdAt: new Date().toISOString(),
+    })
     workers()
     const stack = await throwIn(url)
     const findingId = await send({ stack, version: '1.0.0', service: 'one' })
@@ -33,6 +42,8 @@ describe('the frames of a finding', () => {
     })
     const { line = 0, sourceLine, sourceLines: { from, lines } = { from: 0, lines: [] } } = frames[0] ?? {}
     expect(lines[line - from]?.trim()).toBe(sourceLine)
+    const source = `https://github.com/acme/shop/blob/4f2a9c1/${EXPECTED[0]?.file}#L${line}`
+    expect(frames[0]?.sourceUrl).toBe(source)
     // The source ends three lines below.
     expect([line - from, lines.length]).toEqual([5, 9])
     // The frames of the test follow those of the app.
