@@ -32,6 +32,14 @@ describe('the function around a position', () => {
     expect(names('export default () => MARK')).toEqual(['default'])
   })
 
+  it('is the caller at the closing brace of a function that is called where it is written', () => {
+    const source = 'function mail() { (() => { send() })(); return (() => x)() }'
+    const index = indexFunctions(source, 'a.js')
+    expect(index?.nameAt(source.indexOf('send'))).toBe('<anonymous>')
+    expect(index?.nameAt(source.indexOf('})'))).toBe('mail')
+    expect(index?.nameAt(source.indexOf('x)'))).toBe('<anonymous>')
+  })
+
   it('is named with its class', () => {
     expect(
       names(`class Cart<T> extends Base {

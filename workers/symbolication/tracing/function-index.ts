@@ -99,7 +99,7 @@ function nameFunctions(program: unknown): NamedFunction[] {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { node, givenName } = next
     if (isFunction(node)) {
-      functions.push({ start: node.start, end: node.end, name: functionName(node, next).slice(0, MAX_NAME_LENGTH) })
+      functions.push({ start: node.start, end: endOf(node), name: functionName(node, next).slice(0, MAX_NAME_LENGTH) })
     }
     const isClass = node.type === 'ClassDeclaration' || node.type === 'ClassExpression'
     const className = isClass ? nameOf(node.id) || givenName : next.className
@@ -110,6 +110,14 @@ function nameFunctions(program: unknown): NamedFunction[] {
     }
   }
   return functions.sort((a, b) => a.start - b.start || b.end - a.end)
+}
+
+/**
+ * Returns where the calls of a function end. No call is at its closing brace: where a map has that position, the function is
+ * called there by the one around it, `(function () {…})()`.
+ */
+function endOf({ body, end }: SyntaxNode): number {
+  return isNode(body) && body.type === 'BlockStatement' ? end - 1 : end
 }
 
 function isFunction({ type }: SyntaxNode): boolean {
