@@ -164,10 +164,18 @@ describe('a single upload', () => {
     ['text', 'not a map'],
     ['JSON that is not a source map', '{"version":2,"mappings":""}'],
     ['a cut map', '{"version":3,"mappings":"AA'],
+    ['a guard without a line', ')]}\'{"version":3,"mappings":""}'],
   ])('with %s is refused', async (_name, body) => {
     const slug = await register()
     expect(await client.putSingle(slug, 'a.js.map', Buffer.from(body))).toMatchObject(invalid(/the body is not/))
     expect(await redis.exists(keysOf(slug).singles)).toBe(0)
+  })
+
+  it('may begin with a byte order mark and a guard, which are kept', async () => {
+    const slug = await register()
+    const body = Buffer.from('\ufeff)]}\'\n{"version":3,"mappings":""}')
+    expect(await client.putSingle(slug, 'a.js.map', body)).toMatchObject({ status: 200 })
+    expect((await contentOf(digestOf(body)))?.equals(body)).toBe(true)
   })
 
   it('replaces an earlier single upload', async () => {
@@ -186,7 +194,7 @@ it('counts uploads and completions by outcome', async () => {
   const text = await stack.pools.metrics()
   for (const line of [
     /penstock_source_map_uploads_total\{kind="part",outcome="stored"[^}]*\} \d+/,
-    /penstock_source_map_uploads_total\{kind="single",outcome="not_a_map"[^}]*\} 3/,
+    /penstock_source_map_uploads_total\{kind="single",outcome="not_a_map"[^}]*\} 4/,
     /penstock_completions_total\{outcome="completed"[^}]*\} \d+/,
     /penstock_source_map_stored_bytes_total\{kind="completion"[^}]*\} \d+/,
   ]) {
