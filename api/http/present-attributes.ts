@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { AttributeColumns, AttributeType } from '../../clickhouse/queries/attributes/attribute-columns.ts'
 import type { ScopeRow } from '../../clickhouse/queries/attributes/scope-columns.ts'
 import type { jsonObjectSchema } from '../../schemas/http/fields.ts'
+import { exactNumber, parseJson } from './parse-json.ts'
 
 /** An attribute as a response shows it. */
 interface PresentedAttribute {
@@ -35,5 +36,5 @@ export function presentScope(row: ScopeRow) {
 
 /** Parses attributes that are stored as one JSON object. An empty text is what a column has for rows without it. */
 function jsonObject(json: string): z.infer<typeof jsonObjectSchema> {
-  return json === '' ? {} : JSON.parse(json)
+  return json === '' ? {} : (parseJson(json, exactNumber) as z.infer<typeof jsonObjectSchema>)
 }

@@ -2,6 +2,7 @@ import type { AttributeColumns, AttributeType } from '../../../clickhouse/querie
 import type { SpanDetailsRow } from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { JaegerTrace } from '../../../schemas/http/grafana/jaeger.ts'
 import { SPAN_KINDS } from '../../../schemas/http/traces/schemas.ts'
+import { exactNumber, parseJson } from '../../http/parse-json.ts'
 import type { WholeTrace } from '../../traces/spans/load-all-spans.ts'
 
 type Span = JaegerTrace['spans'][number]
@@ -85,7 +86,7 @@ function typedTag(key: string, type: AttributeType, text: string): Tag {
       return { key, type: 'bool', value: text === 'true' }
     case 'int':
       // A number that JSON does not have exactly is text, as Jaeger's own interface returns it.
-      return { key, type: 'int64', value: Number.isSafeInteger(Number(text)) ? Number(text) : text }
+      return { key, type: 'int64', value: exactNumber(text) }
     case 'double':
       return { key, type: 'float64', value: Number.isFinite(Number(text)) ? Number(text) : text }
     case 'bytes':
@@ -96,10 +97,16 @@ function typedTag(key: string, type: AttributeType, text: string): Tag {
 }
 
 function objectTags(json: string): Tag[] {
-  const object = json === '' ? {} : (JSON.parse(json) as Record<string, unknown>)
+  const object = json === '' ? {} : (parseJson(json, BigInt) as Record<string, unknown>)
   return Object.entries(object).map(([key, value]): Tag => {
     if (typeof value === 'boolean') return { key, type: 'bool', value }
-    if (typeof value === 'number') return { key, type: Number.isInteger(value) ? 'int64' : 'float64', value }
-    return textTag(key, typeof value === 'string' ? value : JSON.stringify(value))
+    if (typeof value === 'bigint') return { key, type: 'int64', value: exactNumber(String(value)) }
+    if (typeof value === 'number') return { key, type: 'float64', value }
+    return textTag(key, typeof value === 'string' ? value : jsonText(value))
   })
+}
+
+/** Returns the JSON of a list or a map that `parseJson` has read. */
+function jsonText(value: unknown): string {
+  return JSON.stringify(value, (_, of) => (typeof of === 'bigint' ? exactNumber(String(of)) : of))
 }

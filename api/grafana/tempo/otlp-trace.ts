@@ -8,6 +8,7 @@ import {
   type TracesData,
   TracesDataSchema,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
+import { parseJson } from '../../http/parse-json.ts'
 import type { WholeTrace } from '../../traces/spans/load-all-spans.ts'
 
 type Value = MessageInitShape<typeof AnyValueSchema>
@@ -16,10 +17,23 @@ type Value = MessageInitShape<typeof AnyValueSchema>
 export function otlpTrace({ traceId, rows }: WholeTrace): TracesData {
   const resources = new Map<string, { resource: SpanDetailsRow; scopes: Map<string, SpanDetailsRow[]> }>()
   for (const row of rows) {
-    const ofResource = JSON.stringify([row.serviceName, row.resourceJson, row.resourceSchemaUrl])
+    const { resourceJson, resourceSchemaUrl, resourceDroppedAttributesCount } = row
+    const ofResource = JSON.stringify([
+      row.serviceName,
+      resourceJson,
+      resourceSchemaUrl,
+      resourceDroppedAttributesCount,
+    ])
     const resource = resources.get(ofResource) ?? { resource: row, scopes: new Map() }
     resources.set(ofResource, resource)
-    const ofScope = JSON.stringify([row.scopeName, row.scopeVersion, row.scopeAttributes, row.scopeSchemaUrl])
+    const { scopeName, scopeVersion, scopeAttributes, scopeSchemaUrl, scopeDroppedAttributesCount } = row
+    const ofScope = JSON.stringify([
+      scopeName,
+      scopeVersion,
+      scopeAttributes,
+      scopeSchemaUrl,
+      scopeDroppedAttributesCount,
+    ])
     const spans = resource.scopes.get(ofScope) ?? []
     resource.scopes.set(ofScope, spans)
     spans.push(row)
@@ -94,9 +108,9 @@ function ofColumns([keys, values, types]: AttributeColumns) {
   return keys.map((key, i) => ({ key, value: typedValue(types[i] ?? 'empty', values[i] ?? '') }))
 }
 
-/** Returns attributes that are stored as a JSON object, or as an empty text. Whole numbers are integers. */
+/** Returns attributes that are stored as a JSON object, or as an empty text. */
 function ofObject(json: string) {
-  const object = json === '' ? {} : (JSON.parse(json) as Record<string, unknown>)
+  const object = json === '' ? {} : (parseJson(json, BigInt) as Record<string, unknown>)
   return Object.entries(object).map(([key, value]) => ({ key, value: plainValue(value) }))
 }
 
@@ -114,7 +128,7 @@ function typedValue(type: AttributeType, text: string): Value {
       return { value: { case: 'bytesValue', value: Buffer.from(text, 'base64') } }
     case 'array':
     case 'kvlist':
-      return plainValue(JSON.parse(text))
+      return plainValue(parseJson(text, BigInt))
     case 'empty':
       return {}
   }
@@ -123,11 +137,8 @@ function typedValue(type: AttributeType, text: string): Value {
 function plainValue(value: unknown): Value {
   if (typeof value === 'string') return { value: { case: 'stringValue', value } }
   if (typeof value === 'boolean') return { value: { case: 'boolValue', value } }
-  if (typeof value === 'number') {
-    return Number.isSafeInteger(value)
-      ? { value: { case: 'intValue', value: BigInt(value) } }
-      : { value: { case: 'doubleValue', value } }
-  }
+  if (typeof value === 'bigint') return { value: { case: 'intValue', value } }
+  if (typeof value === 'number') return { value: { case: 'doubleValue', value } }
   if (Array.isArray(value)) return { value: { case: 'arrayValue', value: { values: value.map(plainValue) } } }
   if (typeof value !== 'object' || value === null) return {}
   const values = Object.entries(value).map(([key, of]) => ({ key, value: plainValue(of) }))

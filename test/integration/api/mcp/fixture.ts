@@ -48,7 +48,18 @@ export async function newWorkspace(permissions?: Parameters<typeof putWorkspace>
   await directory.putSurface({ version: 1, id: surfaceId, workspaceId: workspace.id, name: 'Shop', createdAt })
   const key = await issueKey(directory, { workspaceId: workspace.id, surfaceId })
   const send = async (path: string, body: unknown) => {
-    const answer = await call(edge.baseUrl, `POST ${path}`, { body, headers: { 'x-service-public-key': key } })
+    const headers = { 'x-service-public-key': key }
+    if (body instanceof Uint8Array) {
+      const protobuf = { ...headers, 'content-type': 'application/x-protobuf' }
+      const { status } = await fetch(edge.baseUrl + path, {
+        method: 'POST',
+        headers: protobuf,
+        body: Buffer.from(body),
+      })
+      if (status !== 200) throw new Error(`answered ${status}`)
+      return
+    }
+    const answer = await call(edge.baseUrl, `POST ${path}`, { body, headers })
     if (answer.status !== 200) throw new Error(`answered ${answer.status} ${JSON.stringify(answer.body)}`)
   }
   return { ...workspace, surfaceId, send, bearer: await signToken({ org: slug, sub: workspace.userId }) }
