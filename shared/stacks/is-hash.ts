@@ -21,7 +21,7 @@ export function isShortHexHash(text: string): boolean {
 
 /**
  * Returns whether a text looks random, as a hash in base32, base36, base62 or base64url does: it has at least eight characters,
- * and less than half of its letters are in words. `step1form`, `MyWidget` and `settings` are names.
+ * and letters that are in no word. `step1form`, `MyWidget` and `settings` are names.
  */
 export function isHash(text: string): boolean {
   if (isHexHash(text)) return true
@@ -29,24 +29,29 @@ export function isHash(text: string): boolean {
   const hasDigit = /\d/.test(text)
   // esbuild writes eight characters of base32.
   if (hasDigit && /^[A-Z2-7]{8}$/.test(text)) return true
-  const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+|\d+/g) ?? []
-  const letters = parts.filter(part => !/\d/.test(part))
-  const words = letters.filter(part => isWord(part, hasDigit))
+  const chunks = text.split(/[-_~]/)
+  const isNamed = (chunk: string) => /^(?:[A-Z]?[a-z]{2,}|[A-Z]{3,})$/.test(chunk) && isWord(chunk.toLowerCase(), false)
+  if (chunks.length > 1 && chunks.some(isNamed)) return false
+  const letters = text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? []
+  // A long word is not there by chance.
+  if (letters.some(part => part.length >= 6 && part.length < text.length && isWord(part, true))) return false
   const lengthOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
-  if (letters.length === 0 || lengthOf(words) * 2 > lengthOf(letters)) return false
-  if (parts.length >= 3 && text.length < parts.length * 3) return true
-  return letters.some(part => part.length >= 6 && !isWord(part, hasDigit))
+  const outside = lengthOf(letters.filter(part => !isWord(part, hasDigit)))
+  return text.length === 8 ? outside > 0 : outside * 4 > lengthOf(letters)
 }
 
-const ABBREVIATION = /^(?:css|ctx|db|dts|html|http|https|jpg|js|jsx|mdx|png|sql|src|svg|tls|ts|tsx|xml|xhr)$/
+const ABBREVIATION =
+  /^(?:an|api|as|at|be|by|css|ctx|db|do|dom|dts|go|html|https?|id|if|in|io|is|jpg|json|jsx?|mdx|my|no|of|on|or|png|sql|src|svg|tls|to|tsx?|ui|up|url|xhr|xml)$/
 
 /** Returns whether letters can be a word or an abbreviation of one. Between digits they need more vowels. */
 function isWord(letters: string, besideDigits: boolean): boolean {
   const word = letters.toLowerCase()
+  if (ABBREVIATION.test(word)) return true
   const vowels = word.replace(/[^aeiouy]/g, '').length
-  if (word.length < 3 || vowels === 0) return ABBREVIATION.test(word)
-  if (vowels * (besideDigits ? 4 : 6) < word.length) return false
+  if (word.length < 3 || vowels * (besideDigits ? 4 : 6) < word.length) return false
+  // Capitals alone are rarely a word, and are one only if there are no digits.
+  if (/^[A-Z]{2,7}$/.test(letters)) return false
   let rare = 0
   for (let i = 1; i < word.length; i++) if (RARE_PAIRS.get(word[i - 1] ?? '')?.has(word[i] ?? '')) rare++
-  return rare <= (word.length < 6 ? 0 : 1)
+  return rare <= (word.length < 6 || besideDigits ? 0 : 1)
 }

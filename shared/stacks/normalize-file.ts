@@ -107,14 +107,13 @@ function normalizeName(name: string): string {
 
 /** Replaces a hash suffix, the longest one: the characters of base64url and of Turbopack have dashes. */
 function normalizeSuffix(part: string): string {
+  if (isHash(part)) return '*'
   let separators = 0
   for (let i = 1; i < part.length && separators < 8; i++) {
     if (part[i] !== '-' && part[i] !== '_') continue
     separators++
     const suffix = part.slice(i + 1)
-    // `legacy-DkJ2x9aB` begins with a word.
-    if (suffix.length !== 8 && /^[a-z]{3,}[-_]/i.test(suffix)) continue
     if (isHash(suffix) || isShortHexHash(suffix) || /^\d{6,}$/.test(suffix)) return `${part.slice(0, i + 1)}*`
   }
-  return isHash(part) ? '*' : part
+  return part
 }

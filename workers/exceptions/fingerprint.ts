@@ -83,9 +83,13 @@ function describeLink(
   type: string,
   isKnown: (frame: StackFrame) => boolean = () => true,
 ): string {
-  const named = frames.filter(isKnown).map(frame => describeFrame(language, frame))
   // Recursion: a call counts once, however deep.
-  return JSON.stringify([normalizeName(type), ...[...new Set(named)].slice(0, FRAME_COUNT)])
+  const named = new Set<string>()
+  for (const frame of frames) {
+    if (isKnown(frame)) named.add(describeFrame(language, frame))
+    if (named.size === FRAME_COUNT) break
+  }
+  return JSON.stringify([normalizeName(type), ...named])
 }
 
 function describeFrame(language: StackLanguage, frame: StackFrame): string {
