@@ -64,6 +64,14 @@ Client: y
 Number: 17`,
     ['- System.Exception: x\nat Fake.M.M()\nClient: y', 'Shop.A.Load '],
   ],
+  [
+    'Unity, and offsets in place of files',
+    `NullReferenceException: x
+Cart.Total (System.Int32 a) (at Assets/Cart.cs:12)
+  at Shop.A.Load() in Shop.dll:token 0x6000001+0x2
+  at Program.total@12.Invoke(Unit unitVar0) + 0x1f`,
+    ['- NullReferenceException: x', 'Cart.Total Assets/Cart.cs:12', 'Shop.A.Load ', 'Program.total@12.Invoke '],
+  ],
 ]
 
 it.each(CASES)('reads %s', (_, stack, outline) => {

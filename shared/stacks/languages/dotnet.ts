@@ -127,7 +127,8 @@ function readMessage(lines: readonly string[]): Pick<StackLink, 'type' | 'messag
 }
 
 /** Reads `at Shop.Cart.Total(Int32 last) in /src/Cart.cs:line 12`, in any language. */
-function readDotnetFrame(text: string, indent: number): StackFrame | undefined {
+function readDotnetFrame(shown: string, indent: number): StackFrame | undefined {
+  const text = ofMono(shown)
   const blank = text.indexOf(' ')
   const word = text.slice(0, Math.max(blank, 0))
   // `at` in the languages of .NET. A word of a sentence is not indented so.
@@ -151,11 +152,17 @@ function readDotnetFrame(text: string, indent: number): StackFrame | undefined {
   const location = readLocation(rest.replace(/^ \[0x[0-9a-f]+\]/, ''))
   if (location === undefined) return undefined
   const parts = { function: name, module: '', file: location.file }
-  return { ...parts, line: location.line, column: 0, inApp: isInApp('dotnet', parts), text }
+  return { ...parts, line: location.line, column: 0, inApp: isInApp('dotnet', parts), text: shown }
+}
+
+/** Returns a frame of Unity as Mono writes it: `Cart.Total () (at Assets/Cart.cs:12)`. */
+function ofMono(text: string): string {
+  const at = text.endsWith(')') ? text.lastIndexOf(') (at ') : -1
+  return at < 0 ? text : `at ${text.slice(0, at + 1)} [0x0] in ${text.slice(at + 6, -1)}`
 }
 
 function isMethod(name: string): boolean {
-  return (name.includes('.') || name.startsWith('lambda_method')) && !/[\s/\\:@"']/.test(name.replace(/\[.*$/, ''))
+  return (name.includes('.') || name.startsWith('lambda_method')) && !/[\s/\\:"']/.test(name.replace(/\[.*$/, ''))
 }
 
 /** Whether a text is a type and a name, a type, or nothing. The file and the line of a frame of Java are neither. */
@@ -165,9 +172,9 @@ function isParameter(text: string): boolean {
   return /^(?:[^\s:/\\"'=]+(?: [^\s:/\\"'=]+){0,2})?$/.test(parameter)
 }
 
-/** Reads nothing, ` + 0x1d`, or ` in /src/Cart.cs:line 12` in any language. Mono writes ` in <hash>:0` for none. */
+/** Reads nothing, an offset (` + 0x1d`, ` in Shop.dll:token 0x60001+0x2`), or ` in /src/Cart.cs:line 12` in any language. */
 function readLocation(text: string): { file: string; line: number } | undefined {
-  if (text === '' || text.startsWith(' + 0x')) return { file: '', line: 0 }
+  if (text === '' || text.startsWith(' + 0x') || text.includes(':token 0x')) return { file: '', line: 0 }
   const blank = text.indexOf(' ', 1)
   if (!text.startsWith(' ') || blank < 0) return undefined
   const colon = text.lastIndexOf(':')

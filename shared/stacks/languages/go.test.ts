@@ -72,6 +72,15 @@ main.(*T).outer.func1
         /srv/main.go:5`,
     ['- : outer', 'main.run /srv/main.go:9', 'cause : inner', 'main.load /srv/main.go:5'],
   ],
+  [
+    'errors of go-errors, with the place first',
+    `*errors.errorString boom
+/srv/main.go:12 (0x4a1b2c)
+\t(*T).load: return errors.New("x")
+/usr/local/go/src/runtime/proc.go:250 (0x43a1b2)
+\tmain: fn()`,
+    ['- : *errors.errorString boom', '(*T).load /srv/main.go:12', 'main /usr/local/go/src/runtime/proc.go:250'],
+  ],
 ]
 
 it.each(CASES)('reads %s', (_, stack, outline) => {

@@ -73,10 +73,12 @@ function belowPanic(frames: readonly StackFrame[]): readonly StackFrame[] {
 
 /** Reads `main.(*T).Load(0xc000, {0x1, 0x2})`, `main.Load(...)`, `main.Load`, `created by main.run in goroutine 1`. */
 function readFrame(call: string, place: string): StackFrame | undefined {
-  const location = readPlace(place)
+  // `go-errors` has the place first: `/srv/main.go:12 (0x4a1b2c)`, then `load: return err`.
+  const isPlaceFirst = call.endsWith(')') && call.includes('.go:')
+  const location = readPlace(isPlaceFirst ? call : place)
   if (location === undefined) return undefined
-  const name = functionOf(call)
-  if (name === '' || /[\s:"]/.test(name) || !(name.includes('.') || name === 'panic')) return undefined
+  const name = isPlaceFirst ? place.slice(0, Math.max(place.indexOf(': '), 0)) : functionOf(call)
+  if (name === '' || /[\s:"]/.test(name) || !(name.includes('.') || name === 'panic' || isPlaceFirst)) return undefined
   const parts = { function: name, module: '', file: location.file }
   return { ...parts, line: location.line, column: 0, inApp: isInApp('go', parts), text: `${call}\n${place}` }
 }

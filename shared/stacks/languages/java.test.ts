@@ -74,6 +74,7 @@ Process: com.shop, PID: 12
 java.lang.RuntimeException: x
 \tat a.b.c(SourceFile:12)
 \tat a.d(Unknown Source:4)
+\t(Coroutine boundary)
 \tat java.lang.reflect.Method.invoke(Native Method)`,
     [
       '- java.lang.RuntimeException: x',

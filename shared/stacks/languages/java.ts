@@ -18,8 +18,8 @@ interface Chain {
 /** The words that begin an exception, and how it belongs to others. `Wrapped by` follows its cause. */
 const HEADING = /^(Caused by|Suppressed|Wrapped by): (\S.*)$/
 
-/** Lines between frames that belong to a stack: what was left out, and locks. */
-const BETWEEN_FRAMES = /^(?:\.\.\. |… |- |\[CIRCULAR|Caused by: \[CIRCULAR|$)/
+/** Lines between frames that belong to a stack: what was left out, locks, and the start of coroutines. */
+const BETWEEN_FRAMES = /^(?:\.\.\. |… |- |\[CIRCULAR|\(Coroutine |Caused by: \[CIRCULAR|$)/
 
 /** Reads stacks of Java, Kotlin, Scala, Groovy, Clojure and Android, with causes first, then suppressed exceptions. */
 export function readJava(lines: readonly string[]): readonly StackLink[] | undefined {
