@@ -105,6 +105,5 @@ export class RecordsBatch extends OtlpBatch {
 
   protected resetRows(): void {
     this.#decoder.clearCache?.()
-    this.#exceptions.reset()
   }
 }
