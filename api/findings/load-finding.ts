@@ -9,7 +9,6 @@ import {
   selectFindingDetails,
   selectFindingFrames,
   selectLastOccurrences,
-  selectLastStack,
 } from '../../clickhouse/queries/findings/select-finding.ts'
 import {
   type Buckets,
@@ -63,16 +62,15 @@ export async function loadFinding(
     const isOccurred = times === 'occurred' && Number(row.occurrenceCount) <= OCCURRED_COUNT_MAX
     const buckets = bucketsOf(row, isOccurred)
     const last = { since: dayOfLast(row), limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }
-    const [counts, lastRows, stacktrace] = await Promise.all([
+    const [counts, lastRows] = await Promise.all([
       isOccurred
         ? selectOccurredCounts(client, { ...key, findingIds: [key.findingId] }, buckets, abortSignal).then(
             ([ofFinding = []]) => ofFinding,
           )
         : selectFindingCounts(client, key, buckets, abortSignal),
       selectLastOccurrences(client, key, last, abortSignal),
-      selectLastStack(client, key, last.since, abortSignal),
     ])
-    return { buckets, counts, lastRows, stacktrace, isOccurred }
+    return { buckets, counts, lastRows, isOccurred }
   })
   const [row, active, details, frames] = await Promise.all([
     finding,
@@ -81,10 +79,10 @@ export async function loadFinding(
     loadFrames(client, key, abortSignal, releaseOf),
   ])
   if (row === undefined || active === undefined) return undefined
-  const { buckets, counts, lastRows, stacktrace, isOccurred } = active
+  const { buckets, counts, lastRows, isOccurred } = active
   return {
     ...presentFinding({ ...row, ...details }),
-    ...presentStack(stacktrace, frames),
+    ...presentStack(lastRows[0]?.stacktrace ?? '', frames),
     occurrences: {
       from: rfc3339FromUnixMs(buckets.from * 1_000),
       to: rfc3339FromUnixMs(buckets.to * 1_000),

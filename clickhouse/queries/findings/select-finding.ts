@@ -127,6 +127,8 @@ export interface OccurrenceRow {
   readonly serviceVersion: string
   /** The first characters of the message. */
   readonly message: string
+  /** The stack of the first row. Empty in the others. */
+  readonly stacktrace: string
 }
 
 /** Chooses the occurrences to read. */
@@ -146,36 +148,19 @@ export function selectLastOccurrences(
 ): Promise<OccurrenceRow[]> {
   return selectRows<OccurrenceRow>(client, {
     query: `
-      SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
-             lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, session_id AS sessionId,
-             leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message
-      FROM exceptions
-      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
-        AND received_at >= toDateTime64({since: Date}, 3, 'UTC')
-      ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32}`,
+      SELECT * REPLACE if(rowNumberInAllBlocks() = 0, stacktrace, '') AS stacktrace
+      FROM (
+        SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
+               lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, session_id AS sessionId,
+               leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message,
+               stacktrace
+        FROM exceptions
+        WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+          AND received_at >= toDateTime64({since: Date}, 3, 'UTC')
+        ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32})`,
     params: { ...key, since, limit, messageLength },
     signal,
     // One thread reads from the end of each part and stops. Several threads would read ahead.
     settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },
   })
-}
-
-/** Returns the stack of the occurrence that was received last since a day, empty if it has none. */
-export async function selectLastStack(
-  client: ClickHouseClient,
-  key: FindingKey,
-  since: string,
-  signal: AbortSignal,
-): Promise<string> {
-  const [row] = await selectRows<{ stacktrace: string }>(client, {
-    query: `
-      SELECT stacktrace FROM exceptions
-      WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
-        AND received_at >= toDateTime64({since: Date}, 3, 'UTC')
-      ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT 1`,
-    params: { ...key, since },
-    signal,
-    settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },
-  })
-  return row?.stacktrace ?? ''
 }
