@@ -61,6 +61,9 @@ export type RejectionLabel =
   // A build report, a part or a map of a release that was not registered when it arrived.
   | 'unknown_release'
 
+/** Counts the dead letters of exceptions whose spans or log records are stored. */
+export const EXCEPTIONS_NOT_STORED = 'exceptions_not_stored'
+
 /**
  * Labels of what is only counted. A dead letter would add nothing: the record is stored with all its attributes, or no sender or
  * reader can complete it.

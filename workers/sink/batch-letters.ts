@@ -1,6 +1,7 @@
 import type { IngestLogEntry } from '../../clickhouse/tables/ingest-log-table.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { EXCEPTIONS_NOT_STORED } from '../../shared/runtime/reason.ts'
 import { LetterMoves, type RefusedFrame } from '../queue/letter-moves.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
 import { frameMoves } from '../queue/moves.ts'
@@ -65,7 +66,8 @@ export class BatchLetters {
       const keep = () => this.#letters.add({ ...request, frame: { ...frame, body: Buffer.from(frame.body) } })
       const objectKey = known.get(frame) ?? (kept.get(request) ? keep() : '')
       if (isRefused(request)) refused++
-      this.#noteBytes += note(entry, request, objectKey)
+      const label = queue === 'exceptions' ? EXCEPTIONS_NOT_STORED : request.reason.label
+      this.#noteBytes += note(entry, request, objectKey, label)
     }
     for (const replay of replays) {
       const row = settledLetter(replay, Date.now())

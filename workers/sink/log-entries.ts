@@ -71,12 +71,17 @@ export function countRejected(entry: IngestLogEntry, { receipt }: PayloadFrame, 
 }
 
 /**
- * Counts a dead letter and notes, for the receipt of its request, which object will contain it. The key is empty if the
+ * Counts a dead letter by `label` and notes, for the receipt of its request, which object will contain it. The key is empty if the
  * letter is not kept. Returns the bytes of the note.
  */
-export function note(entry: IngestLogEntry, request: RefusedFrame, objectKey: string): number {
+export function note(
+  entry: IngestLogEntry,
+  request: RefusedFrame,
+  objectKey: string,
+  label: string = request.reason.label,
+): number {
   const { frame, reason, rejected = {} } = request
-  increment(objectKey === '' ? entry.discarded : entry.deadLettered, reason.label, 1)
+  increment(objectKey === '' ? entry.discarded : entry.deadLettered, label, 1)
   if (frame.receipt === undefined) return 0
   const index = indexOf(frame.receipt)
   if (objectKey === '') entry.discardedIndexes.push(index)

@@ -146,13 +146,14 @@ it('replays only the exceptions that were refused, and the receipt of their requ
   expect(found).toHaveLength(1)
   expect(await letters.list(surface.workspaceId)).toMatchObject([{ outcome: 'stored', attempt: 1 }])
   const log = await database.rows(
-    `SELECT sum(payloads) AS requests, sum(rows) AS spans, sum(derived_rows) AS exceptions, sum(length(refused)) AS dead
+    `SELECT sum(payloads) AS requests, sum(rows) AS spans, sum(derived_rows) AS exceptions, sum(length(refused)) AS dead,
+            arrayFlatten(groupArray(mapKeys(dead_lettered))) AS labels
      FROM ingest_log WHERE workspace_id = '${surface.workspaceId}' GROUP BY replayed_at > 0 AS is_replayed
      ORDER BY is_replayed`,
   )
   expect(log).toEqual([
-    { requests: 1, spans: 1, exceptions: 0, dead: 1 },
-    { requests: 1, spans: 0, exceptions: 1, dead: 0 },
+    { requests: 1, spans: 1, exceptions: 0, dead: 1, labels: ['exceptions_not_stored'] },
+    { requests: 1, spans: 0, exceptions: 1, dead: 0, labels: [] },
   ])
 })
 

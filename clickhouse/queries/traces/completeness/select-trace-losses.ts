@@ -1,5 +1,6 @@
 import { HOUR_MS } from '../../../../schemas/units.ts'
 import { REFUSED, REPEATED } from '../../../../shared/queue/request-counts.ts'
+import { EXCEPTIONS_NOT_STORED } from '../../../../shared/runtime/reason.ts'
 import type { ClickHouseClient } from '../../../client.ts'
 import { selectRows } from '../../../select.ts'
 
@@ -149,17 +150,15 @@ function joinEntry(a: LossEntry, b: LossEntry): LossEntry {
   return { ...a, receivedMs, rejected: sum('rejected'), kept: sum('kept'), discarded: sum('discarded') }
 }
 
-/** Letters for occurrences over a limit are left out: their spans are stored. */
+/** Letters of exceptions, and for occurrences over a limit, are left out: their spans are stored. */
 function lostRequests({ rejected, kept, discarded, receivedMs, ...group }: LossEntry): LostRequests {
   const reasons = Object.keys(rejected)
   const onlyWhole =
     reasons.some(reason => OVER_LIMIT_LABELS.includes(reason)) &&
     reasons.every(reason => WITHOUT_SPAN_LABELS.includes(reason))
+  const isLoss = (reason: string) => reason !== EXCEPTIONS_NOT_STORED && !(onlyWhole && reason === 'records_rejected')
   const countOf = (letters: Readonly<Record<string, string>>) =>
-    Object.entries(letters).reduce(
-      (sum, [reason, count]) => (onlyWhole && reason === 'records_rejected' ? sum : sum + Number(count)),
-      0,
-    )
+    Object.entries(letters).reduce((sum, [reason, count]) => (isLoss(reason) ? sum + Number(count) : sum), 0)
   const counts = { kept: countOf(kept), discarded: countOf(discarded) }
   return { ...group, fromMs: Number(receivedMs), toMs: Number(receivedMs), onlyWhole, ...counts }
 }

@@ -218,11 +218,12 @@ describe('losses of a trace', () => {
     expect(await completeness()).toMatchObject(isComplete)
   })
 
-  it('are no occurrences over a limit, whose spans are stored', async () => {
+  it('are no occurrences over a limit or refused, whose spans are stored', async () => {
     const { log, letter, completeness } = await withSpan()
     const overLimit = { rejected: { exceptions_over_limit: 3, session_id_too_long: 1 } }
     await log({ ...overLimit, dead_lettered: { records_rejected: 1 } })
     await log({ ...overLimit, discarded: { records_rejected: 1 }, discarded_indexes: [1] })
+    await log({ dead_lettered: { exceptions_not_stored: 1 } })
     expect(await completeness()).toMatchObject(isComplete)
     // Another request of the job lacks a span, which its own letter has.
     const both = { exceptions_over_limit: 3, invalid_span_id: 1 }
