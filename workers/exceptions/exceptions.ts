@@ -39,7 +39,7 @@ interface KnownFinding {
 }
 
 /**
- * The findings of exceptions that were derived last, of all batches: a stack that is read anew takes up to 110 µs, a look-up 1.
+ * The findings of exceptions that were derived last, of all batches: reading a stack takes up to 110 µs, a look-up 1.
  * They follow from the texts alone. Their size is in characters.
  */
 const FINDINGS = new LRUCache<string, KnownFinding>({ maxSize: 8 * MIB })
