@@ -18,7 +18,7 @@ export const EXAMPLE = {
   serviceName: 'shop',
   version: '1.4.0',
   releaseSlug: 'rel_asikh4qmg7banudokni5oiju35',
-  findingId: 'fnd_uqyjqqgmhuid76py5w6x7srhey',
+  findingId: 'fnd_agbpyju3kf6aqghj23ublx4tqv',
   traceId: '5b8efff798038103d269b633813fc60c',
   spanId: 'eee19b7ec3c1b174',
   metricName: 'http.server.request.duration',

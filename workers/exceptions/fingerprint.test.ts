@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { EXAMPLE, EXAMPLE_EXCEPTION } from '../../schemas/http/example-values.ts'
 import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
 import { type ExceptionIdentity, identify } from './fingerprint.ts'
 
@@ -26,6 +27,11 @@ describe('the id of a finding', () => {
     expect(ID).toMatch(/^fnd_[a-z2-7]{26}$/)
     const fixed = { workspaceId: 'w', surfaceId: 's', serviceName: 'n', type: 't', message: 'm', stacktrace: '' }
     expect(identify(fixed)).toEqual({ id: 'fnd_xcpqex3xsd3xzntzrglugucufg', usesMessage: true })
+  })
+
+  it('gives the exception of the document its id', () => {
+    const { workspaceId, surfaceId, serviceName, findingId } = EXAMPLE
+    expect(identify({ workspaceId, surfaceId, serviceName, ...EXAMPLE_EXCEPTION }).id).toBe(findingId)
   })
 
   it.each([
