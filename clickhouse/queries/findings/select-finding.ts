@@ -87,9 +87,8 @@ interface FindingFrames {
 }
 
 /**
- * Returns the stack frames of a finding. They are from the version that threw the
- * finding last among versions with a resolved frame, else from the version that threw it last. Returns undefined if no
- * stack of the finding was symbolicated.
+ * Returns the stack frames of a finding. They are from the version that threw the finding last among versions with a resolved
+ * frame, else from the version that threw it last. Returns undefined if no stack of the finding was symbolicated.
  */
 export async function selectFindingFrames(
   client: ClickHouseClient,
