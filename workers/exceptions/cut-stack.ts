@@ -17,8 +17,8 @@ export function cutStack(bytes: Buffer, start: number, end: number, limitBytes: 
 }
 
 function endOfHead(bytes: Buffer, start: number, end: number): number {
-  const newline = bytes.lastIndexOf(0x0a, end)
-  return newline > end - LINE_BYTES ? newline : endOfCut(bytes, start, bytes.length, end - start)
+  const newline = bytes.subarray(end - LINE_BYTES + 1, end + 1).lastIndexOf(0x0a)
+  return newline >= 0 ? end - LINE_BYTES + 1 + newline : endOfCut(bytes, start, bytes.length, end - start)
 }
 
 function startOfTail(bytes: Buffer, start: number, end: number): number {
