@@ -51,6 +51,18 @@ export function wholeNumber(digits: string): number | undefined {
   return Number(digits)
 }
 
+/** Finds the parenthesis that the last one closes, or returns -1. Paths and receivers have parentheses too. */
+export function openingOfLast(call: string): number {
+  const last = call.lastIndexOf('(')
+  if (call.indexOf(')', last) === call.length - 1) return last
+  let depth = 0
+  for (let i = call.length - 1; i >= 0; i--) {
+    if (call[i] === ')') depth++
+    else if (call[i] === '(' && --depth === 0) return i
+  }
+  return -1
+}
+
 /** The type and the message of an exception, as a stack states them. */
 type Header = Pick<StackLink, 'type' | 'message'>
 

@@ -156,9 +156,7 @@ export class ExceptionDeriver {
     this.records.append({ ...context, ...details, source, findingId, serviceName, serviceVersion })
   }
 
-  /**
-   * Returns the id of the finding. The latest text of each key is kept.
-   */
+  /** Returns the id of the finding. The latest text of each key is kept. */
   private findingId(details: ExceptionDetails, serviceName: string): string {
     const { workspaceId, surfaceId } = this.payload
     const { type, message, stacktrace, fingerprint } = details
@@ -168,15 +166,8 @@ export class ExceptionDeriver {
     const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${fingerprint}${text.slice(0, KEY_CHARACTERS)}`
     const known = FINDINGS.get(key)
     if (known !== undefined && known.text === text && (known.message ?? message) === message) return known.id
-    const { id, usesMessage } = identify({
-      workspaceId,
-      surfaceId,
-      serviceName,
-      type,
-      message,
-      stacktrace,
-      fingerprint,
-    })
+    const exception = { workspaceId, surfaceId, serviceName, type, message, stacktrace, fingerprint }
+    const { id, usesMessage } = identify(exception, text)
     // A text from the first frame on is a slice that keeps the whole stack in memory.
     const size = key.length + message.length + stacktrace.length
     FINDINGS.set(key, { text, message: usesMessage ? message : undefined, id }, { size })

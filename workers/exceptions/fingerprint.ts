@@ -39,10 +39,10 @@ interface Identity {
 /**
  * Returns the finding of an exception (docs/api/findings.md#fingerprint). Its id is `fnd_` and 26 base32 characters of SHA-256
  * over workspace, surface, service and fingerprint.
+ * `stacktrace` is the part of the stack that is read (`stackToRead`).
  */
-export function identify(exception: ExceptionIdentity): Identity {
+export function identify(exception: ExceptionIdentity, stacktrace = stackToRead(exception)): Identity {
   const { workspaceId, surfaceId, serviceName, fingerprint = '' } = exception
-  const stacktrace = stackToRead(exception)
   const [parts, usesMessage] =
     fingerprint === ''
       ? fingerprintOf(readStack(stacktrace), { ...exception, stacktrace })
@@ -94,7 +94,7 @@ function describeLink(
 
 function describeFrame(language: StackLanguage, frame: StackFrame): string {
   const { module, file, line, column } = frame
-  const name = normalizeFunction(language, language === 'go' ? qualified(frame) : frame.function)
+  const name = normalizeFunction(language, frame.function)
   if (isQualified(language, name)) return name
   const place = file === '' ? module : normalizeFile(file)
   const isUnnamed = language === 'javascript' && name.replace(/^.*\./, '').length <= 2
@@ -115,10 +115,6 @@ function isQualified(language: StackLanguage, name: string): boolean {
     default:
       return false
   }
-}
-
-function qualified({ module, function: name }: StackFrame): string {
-  return module === '' || name.startsWith(module) ? name : `${module}.${name}`
 }
 
 /** A file and a line. Lines of a stack in an unknown format that have them are its frames. */

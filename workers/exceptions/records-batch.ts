@@ -99,11 +99,7 @@ export class RecordsBatch extends OtlpBatch {
     this.leaveOut('session_id_too_long', this.#decoder.overlongSessionIds)
   }
 
-  protected override rewindRows(): void {
-    this.#decoder.clearCache?.()
-  }
-
-  protected resetRows(): void {
+  protected rewindRows(): void {
     this.#decoder.clearCache?.()
   }
 }

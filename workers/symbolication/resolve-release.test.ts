@@ -5,6 +5,7 @@ import type { SourceMapRow } from '../../clickhouse/queries/releases/select-sour
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
+import { ORIGINAL } from '../../test/support/original-position.ts'
 import type { LoadedManifest } from './manifest-reader.ts'
 import { createChunkMatcher } from './match-chunk.ts'
 import { type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
@@ -13,15 +14,6 @@ import { type ReceivedStack, symbolicateStacks } from './symbolicate-stacks.ts'
 const OWNER = { workspaceId: 'ws_1', surfaceId: 'srf_1' }
 const SCRIPT = 'https://a.test/x.js'
 const DEBUG_ID = '85314830-023f-4cf1-a267-535f4e37bb17'
-const ORIGINAL = {
-  file: 'x.ts',
-  line: 1,
-  column: 1,
-  function: 'f',
-  name: undefined,
-  sourceLine: undefined,
-  sourceLines: undefined,
-}
 
 function manifestOf(slug: string): LoadedManifest {
   const common = { hash: '', sha256: 'a'.repeat(64), size: 1, verified: true }

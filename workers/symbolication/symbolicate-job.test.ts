@@ -4,20 +4,12 @@ import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-ta
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
+import { ORIGINAL } from '../../test/support/original-position.ts'
 import type { Move } from '../queue/payloads/payload-store.ts'
 import { createChunkMatcher } from './match-chunk.ts'
 import { type SymbolicateJobDeps, type SymbolicationStats, symbolicateJob } from './symbolicate-job.ts'
 
 const SCRIPT = 'https://a.test/x.js'
-const ORIGINAL = {
-  file: 'x.ts',
-  line: 1,
-  column: 1,
-  function: 'f',
-  name: undefined,
-  sourceLine: undefined,
-  sourceLines: undefined,
-}
 
 /** Creates a worker in which each trace takes one unit of the time that its workspace has. */
 function setUp(times: Record<string, number>) {

@@ -1,5 +1,5 @@
 import { isInApp } from '../in-app.ts'
-import { cutMessage, MAX_FRAMES, wholeNumber } from '../lines.ts'
+import { cutMessage, MAX_FRAMES, openingOfLast, wholeNumber } from '../lines.ts'
 import type { StackFrame, StackLink } from '../stack.ts'
 
 /** Frames below each other, and the lines above them. */
@@ -88,17 +88,7 @@ function functionOf(call: string): string {
     const end = call.indexOf(' in goroutine ')
     return call.slice(11, end < 0 ? call.length : end)
   }
-  return call.endsWith(')') ? call.slice(0, openingOfLast(call)) : call
-}
-
-/** Finds the parenthesis that the last one closes. Receivers have parentheses too. */
-function openingOfLast(call: string): number {
-  let depth = 0
-  for (let i = call.length - 1; i >= 0; i--) {
-    if (call[i] === ')') depth++
-    else if (call[i] === '(' && --depth === 0) return i
-  }
-  return 0
+  return call.endsWith(')') ? call.slice(0, Math.max(openingOfLast(call), 0)) : call
 }
 
 /** Reads `/srv/shop/main.go:12 +0x1d`, with the source of Go, assembler or C. */

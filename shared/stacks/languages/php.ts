@@ -1,5 +1,5 @@
 import { isInApp } from '../in-app.ts'
-import { cutMessage, MAX_FRAMES, readHeader, wholeNumber } from '../lines.ts'
+import { MAX_FRAMES, readHeader, wholeNumber } from '../lines.ts'
 import type { StackFrame, StackLink } from '../stack.ts'
 
 /** The function of a call, and the place of the call. */
@@ -147,7 +147,6 @@ function readDotted(lines: readonly string[]): StackLink[] | undefined {
   return links.map(({ header, frames }, i) => ({
     ...(i > 0 && { relation: 'cause' as const }),
     ...readHeader(header),
-    message: cutMessage(readHeader(header).message),
     frames,
   }))
 }

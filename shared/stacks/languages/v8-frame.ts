@@ -1,4 +1,4 @@
-import { wholeNumber } from '../lines.ts'
+import { openingOfLast, wholeNumber } from '../lines.ts'
 import type { StackFrame } from '../stack.ts'
 
 /** The parts of a frame that are read from its line. */
@@ -79,16 +79,4 @@ function takeNumber(text: string): { rest: string; number: number } | undefined 
   const colon = text.lastIndexOf(':')
   const number = colon <= 0 ? undefined : wholeNumber(text.slice(colon + 1))
   return number === undefined ? undefined : { rest: text.slice(0, colon), number }
-}
-
-/** Finds the parenthesis that the last one closes. Paths can contain parentheses too. */
-function openingOfLast(call: string): number {
-  const last = call.lastIndexOf('(')
-  if (call.indexOf(')', last) === call.length - 1) return last
-  let depth = 0
-  for (let i = call.length - 1; i >= 0; i--) {
-    if (call[i] === ')') depth++
-    else if (call[i] === '(' && --depth === 0) return i
-  }
-  return -1
 }

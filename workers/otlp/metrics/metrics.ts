@@ -78,12 +78,7 @@ class MetricsBatch extends OtlpBatch {
     this.#table.levelColumns()
   }
 
-  protected override rewindRows(): void {
-    this.#table.realignColumns()
-    this.#decoder.clearCache()
-  }
-
-  protected resetRows(): void {
+  protected rewindRows(): void {
     this.#table.realignColumns()
     this.#decoder.clearCache()
   }

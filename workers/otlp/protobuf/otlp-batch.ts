@@ -111,13 +111,13 @@ export abstract class OtlpBatch implements RowBatch {
   reset(): void {
     for (const buffer of this.#buffers) buffer.reset()
     this.#begin()
-    this.resetRows()
+    this.rewindRows()
   }
 
   shrink(): void {
     for (const buffer of this.#buffers) buffer.shrink()
     this.#begin()
-    this.resetRows()
+    this.rewindRows()
   }
 
   /** Reports whether a payload without a record is a valid export of nothing. Metrics override this. */
@@ -133,10 +133,8 @@ export abstract class OtlpBatch implements RowBatch {
   protected abstract appendScope(wire: WireCursor, start: number, end: number): void
   /** Runs after the last record of a payload. */
   protected abstract endPayload(): void
-  /** Removes what a refused payload or a job has left, except from the tables and the scopes. Metrics override this. */
-  protected rewindRows(): void {}
-  /** Removes what the batch has left, except from the tables and the scopes. */
-  protected abstract resetRows(): void
+  /** Removes what a payload, a job or the batch has left, except from the tables and the scopes. */
+  protected abstract rewindRows(): void
 
   /**
    * Reports whether the record `[start, end)` is left out before it is read: its request is replayed and the record is
