@@ -6,7 +6,9 @@ import type { ApiDeps } from './deps.ts'
 import { erasureRoutes } from './erasures.ts'
 import { findingRoutes } from './findings/finding.ts'
 import { listFindingsRoute } from './findings/list-findings.ts'
+import { findingRuleRoutes } from './findings/rules.ts'
 import { findingWorkRoutes } from './findings/work/change-findings.ts'
+import { findingMergeRoutes } from './findings/work/merge-findings.ts'
 import { jaegerRoutes } from './grafana/jaeger/routes.ts'
 import { labelRoutes } from './grafana/prometheus/labels.ts'
 import { queryRoutes } from './grafana/prometheus/query.ts'
@@ -47,6 +49,8 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     listFindingsRoute(deps),
     ...findingRoutes(deps),
     ...findingWorkRoutes(deps),
+    ...findingMergeRoutes(deps),
+    ...findingRuleRoutes(deps),
     listSessionsRoute(deps),
     readSessionRoute(deps),
     readTimelineRoute(deps),

@@ -21,6 +21,7 @@ import {
   addDirectoryRestore,
 } from './commands/directory.ts'
 import { addErasures } from './commands/erasures.ts'
+import { addFinding } from './commands/finding.ts'
 import { addKeys } from './commands/key/key.ts'
 import { addLogin, addLogout } from './commands/login.ts'
 import { addLogs } from './commands/logs.ts'
@@ -79,6 +80,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
 function addReads(program: Command, context: ReadCommandContext): void {
   addTrace(program, context)
   addFindings(program, context)
+  addFinding(program, context)
   addLogs(program, context)
   addPipeline(program, context)
   addLogin(program, context)

@@ -3,6 +3,7 @@ import { connectClickHouse } from '../clickhouse/connect.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { Backups } from '../shared/backup/backups.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
+import { createFindingRulesStore } from '../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
@@ -20,6 +21,7 @@ import type { Metrics } from '../shared/runtime/metrics.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PoolsDeps, QueueAccess } from './deps.ts'
+import { createKnownRules } from './exceptions/known-rules.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
 import { RedisLetterQuota } from './queue/letter-quota.ts'
@@ -29,6 +31,7 @@ import { createJobAdder } from './queue/sweep.ts'
 import { ColumnMemory } from './sink/column-memory.ts'
 import { ExpressFirst } from './sink/pace/express-first.ts'
 import { StoreAccess, usesObjects } from './store-access.ts'
+import { createMapAccess } from './symbolication/map-access.ts'
 import type { UpkeepDeps } from './upkeep/start-upkeep.ts'
 import { createUpkeepMetrics } from './upkeep/upkeep-metrics.ts'
 
@@ -74,16 +77,17 @@ export function connectWorkers(
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
+  const releases = createReleaseStore(directoryRedis)
   const deps: PoolsDeps = {
-    config,
-    redis,
-    queues: followed,
+    ...{ config, redis, queues: followed },
     accessTo: createAccess(config, logger, lifecycle),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
     clickhouse,
     objects,
-    releases: createReleaseStore(directoryRedis),
+    releases,
+    maps: createMapAccess({ config, redis, objects, releases, logger, metrics }, lifecycle),
+    rules: createKnownRules(createFindingRulesStore(directoryRedis)),
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
     metrics,

@@ -6,6 +6,7 @@ import type { RedisQueue } from '../shared/queue/queues.ts'
 import type { QueueFeed } from '../shared/queue/registry/queue-feed.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { WorkersConfig } from './config.ts'
+import type { KnownRules } from './exceptions/known-rules.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { LetterQuota } from './queue/letter-quota.ts'
 import type { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
@@ -13,6 +14,7 @@ import type { PayloadReader } from './queue/payloads/payload-reader.ts'
 import type { AddJobs } from './queue/process-frames.ts'
 import type { ColumnMemory } from './sink/column-memory.ts'
 import type { ExpressFirst } from './sink/pace/express-first.ts'
+import type { MapAccess } from './symbolication/map-access.ts'
 
 /** How the pools use a queue. */
 export interface QueueAccess {
@@ -36,6 +38,10 @@ export interface PoolsDeps {
   readonly clickhouse: ClickHouseClient
   readonly objects: ObjectStore
   readonly releases: ReleaseStore
+  /** Returns the access to source maps, the same for each call. */
+  readonly maps: () => MapAccess
+  /** The rules by which exceptions are grouped. */
+  readonly rules: KnownRules
   /** Bounds the dead letters of each surface. */
   readonly letterQuota: LetterQuota
   readonly logger: Logger

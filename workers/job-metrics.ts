@@ -131,10 +131,10 @@ function createSymbolicationMetrics(
     help: 'Requests for symbolication that wait because their workspace has used its time.',
   })
   return {
-    observeSymbolicationJob({ requests, frames, resolvedFrames, findingsResolvedAgain, postponed, deadLettered }) {
+    observeSymbolicationJob({ requests, frames, resolvedFrames, variantsResolvedAgain, postponed, deadLettered }) {
       stackFrames.inc({ outcome: 'resolved' }, resolvedFrames)
       stackFrames.inc({ outcome: 'unresolved' }, frames - resolvedFrames)
-      resolvedAgain.inc(findingsResolvedAgain)
+      resolvedAgain.inc(variantsResolvedAgain)
       postponedStacks.inc(postponed)
       finished('symbolication', Math.max(0, requests - deadLettered - postponed), deadLettered)
     },

@@ -14,7 +14,7 @@ interface ArrivalCursor {
   readonly snapshot?: FindingsSnapshot | undefined
 }
 
-/** Pages after the first read `finding_arrivals`, which keeps its rows for two days. */
+/** A list shows the state of its first page for as long. Occurrences of the days since then are looked through for each page. */
 const SNAPSHOT_MAX_AGE_MS = DAY_MS
 
 /** How far the clock of ClickHouse, which dates snapshots, may be ahead of that of this process. */

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
-import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { selectFinding } from '../../clickhouse/queries/findings/select-finding.ts'
 import { type FindingTraceRow, selectFindingTraces } from '../../clickhouse/queries/findings/select-finding-traces.ts'
-import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
 import { listFindingTraces, readFinding } from '../../schemas/http/findings/operations.ts'
 import {
   type FindingActivityQuery,
@@ -9,11 +8,12 @@ import {
   type FindingTracesPage,
   findingActivityQuerySchema,
   type findingAnswerSchema,
-  findingIdSchema,
 } from '../../schemas/http/findings/schemas.ts'
 import { type PageQuery, pageQuerySchema } from '../../schemas/http/page.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { ReleaseStore } from '../../shared/directory/release-store.ts'
 import type { Route } from '../../shared/http/route.ts'
+import { type CurrentFindingDeps, readCurrentFinding } from '../http/current-finding.ts'
 import { cutPage } from '../http/cursor.ts'
 import { queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixNano } from '../http/format-time.ts'
@@ -22,20 +22,18 @@ import type { Outcome } from '../http/outcome.ts'
 import { FINDINGS, notFound } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
 import { loadFinding } from './load-finding.ts'
+import { listOccurrencesRoute } from './occurrences.ts'
+import { readValuesRoute } from './values.ts'
 import { loadStandings, type StandingDeps } from './work/standing.ts'
-
-interface Deps extends GuardedRouteDeps {
-  readonly clickhouse: ClickHouseClient
-  readonly now: () => number
-}
 
 /** Returns the routes that read one finding (docs/api/findings.md#findings). */
 export function findingRoutes(deps: Deps): Route[] {
-  return [readFindingRoute(deps), listFindingTracesRoute(deps)]
+  return [readFindingRoute(deps), listFindingTracesRoute(deps), listOccurrencesRoute(deps), readValuesRoute(deps)]
 }
 
 /** Dependencies of reading a finding. */
-interface DetailsDeps extends StandingDeps {
+interface DetailsDeps extends StandingDeps, CurrentFindingDeps {
+  readonly directory: StandingDeps['directory'] & CurrentFindingDeps['directory'] & Pick<Directory, 'findingRules'>
   readonly releases: Pick<ReleaseStore, 'release'>
 }
 
@@ -54,17 +52,19 @@ function readFindingRoute(deps: Deps): Route {
 export async function readFindingDetails(
   deps: DetailsDeps,
   { workspaceId, query, deadline }: CallerRead<FindingActivityQuery>,
-  findingId: string,
+  askedId: string,
 ): Promise<Outcome<z.infer<typeof findingAnswerSchema>>> {
-  if (!findingIdSchema.safeParse(findingId).success) return notFound(FINDINGS)
-  const [finding, standings] = await Promise.all([
-    loadFinding(deps.clickhouse, { workspaceId, findingId }, query, deps.now(), deadline, slug =>
-      queryDirectory(deps.releases.release(workspaceId, slug)),
-    ),
-    loadStandings(deps, workspaceId, [findingId], deadline),
-  ])
-  if (finding === undefined) return notFound(FINDINGS)
-  return { ok: true, value: { finding: { ...finding, ...standings.get(findingId) } } }
+  const finding = await readCurrentFinding(deps, { workspaceId, findingId: askedId }, deadline, async key => {
+    const [found, standings] = await Promise.all([
+      loadFinding(deps.clickhouse, key, query, deps.now(), deadline, {
+        releaseOf: slug => queryDirectory(deps.releases.release(workspaceId, slug)),
+        rules: queryDirectory(deps.directory.findingRules(workspaceId)).then(rules => rules?.rules ?? []),
+      }),
+      loadStandings(deps, key, [key.findingId], deadline),
+    ])
+    return found && { ...found, ...standings.get(key.findingId) }
+  })
+  return finding === undefined ? notFound(FINDINGS) : { ok: true, value: { finding } }
 }
 
 /** Returns the route that lists the traces in which a finding occurred, newest first by its first arrival in each trace. */
@@ -76,23 +76,26 @@ function listFindingTracesRoute(deps: Deps): Route {
   })
 }
 
+/** Dependencies of reading the traces of a finding. */
+type TracesDeps = CurrentFindingDeps & Pick<DetailsDeps, 'clickhouse' | 'now'>
+
 /** Reads a page of the traces in which a finding occurred. */
 export async function readFindingTraces(
-  { clickhouse, now }: Omit<Deps, keyof GuardedRouteDeps>,
+  deps: TracesDeps,
   { workspaceId, query: { limit, cursor }, deadline }: CallerRead<PageQuery>,
-  findingId: string,
+  askedId: string,
 ): Promise<Outcome<FindingTracesPage>> {
-  const list = ['finding traces', workspaceId, findingId]
-  const after = decodeArrivalCursor(list, cursor, now())
+  const list = ['finding traces', workspaceId, askedId]
+  const after = decodeArrivalCursor(list, cursor, deps.now())
   if (!after.ok) return after
-  if (!findingIdSchema.safeParse(findingId).success) return notFound(FINDINGS)
-  const page = { workspaceId, findingId, limit: limit + 1, after: after.value?.last }
-  const rows = await selectFindingTraces(clickhouse, page, deadline)
-  // A finding may have no traces, or none after the cursor.
-  if (rows.length === 0) {
-    const [finding] = await selectFindings(clickhouse, { workspaceId, findingIds: [findingId] }, deadline)
-    if (finding === undefined) return notFound(FINDINGS)
-  }
+  const rows = await readCurrentFinding(deps, { workspaceId, findingId: askedId }, deadline, async finding => {
+    const page = { ...finding, limit: limit + 1, after: after.value?.last }
+    const found = await selectFindingTraces(deps.clickhouse, page, deadline)
+    if (found.length > 0) return found
+    // A finding may have no traces, or none after the cursor.
+    return (await selectFinding(deps.clickhouse, finding, deadline)) && found
+  })
+  if (rows === undefined) return notFound(FINDINGS)
   const { shown, nextCursor } = cutPage(rows, limit, last => encodeArrivalCursor(list, { last }))
   return { ok: true, value: { traces: shown.map(presentTrace), nextCursor } }
 }

@@ -30,8 +30,9 @@ import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/gu
 import type { Outcome } from '../http/outcome.ts'
 import { FINDINGS } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
+import { titlesBy } from './explain-grouping.ts'
 import { chooseBuckets, presentFinding, type RequestedTime } from './load-finding.ts'
-import { loadStandings } from './work/standing.ts'
+import { loadStandings, type MergedWorkspace } from './work/standing.ts'
 
 interface Deps extends GuardedRouteDeps, ChooseDeps {
   readonly clickhouse: ClickHouseClient
@@ -66,35 +67,35 @@ export async function readFindingsPage(
   const list = ['findings', workspaceId, surface, service, filter.fromMs, filter.toMs, q, ...(status ? [status] : [])]
   const after = decodeArrivalCursor(list, cursor, deps.now())
   if (!after.ok) return after
-  const snapshot = after.value?.snapshot ?? (await selectFindingsSnapshot(clickhouse, deadline))
+  const [snapshot, merges] = await Promise.all([
+    after.value?.snapshot ?? selectFindingsSnapshot(clickhouse, deadline),
+    queryDirectory(deps.directory.findingMerges(workspaceId)),
+  ])
+  const workspace = { workspaceId, merges }
   const search = async () => {
-    const chosen = status && (await chooseFindings(deps, workspaceId, status, deadline))
-    const page = {
-      workspaceId,
-      snapshot,
-      filter: { ...filter, chosen },
-      limit: limit + 1,
-      after: after.value?.last,
-    }
+    const chosen = status && (await chooseFindings(deps, workspace, status, deadline))
+    const page = { ...workspace, snapshot, filter: { ...filter, chosen }, limit: limit + 1, after: after.value?.last }
     return selectFindingsPage(clickhouse, page, deadline)
   }
   const arrivals = await deps.findingLists.run(workspaceId, search, deadline)
   const { shown, nextCursor } = cutPage(arrivals, limit, last => encodeArrivalCursor(list, { last, snapshot }))
   const findingIds = shown.map(({ id }) => id)
   const buckets = wantsCounts === 'true' ? bucketsOf(filter, deps.now()) : undefined
-  const loaded = selectFindings(clickhouse, { workspaceId, findingIds }, deadline)
-  const [rows, standings, counts] = await Promise.all([
+  const loaded = selectFindings(clickhouse, { ...workspace, findingIds }, deadline)
+  const [rows, rules, standings, counts] = await Promise.all([
     loaded,
-    loadStandings(deps, workspaceId, findingIds, deadline),
-    buckets && countOccurrences(clickhouse, { workspaceId, findingIds, times, loaded }, buckets, deadline),
+    queryDirectory(deps.directory.findingRules(workspaceId)),
+    loadStandings(deps, workspace, findingIds, deadline),
+    buckets && countOccurrences(clickhouse, { ...workspace, findingIds, times, loaded }, buckets, deadline),
   ])
   const rowsById = new Map(rows.map(row => [row.id, row]))
+  const titleOf = titlesBy(workspaceId, rules?.rules ?? [])
   // A finding can expire between the two queries.
   const known = findingIds.flatMap((id, i) => {
     const row = rowsById.get(id)
     return row === undefined
       ? []
-      : [{ finding: presentFinding(row, standings.get(id)), counts: counts?.counts[i] ?? [] }]
+      : [{ finding: presentFinding(row, standings.get(id), titleOf(row)), counts: counts?.counts[i] ?? [] }]
   })
   const findings = known.map(({ finding }) => finding)
   if (buckets === undefined) return { ok: true, value: { findings, nextCursor } }
@@ -108,8 +109,7 @@ export async function readFindingsPage(
   return { ok: true, value: { findings, nextCursor, occurrences } }
 }
 
-interface CountedFindings {
-  readonly workspaceId: string
+interface CountedFindings extends MergedWorkspace {
   readonly findingIds: readonly string[]
   readonly times: ListFindingsQuery['times']
   readonly loaded: Promise<readonly FindingRow[]>
@@ -118,14 +118,14 @@ interface CountedFindings {
 /** Counts the occurrences of findings by the requested times, or by their arrivals if they are too many. */
 async function countOccurrences(
   clickhouse: ClickHouseClient,
-  { workspaceId, findingIds, times = 'received', loaded }: CountedFindings,
+  { times = 'received', loaded, ...findings }: CountedFindings,
   buckets: Buckets,
   signal: AbortSignal,
 ) {
   const sum = async () => (await loaded).reduce((total, row) => total + Number(row.occurrenceCount), 0)
   const counted = times === 'occurred' && (await sum()) <= OCCURRED_COUNT_MAX ? 'occurred' : 'received'
   const select = counted === 'occurred' ? selectOccurredCounts : selectFindingsCounts
-  return { times: counted, counts: await select(clickhouse, { workspaceId, findingIds }, buckets, signal) } as const
+  return { times: counted, counts: await select(clickhouse, findings, buckets, signal) } as const
 }
 
 /** Returns the buckets of the requested time, or of the last 24 hours. */
@@ -136,7 +136,10 @@ function bucketsOf({ fromMs, toMs }: Pick<RequestedTime, 'fromMs' | 'toMs'>, now
 /** Stores from which the findings of a status are chosen. */
 interface ChooseDeps {
   readonly clickhouse: ClickHouseClient
-  readonly directory: Pick<Directory, 'findingWork' | 'resolvedFindings' | 'ignoredFindings' | 'countedFindings'>
+  readonly directory: Pick<
+    Directory,
+    'findingWork' | 'findingMerges' | 'resolvedFindings' | 'ignoredFindings' | 'countedFindings' | 'findingRules'
+  >
   readonly now: () => number
 }
 
@@ -149,37 +152,38 @@ type Chosen = NonNullable<FindingsFilter['chosen']>
  */
 async function chooseFindings(
   deps: ChooseDeps,
-  workspaceId: string,
+  workspace: MergedWorkspace,
   status: FindingStatus,
   signal: AbortSignal,
 ): Promise<Chosen> {
   if (status === 'resolved' || status === 'regressed') {
-    const { all, regressed } = await resolvedFindings(deps, workspaceId, signal)
+    const { all, regressed } = await resolvedFindings(deps, workspace, signal)
     if (status === 'regressed') return { are: 'only', findingIds: [...regressed] }
     return { are: 'only', findingIds: all.filter(id => !regressed.has(id)) }
   }
-  const ignored = await ignoredFindings(deps, workspaceId, signal)
+  const ignored = await ignoredFindings(deps, workspace, signal)
   if (status === 'ignored') return { are: 'only', findingIds: ignored }
-  const resolved = await queryDirectory(deps.directory.resolvedFindings(workspaceId))
+  const resolved = await queryDirectory(deps.directory.resolvedFindings(workspace.workspaceId))
   return { are: 'not', findingIds: [...ignored, ...resolved.map(({ findingId }) => findingId)] }
 }
 
-async function resolvedFindings(deps: ChooseDeps, workspaceId: string, signal: AbortSignal) {
+async function resolvedFindings(deps: ChooseDeps, workspace: MergedWorkspace, signal: AbortSignal) {
   const { clickhouse, directory } = deps
-  const resolved = await queryDirectory(directory.resolvedFindings(workspaceId))
+  const resolved = await queryDirectory(directory.resolvedFindings(workspace.workspaceId))
   const asked = resolved.map(({ findingId, atMs }) => ({ findingId, day: dayOf(atMs) }))
   const resolvedAt = new Map(resolved.map(({ findingId, atMs }) => [findingId, atMs]))
-  const recurrences = await selectRecurrences(clickhouse, workspaceId, asked, signal)
+  const recurrences = await selectRecurrences(clickhouse, workspace, asked, signal)
   const returned = recurrences.filter(({ id, lastReceivedMs }) => Number(lastReceivedMs) > (resolvedAt.get(id) ?? 0))
   const ids = returned.map(({ id }) => id)
-  const standings = await loadStandings(deps, workspaceId, ids, signal)
+  const standings = await loadStandings(deps, workspace, ids, signal)
   const regressed = new Set(ids.filter(id => standings.get(id)?.status === 'regressed'))
   return { all: resolved.map(({ findingId }) => findingId), regressed }
 }
 
-async function ignoredFindings(deps: ChooseDeps, workspaceId: string, signal: AbortSignal): Promise<string[]> {
+async function ignoredFindings(deps: ChooseDeps, workspace: MergedWorkspace, signal: AbortSignal): Promise<string[]> {
+  const { workspaceId } = workspace
   const ignored = await queryDirectory(deps.directory.ignoredFindings(workspaceId, deps.now()))
   const counted = await queryDirectory(deps.directory.countedFindings(workspaceId))
-  const standings = await loadStandings(deps, workspaceId, counted, signal)
+  const standings = await loadStandings(deps, workspace, counted, signal)
   return ignored.filter(id => standings.get(id)?.status !== 'open')
 }

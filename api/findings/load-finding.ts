@@ -1,12 +1,12 @@
 import type { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import type { FindingKey } from '../../clickhouse/queries/attributes/membership.ts'
 import type { FindingRow } from '../../clickhouse/queries/findings/finding-row.ts'
 import {
   type CountedFindingRow,
-  type FindingKey,
   type OccurrenceRow,
   selectFinding,
-  selectFindingDetails,
+  selectFindingExtent,
   selectFindingFrames,
   selectLastOccurrences,
 } from '../../clickhouse/queries/findings/select-finding.ts'
@@ -16,6 +16,7 @@ import {
   selectFindingCounts,
   selectOccurredCounts,
 } from '../../clickhouse/queries/findings/select-finding-counts.ts'
+import { selectLatestFrames } from '../../clickhouse/queries/findings/select-stored-variants.ts'
 import {
   type Finding,
   type FindingActivityQuery,
@@ -26,8 +27,12 @@ import {
   type Occurrence,
 } from '../../schemas/http/findings/schemas.ts'
 import type { Release } from '../../schemas/records/directory.ts'
+import type { FindingRule } from '../../schemas/records/finding-rules.ts'
 import { DAY_S, HOUR_MS, HOUR_S } from '../../schemas/units.ts'
+import { readTopFrame } from '../../shared/stacks/top-frame.ts'
+import type { CurrentFinding } from '../http/current-finding.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
+import { explainException, titlesBy } from './explain-grouping.ts'
 import { presentStack } from './present-stack.ts'
 import { sourceLinks } from './source-link.ts'
 import type { Standing } from './work/standing.ts'
@@ -36,68 +41,95 @@ type FindingAnswer = z.infer<typeof findingAnswerSchema>
 
 type ReleaseOf = (slug: string) => Promise<Release | undefined>
 
+/** What a finding is shown with besides what is stored of it. */
+interface LoadFindingDeps {
+  readonly releaseOf: ReleaseOf
+  readonly rules: Promise<readonly FindingRule[]>
+}
+
 /**
  * Loads a finding with its stack frames, and with when and where it occurred. Returns undefined for an unknown finding.
- * `releaseOf` looks up the release of its frames. Throws a TransientError when the signal fires.
+ * `releaseOf` looks up the release of its frames, and `rules` are those of the workspace. Throws a TransientError when the signal
+ * fires.
  */
 export async function loadFinding(
   client: ClickHouseClient,
-  key: FindingKey,
-  { from, to, times }: FindingActivityQuery,
+  finding: CurrentFinding,
+  query: FindingActivityQuery,
   nowMs: number,
   abortSignal: AbortSignal,
-  releaseOf: ReleaseOf,
+  { releaseOf, rules }: LoadFindingDeps,
 ): Promise<FindingAnswer['finding'] | undefined> {
-  const finding = selectFinding(client, key, abortSignal)
-  const bucketsOf = ({ firstDay, firstSeenUnixNano }: CountedFindingRow, isOccurred: boolean) => {
-    const fromMs = from === undefined ? undefined : Date.parse(from)
-    const toMs = to === undefined ? undefined : Date.parse(to)
-    if (!isOccurred) return chooseBuckets({ fromMs, toMs, firstMs: Date.parse(firstDay), nowMs })
-    const firstMs = Number(BigInt(firstSeenUnixNano) / 1_000_000n)
-    // An hour at least, so that a finding that is new has more than one bucket.
-    return chooseBuckets({ fromMs: fromMs ?? Math.min(firstMs, (toMs ?? nowMs) - HOUR_MS), toMs, firstMs, nowMs })
-  }
-  const activity = finding.then(async row => {
+  const { workspaceId, findingId, findingIds, merges } = finding
+  const { times } = query
+  const counted = selectFinding(client, finding, abortSignal)
+  const mapped = loadFrames(client, finding, abortSignal, releaseOf)
+  const activity = counted.then(async row => {
     if (row === undefined) return undefined
     const isOccurred = times === 'occurred' && Number(row.occurrenceCount) <= OCCURRED_COUNT_MAX
-    const buckets = bucketsOf(row, isOccurred)
+    const buckets = bucketsOf(query, row, isOccurred, nowMs)
     const last = { since: dayOfLast(row), limit: LAST_OCCURRENCES, messageLength: OCCURRENCE_MESSAGE_MAX }
     const [counts, lastRows] = await Promise.all([
       isOccurred
-        ? selectOccurredCounts(client, { ...key, findingIds: [key.findingId] }, buckets, abortSignal).then(
+        ? selectOccurredCounts(client, { workspaceId, findingIds: [findingId], merges }, buckets, abortSignal).then(
             ([ofFinding = []]) => ofFinding,
           )
-        : selectFindingCounts(client, key, buckets, abortSignal),
-      selectLastOccurrences(client, key, last, abortSignal),
+        : selectFindingCounts(client, finding, buckets, abortSignal),
+      selectLastOccurrences(client, finding, last, abortSignal),
     ])
-    return { buckets, counts, lastRows, isOccurred }
+    // A finding without any frames has none of its last occurrence.
+    const ofLast = (await mapped) === undefined ? [] : lastRows.slice(0, 1).map(row => row.variantId)
+    const [latest] = await selectLatestFrames(client, { workspaceId, variantIds: ofLast }, abortSignal)
+    return { buckets, counts, lastRows, isOccurred, latestFrames: latest?.frames ?? '' }
   })
-  const [row, active, details, frames] = await Promise.all([
-    finding,
+  const [row, ordered, active, extent, frames] = await Promise.all([
+    counted,
+    rules,
     activity,
-    selectFindingDetails(client, key, abortSignal),
-    loadFrames(client, key, abortSignal, releaseOf),
+    selectFindingExtent(client, finding, abortSignal),
+    mapped,
   ])
   if (row === undefined || active === undefined) return undefined
-  const { buckets, counts, lastRows, isOccurred } = active
+  const { buckets, counts, lastRows, isOccurred, latestFrames } = active
+  const { type = '', wholeMessage: message = '', stacktrace = '', ...latest } = lastRows[0] ?? {}
+  const { surfaceId, serviceName } = row
+  const exception = { workspaceId, surfaceId, serviceName, ...latest, type, message, stacktrace, frames: latestFrames }
+  const title = titlesBy(workspaceId, ordered)({ ...row, type, message })
+  const { topFrame, grouping } = explainException(exception, ordered)
   return {
-    ...presentFinding({ ...row, ...details }),
-    ...presentStack(lastRows[0]?.stacktrace ?? '', frames),
-    occurrences: {
-      from: rfc3339FromUnixMs(buckets.from * 1_000),
-      to: rfc3339FromUnixMs(buckets.to * 1_000),
-      bucketSeconds: buckets.bucketSeconds,
-      counts,
-      ...(times && { times: isOccurred ? 'occurred' : 'received' }),
-    },
+    ...{ ...presentFinding({ ...row, type, message, topFrame }, undefined, title), grouping },
+    ...presentStack(stacktrace, frames),
+    firstReceivedAt: rfc3339FromUnixMs(Number(row.firstReceivedMs)),
+    lastReceivedAt: rfc3339FromUnixMs(Number(row.lastReceivedMs)),
+    occurrences: { ...presentBuckets(buckets), counts, ...(times && { times: isOccurred ? 'occurred' : 'received' }) },
+    ...(findingIds.length > 1 && { mergedFindingIds: findingIds.slice(1) }),
     lastOccurrences: lastRows.map(presentOccurrence),
     seenIn: {
       ...{ surfaceIds: [...row.surfaceIds], serviceNames: [...row.serviceNames] },
-      serviceVersions: [...details.serviceVersions],
-      approximateTraceCount: Number(details.traceCount),
-      approximateSessionCount: Number(details.sessionCount),
+      serviceVersions: [...row.serviceVersions],
+      approximateTraceCount: Number(extent.traceCount),
+      approximateSessionCount: Number(extent.sessionCount),
     },
   }
+}
+
+/** Returns the buckets of a finding, by when its occurrences occurred or were received. */
+function bucketsOf(
+  { from, to }: FindingActivityQuery,
+  { firstDay, firstSeenUnixNano }: CountedFindingRow,
+  isOccurred: boolean,
+  nowMs: number,
+): Buckets {
+  const fromMs = from === undefined ? undefined : Date.parse(from)
+  const toMs = to === undefined ? undefined : Date.parse(to)
+  if (!isOccurred) return chooseBuckets({ fromMs, toMs, firstMs: Date.parse(firstDay), nowMs })
+  const firstMs = Number(BigInt(firstSeenUnixNano) / 1_000_000n)
+  // An hour at least, so that a finding that is new has more than one bucket.
+  return chooseBuckets({ fromMs: fromMs ?? Math.min(firstMs, (toMs ?? nowMs) - HOUR_MS), toMs, firstMs, nowMs })
+}
+
+function presentBuckets({ from, to, bucketSeconds }: Buckets) {
+  return { from: rfc3339FromUnixMs(from * 1_000), to: rfc3339FromUnixMs(to * 1_000), bucketSeconds }
 }
 
 /** Loads the frames that source maps have resolved, and the links to their sources. */
@@ -118,7 +150,14 @@ function dayOfLast({ firstDay, days: [days, counts] }: CountedFindingRow): strin
 
 const ABSENT_ID = /^0+$/
 
-function presentOccurrence(row: OccurrenceRow): Occurrence {
+/** The columns that an occurrence is presented from. */
+type PresentedRow = Pick<
+  OccurrenceRow,
+  'occurredUnixNano' | 'receivedMs' | 'traceId' | 'spanId' | 'sessionId' | 'serviceVersion' | 'message'
+>
+
+/** Returns a stored occurrence as responses show it. */
+export function presentOccurrence(row: PresentedRow): Occurrence {
   const { traceId, spanId, sessionId, serviceVersion } = row
   return {
     occurredAt: rfc3339FromUnixNano(BigInt(row.occurredUnixNano)),
@@ -171,13 +210,16 @@ function inRange(seconds: number): number {
 }
 
 /** Returns a stored finding as responses show it. It is open before a member has worked on it. */
-export function presentFinding(row: FindingRow, standing: Standing = { status: 'open' }): Finding {
+export function presentFinding(row: FindingRow, standing: Standing = { status: 'open' }, title?: string): Finding {
+  const topFrame = readTopFrame(row.topFrame)
   return {
     id: row.id,
     surfaceId: row.surfaceId,
     serviceName: row.serviceName,
     type: row.type,
     message: row.message,
+    ...(title !== undefined && { title }),
+    ...(topFrame !== undefined && { topFrame }),
     firstSeenAt: rfc3339FromUnixNano(BigInt(row.firstSeenUnixNano)),
     lastSeenAt: rfc3339FromUnixNano(BigInt(row.lastSeenUnixNano)),
     occurrenceCount: Number(row.occurrenceCount),

@@ -11,7 +11,7 @@ import type { ReadDeps, Tool } from './tool.ts'
 /** Dependencies of {@link callTool}. */
 export interface CallDeps extends ReadDeps {
   readonly logger: Logger
-  /** Reads what is settled of all surfaces. */
+  /** Reads what is settled of all surfaces of the installation. */
   readonly oldestWatermarks: () => Promise<OldestWatermarks>
 }
 
@@ -28,6 +28,9 @@ interface CalledTool extends Record<string, unknown> {
   readonly structuredContent?: Record<string, unknown>
   readonly isError?: true
 }
+
+/** Surfaces whose watermarks are read for each answer. */
+const EVIDENCE_SURFACES_MAX = 100
 
 /** Stands before every answer, because its texts may pretend to be instructions. */
 export const NOTICE =
@@ -82,17 +85,26 @@ function refused({ code, message, retryAfterSeconds }: Problem): CalledTool {
 }
 
 /** Returns up to when everything is included. If the queues are unavailable, the answer says nothing of it. */
-async function readEvidence(
-  { oldestWatermarks, now, logger }: CallDeps,
-  { madeOf }: Tool,
-  { exchange }: CallContext,
-): Promise<Answer> {
+async function readEvidence(deps: CallDeps, { madeOf }: Tool, { caller, exchange }: CallContext): Promise<Answer> {
+  const { now, logger } = deps
   try {
-    const { readAtMs, settledBeforeMs } = await oldestWatermarks()
-    const settledBefore = Math.min(...madeOf.map(kind => settledBeforeMs[kind]))
+    const { readAtMs, settled } = await readSettled(deps, caller.workspaceId)
+    const settledBefore = Math.min(readAtMs, ...settled.flatMap(of => madeOf.map(kind => of[kind])))
     return { readAt: rfc3339FromUnixMs(readAtMs), settledBefore: rfc3339FromUnixMs(settledBefore) }
   } catch (error) {
     logger.warn({ requestId: exchange.requestId, ...errorFields(error) }, 'an answer to an agent has no watermark')
     return { readAt: rfc3339FromUnixMs(now()) }
   }
+}
+
+/** Reads what is settled of the surfaces of a workspace. Those of others are looked at only if it has too many of its own. */
+async function readSettled({ directory, watermarks, oldestWatermarks }: CallDeps, workspaceId: string) {
+  const page = { limit: EVIDENCE_SURFACES_MAX + 1, after: undefined }
+  const surfaces = await directory.surfaces(workspaceId, page)
+  if (surfaces.length > EVIDENCE_SURFACES_MAX) {
+    const { readAtMs, settledBeforeMs } = await oldestWatermarks()
+    return { readAtMs, settled: [settledBeforeMs] }
+  }
+  const read = await watermarks(surfaces.map(({ id }) => ({ workspaceId, surfaceId: id })))
+  return { readAtMs: read.readAtMs, settled: read.surfaces.map(({ settledBeforeMs }) => settledBeforeMs) }
 }

@@ -78,10 +78,10 @@ function shortenedValue(value: unknown, level: Level, depth: number, cuts: Set<s
     return value.slice(0, level.items).map(inner)
   }
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
-  noteItems(members.length, level, cuts)
-  return Object.fromEntries(
-    members.slice(0, level.items).map(([key, member]) => [dataText(key, level.text), inner(member)]),
-  )
+  // The members of an entry are those that the tool has promised. Telemetry has no names for them.
+  const items = depth === 1 ? members.length : level.items
+  noteItems(members.length, { ...level, items }, cuts)
+  return Object.fromEntries(members.slice(0, items).map(([key, member]) => [dataText(key, level.text), inner(member)]))
 }
 
 function noteItems(count: number, { items }: Level, cuts: Set<string>): void {

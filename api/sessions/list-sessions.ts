@@ -28,6 +28,8 @@ import {
 } from '../../schemas/http/sessions/schemas.ts'
 import { HOUR_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import type { FindingMerges } from '../../shared/directory/findings/finding-merges.ts'
 import type { Route } from '../../shared/http/route.ts'
 import {
   cutPage,
@@ -38,6 +40,7 @@ import {
   type ListIdentity,
   OTHER_LIST,
 } from '../http/cursor.ts'
+import { queryDirectory } from '../http/directory.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { SESSIONS } from '../http/resource.ts'
@@ -45,6 +48,7 @@ import { sessionTimes } from './session-times.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'findingMerges'>
   /** Slots for the queries that search for a page. */
   readonly sessionReads: Pick<FairSlots, 'run'>
   readonly now: () => number
@@ -52,7 +56,7 @@ interface Deps extends GuardedRouteDeps {
 
 /** Returns the route that lists the sessions of a workspace, the last seen first (docs/api/sessions.md#session-list). */
 export function listSessionsRoute(deps: Deps): Route {
-  const { clickhouse, sessionReads, now } = deps
+  const { clickhouse, directory, sessionReads, now } = deps
   return guardedRoute(deps, listSessions, {
     resource: SESSIONS,
     query: listSessionsQuerySchema,
@@ -69,8 +73,9 @@ export function listSessionsRoute(deps: Deps): Route {
       const cursorOf = (last: SessionPosition) => encodeSessionCursor(list, { last, beforeMs })
       const { shown, nextCursor } = cutPage(sessions, limit, cursorOf)
       const key = { workspaceId, sessionIds: shown.map(({ id }) => id) }
+      const merges = await queryDirectory(directory.findingMerges(workspaceId))
       const value = {
-        sessions: await loadListedSessions(clickhouse, key, now(), deadline),
+        sessions: await loadListedSessions(clickhouse, key, merges, now(), deadline),
         nextCursor: nextCursor ?? (searchedTo === undefined ? null : cursorOf(searchedTo)),
       }
       return { ok: true, value }
@@ -101,6 +106,7 @@ function timeOf(time: string): number {
 async function loadListedSessions(
   client: ClickHouseClient,
   { workspaceId, sessionIds }: SessionsKey,
+  merges: FindingMerges,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ListedSession[]> {
@@ -108,7 +114,7 @@ async function loadListedSessions(
   for (let begin = 0; begin < sessionIds.length; ) {
     const end = endOfPart(sessionIds, begin)
     const key = { workspaceId, sessionIds: sessionIds.slice(begin, end) }
-    listed.push(...(await loadPart(client, key, nowMs, signal)))
+    listed.push(...(await loadPart(client, key, merges, nowMs, signal)))
     begin = end
   }
   return listed
@@ -117,6 +123,7 @@ async function loadListedSessions(
 async function loadPart(
   client: ClickHouseClient,
   key: SessionsKey,
+  merges: FindingMerges,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ListedSession[]> {
@@ -124,7 +131,7 @@ async function loadPart(
     selectSessionRequests(client, key, { surfaces: LISTED_SURFACES_MAX }, signal).then(byId),
     selectSessionUsers(client, key, { textCharacters: LISTED_TEXT_MAX }, signal).then(byId),
     selectSessionSpans(client, key, signal).then(byId),
-    selectSessionFindingCounts(client, key, signal).then(byId),
+    selectSessionFindingCounts(client, key, merges, signal).then(byId),
   ])
   return key.sessionIds.flatMap(id => {
     const ofRequests = requests.get(id)

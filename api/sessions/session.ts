@@ -24,8 +24,10 @@ import {
   sessionIdSchema,
 } from '../../schemas/http/sessions/schemas.ts'
 import { MIB } from '../../schemas/units.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { JsonText, stringifyWithTexts } from '../../shared/json/json-text.ts'
+import { queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { type Outcome, okJson } from '../http/outcome.ts'
@@ -34,6 +36,7 @@ import { loadSessionTimes } from './session-times.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'findingMerges'>
   readonly now: () => number
 }
 
@@ -48,7 +51,7 @@ export function readSessionRoute(deps: Deps): Route {
     async run({ workspaceId, param, deadline }): Promise<Outcome<{ session: PresentedSession }>> {
       const sessionId = param('sessionId')
       if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
-      const session = await loadSession(deps.clickhouse, { workspaceId, sessionId }, deps.now(), deadline)
+      const session = await loadSession(deps, { workspaceId, sessionId }, deps.now(), deadline)
       return session === undefined ? notFound(SESSIONS) : { ok: true, value: { session } }
     },
   })
@@ -65,7 +68,7 @@ type PresentedSession = Omit<SessionAnswer['session'], 'identity' | 'identities'
 
 /** Loads a session. Returns undefined if nothing of it is retained in this workspace. Throws what `selectRows` throws. */
 async function loadSession(
-  client: ClickHouseClient,
+  { clickhouse: client, directory }: Pick<Deps, 'clickhouse' | 'directory'>,
   key: SessionKey,
   nowMs: number,
   abortSignal: AbortSignal,
@@ -75,7 +78,9 @@ async function loadSession(
     selectSessionIdentities(client, key, { limit: SESSION_LIST_MAX, limitBytes: IDENTITY_TEXT_BYTES }, abortSignal),
     selectSessionDevices(client, key, SESSION_LIST_MAX, abortSignal),
     selectSessionTraces(client, key, SESSION_LIST_MAX, abortSignal),
-    selectSessionFindings(client, key, SESSION_LIST_MAX, abortSignal),
+    queryDirectory(directory.findingMerges(key.workspaceId)).then(merges =>
+      selectSessionFindings(client, key, merges, SESSION_LIST_MAX, abortSignal),
+    ),
     selectSessionReplay(client, key, abortSignal),
   ])
   if (times === undefined) return undefined

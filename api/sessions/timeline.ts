@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { selectFindingsOfVariants } from '../../clickhouse/queries/attributes/membership.ts'
 import { selectSessionDays } from '../../clickhouse/queries/sessions/timeline/select-session-days.ts'
 import {
   selectTimelineRows,
@@ -21,8 +22,11 @@ import {
 import { SPAN_STATUSES } from '../../schemas/http/traces/schemas.ts'
 import { DAY_MS, MIB } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import type { FindingMerges } from '../../shared/directory/findings/finding-merges.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { decodeCursor, digestOf, encodeCursor, type ListIdentity, OTHER_LIST } from '../http/cursor.ts'
+import { queryDirectory } from '../http/directory.ts'
 import { millisecondsBetween, rfc3339FromUnixMs, rfc3339FromUnixNano, unixNanoOf } from '../http/format-time.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
@@ -30,6 +34,7 @@ import { notFound, SESSIONS } from '../http/resource.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'findingMerges'>
   /** Slots for the queries of a page. */
   readonly sessionReads: Pick<FairSlots, 'run'>
 }
@@ -45,7 +50,7 @@ export function readTimelineRoute(deps: Deps): Route {
 
 /** Reads a page of the timeline of a session. */
 export async function readTimelinePage(
-  { clickhouse, sessionReads }: Omit<Deps, keyof GuardedRouteDeps>,
+  { clickhouse, directory, sessionReads }: Omit<Deps, keyof GuardedRouteDeps>,
   { workspaceId, query, deadline }: CallerRead<z.infer<typeof readTimelineQuerySchema>>,
   sessionId: string,
 ): Promise<Outcome<TimelinePage>> {
@@ -56,7 +61,8 @@ export async function readTimelinePage(
   const after = decodeTimelineCursor(list, cursor)
   if (!after.ok) return after
   if (!sessionIdSchema.safeParse(sessionId).success) return notFound(SESSIONS)
-  const search = { workspaceId, sessionId, kinds, since, until, after: after.value, limit }
+  const merges = await queryDirectory(directory.findingMerges(workspaceId))
+  const search = { workspaceId, sessionId, kinds, since, until, after: after.value, limit, merges }
   const load = () => loadTimeline(clickhouse, search, deadline)
   const timeline = await sessionReads.run(workspaceId, load, deadline)
   if (timeline === undefined) return notFound(SESSIONS)
@@ -73,6 +79,7 @@ export async function readTimelinePage(
 /** Selects a page of a timeline. */
 interface TimelineSearch extends Omit<TimelineKey, 'firstDay' | 'lastDay'> {
   readonly kinds: readonly TimelineKind[]
+  readonly merges: FindingMerges
 }
 
 /** A page of a timeline. */
@@ -91,7 +98,7 @@ const PAGE_BYTES = MIB
  */
 export async function loadTimeline(
   client: ClickHouseClient,
-  { kinds, ...search }: TimelineSearch,
+  { kinds, merges, ...search }: TimelineSearch,
   signal: AbortSignal,
 ): Promise<LoadedTimeline | undefined> {
   const days = await selectSessionDays(client, search, signal)
@@ -107,7 +114,7 @@ export async function loadTimeline(
   const end = isCut ? times.at(-1) : undefined
   const present = TIMELINE_KINDS.filter(kind => times.some(time => time.kind === kind))
   const until = end?.at ?? key.until
-  const found = await Promise.all(present.map(kind => entriesOf(client, { ...key, until }, kind, signal)))
+  const found = await Promise.all(present.map(kind => entriesOf(client, { ...key, until }, kind, merges, signal)))
   // At the last time, entries of later kinds are of the next page, with those of kinds that were not found yet.
   const isBefore = ({ position: { at, kind } }: PositionedEntry) =>
     end === undefined || at < end.at || rank(kind) <= rank(end.kind)
@@ -132,11 +139,14 @@ async function entriesOf<K extends TimelineKind>(
   client: ClickHouseClient,
   key: TimelineKey,
   kind: K,
+  merges: FindingMerges,
   signal: AbortSignal,
 ): Promise<PositionedEntry[]> {
   const rows = await selectTimelineRows(client, key, kind, signal)
   const present = PRESENT_ENTRY[kind]
-  return rows.map(row => ({ position: { at: BigInt(row.at), kind, tie: row.tie }, entry: present(row) }))
+  const variantIds = rows.flatMap(row => ('variantId' in row ? [row.variantId] : []))
+  const findings = await selectFindingsOfVariants(client, { workspaceId: key.workspaceId, variantIds, merges }, signal)
+  return rows.map(row => ({ position: { at: BigInt(row.at), kind, tie: row.tie }, entry: present(row, findings) }))
 }
 
 function compare(a: TimelinePosition, b: TimelinePosition): number {
@@ -162,10 +172,13 @@ function dayAfter(day: string, days: number): string {
 }
 
 type Presenters = {
-  readonly [K in TimelineKind]: (row: TimelineRows[K]) => Extract<TimelineEntry, { readonly kind: K }>
+  readonly [K in TimelineKind]: (
+    row: TimelineRows[K],
+    findings: ReadonlyMap<string, string>,
+  ) => Extract<TimelineEntry, { readonly kind: K }>
 }
 
-/** Present rows as entries of a timeline, by their kinds. Absent members are left out. */
+/** Present rows as entries of a timeline, by their kinds, with the findings of variants. Absent members are left out. */
 const PRESENT_ENTRY: Presenters = {
   span: row => ({
     kind: 'span',
@@ -188,11 +201,11 @@ const PRESENT_ENTRY: Presenters = {
     ...(row.eventName && { eventName: row.eventName }),
     body: row.bodyText,
   }),
-  finding: row => ({
+  finding: (row, findings) => ({
     kind: 'finding',
     ...common(row),
     ...presentIds(row),
-    findingId: row.findingId,
+    findingId: findings.get(row.variantId) ?? row.findingId,
     serviceName: row.serviceName,
     type: row.exceptionType,
     message: row.exceptionMessage,

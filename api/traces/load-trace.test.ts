@@ -7,7 +7,7 @@ import { loadTrace } from './load-trace.ts'
 
 const FINDING = `fnd_${'a'.repeat(26)}`
 const TRACE = 'abcdef0123456789abcdef0123456789'
-const KEY = { workspaceId: 'ws_1', findingId: FINDING, traceId: TRACE }
+const KEY = { workspaceId: 'ws_1', findingIds: [FINDING], traceId: TRACE }
 const NEVER = new AbortController().signal
 
 /** Loads a small trace, whose query returns these bytes in pieces. */
@@ -15,7 +15,7 @@ async function load(bytes: Buffer, { limit = 2_000, pieceBytes = 1_000, isOfFind
   const client = {
     reads: {
       async read({ query }: { query: string }, onChunk: (chunk: Buffer) => void) {
-        if (query.includes('finding_traces')) onChunk(Buffer.from(isOfFinding ? '[{"1":1}]' : '[]'))
+        if (query.includes('FROM exceptions')) onChunk(Buffer.from(isOfFinding ? '[{"isStored":1}]' : '[]'))
         else for (let at = 0; at < bytes.length; at += pieceBytes) onChunk(bytes.subarray(at, at + pieceBytes))
         return ''
       },

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import { selectFindingsOfSpans } from '../../clickhouse/queries/traces/select-findings-of-spans.ts'
 import type { TraceKey } from '../../clickhouse/read-connection.ts'
-import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import type { PermittedOperation } from '../../schemas/http/operation.ts'
 import { readCompleteness, readSpans, readTrace, readTraceColumns } from '../../schemas/http/traces/operations.ts'
 import {
@@ -14,6 +13,8 @@ import {
 import { MIB } from '../../schemas/units.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { bodyRoute } from '../http/body-route.ts'
+import { type CurrentFindingDeps, mergedFinding } from '../http/current-finding.ts'
+import { queryDirectory } from '../http/directory.ts'
 import { type GuardedRequest, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { invalid, type Outcome, okJson, okReply, renderOutcome, replyUnlessUnavailable } from '../http/outcome.ts'
 import { type PackedJson, type PackOptions, packedReply, packJson } from '../http/packed-json.ts'
@@ -27,7 +28,7 @@ import { renderColumns } from './render-columns.ts'
 import { type LoadedSpans, useSpans } from './spans/load-spans.ts'
 import { presentSpan } from './spans/present-span.ts'
 
-interface Deps extends GuardedRouteDeps, EvidenceDeps, TraceReadDeps {}
+interface Deps extends GuardedRouteDeps, EvidenceDeps, SpanReadDeps, TraceReadDeps {}
 
 /** Returns the routes that read one trace. */
 export function traceRoutes(deps: Deps): Route[] {
@@ -41,10 +42,11 @@ function readTraceRoute(deps: Deps): Route {
     query: readTraceQuerySchema,
     reply: okJson,
     async run({ workspaceId, param, query: { limit }, deadline }) {
-      const findingId = param('findingId')
+      const finding = await mergedFinding(deps, { workspaceId, findingId: param('findingId') })
       const traceId = askedTraceIdSchema.safeParse(param('traceId')).data
-      if (!findingIdSchema.safeParse(findingId).success || traceId === undefined) return notFound(FINDINGS)
-      const trace = await loadTrace(deps, { workspaceId, findingId, traceId }, limit, deadline)
+      if (finding === undefined || traceId === undefined) return notFound(FINDINGS)
+      const { findingIds } = finding
+      const trace = await loadTrace(deps, { workspaceId, findingIds, traceId }, limit, deadline)
       return trace === undefined ? notFound(FINDINGS) : { ok: true, value: trace }
     },
   })
@@ -108,9 +110,12 @@ function readSpansRoute(deps: Deps): Route {
   })
 }
 
+/** Dependencies of reading spans. */
+interface SpanReadDeps extends TraceReadDeps, CurrentFindingDeps {}
+
 /** Reads the details of spans of a trace, whose id is as a client has sent it. */
 export async function readSpanDetails(
-  deps: TraceReadDeps,
+  deps: SpanReadDeps,
   asked: TraceKey,
   ids: readonly string[],
   deadline: AbortSignal,
@@ -122,7 +127,9 @@ export async function readSpanDetails(
   const present = ({ spans, ...others }: LoadedSpans) => ({ traceId, spans: spans.map(presentSpan), ...others })
   const [found, findings] = await Promise.all([
     useSpans(deps, key, spanIds, present, deadline),
-    selectFindingsOfSpans(deps.clickhouse, key, spanIds, deadline),
+    queryDirectory(deps.directory.findingMerges(key.workspaceId)).then(merges =>
+      selectFindingsOfSpans(deps.clickhouse, key, merges, spanIds, deadline),
+    ),
   ])
   if (found.absent.length === spanIds.length) return notFound(TRACES)
   const spans = found.spans.map(span => ({ ...span, findingIds: [...(findings.get(span.spanId) ?? [])] }))

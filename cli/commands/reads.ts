@@ -13,6 +13,8 @@ import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { ACCESS_HELP, connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
 import { counted, nounFor, parsedBy, printable, rowOf } from '../terminal.ts'
+import { addFindingMerges } from './finding-merges.ts'
+import { addFindingRules } from './finding-rules.ts'
 
 const TRACE_HELP = `${ACCESS_HELP}
 
@@ -80,9 +82,9 @@ interface FindingsOptions extends ReadOptions {
   readonly limit: number
 }
 
-/** Adds `findings`, which lists the findings that occurred last. */
+/** Adds `findings`, which lists the findings that occurred last, and the commands that merge, split and group them. */
 export function addFindings(parent: Command, context: ReadCommandContext): void {
-  parent
+  const findings = parent
     .command('findings')
     .description('list the findings that occurred last')
     .option('--service <name>', 'only those of this service')
@@ -104,12 +106,14 @@ export function addFindings(parent: Command, context: ReadCommandContext): void 
       const page = await reader.get(`/v3/findings?${query}`, findingsPageSchema)
       if (!json) context.print(rowOf(['FINDING', 'LAST SEEN', 'STATUS', 'COUNT', 'SERVICE', 'WHAT'], WIDTHS))
       for (const finding of page?.findings ?? []) {
-        const { id, lastSeenAt, occurrenceCount, serviceName, type, message } = finding
-        const what = `${type}: ${message}`.slice(0, MESSAGE_CHARACTERS)
+        const { id, lastSeenAt, occurrenceCount, serviceName, title, type, message } = finding
+        const what = (title ?? `${type}: ${message.split('\n', 1)[0]}`).slice(0, MESSAGE_CHARACTERS)
         const columns = [id, lastSeenAt, finding.status, String(occurrenceCount), serviceName, what]
         context.print(json ? JSON.stringify(finding) : rowOf(columns, WIDTHS))
       }
     })
+  addFindingMerges(findings, context)
+  addFindingRules(findings, context)
 }
 
 const PIPELINE_HELP = `${ACCESS_HELP}

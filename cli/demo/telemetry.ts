@@ -63,6 +63,9 @@ const eventOf = ({ type, message, stack }: Exception): Attributes => ({
 export class Trace {
   readonly #telemetry: Telemetry
   readonly #visit: Visit
+  readonly #parents = new Map<string, string>()
+  /** Occurrences by span: failed spans, and exceptions with their type. */
+  readonly #occurrences = new Map<string, string>()
   readonly id: string
 
   constructor(telemetry: Telemetry, visit: Visit, id: string) {
@@ -97,9 +100,9 @@ export class Trace {
       },
     })
     count(truth, 'spans', service)
-    // A span that has failed without an exception is an occurrence, whose type is its name.
-    if (exception !== undefined) count(truth, 'occurrences', `${service} ${exception.type}`)
-    else if (error !== undefined) count(truth, 'occurrences', `${service} ${name}`)
+    if (parent !== undefined) this.#parents.set(spanId, parent)
+    if (exception !== undefined) this.#occur(spanId, `${service} ${exception.type}`, exception)
+    else if (error !== undefined) this.#occur(spanId, `${service} ${name}`)
     return spanId
   }
 
@@ -121,7 +124,29 @@ export class Trace {
       },
     })
     count(truth, 'logs', severity)
-    if (exception !== undefined) count(truth, 'occurrences', `${service} ${exception.type}`)
+    if (exception === undefined) return
+    if (span === undefined) count(truth, 'occurrences', `${service} ${exception.type}`)
+    else this.#occur(span, `${service} ${exception.type}`, exception)
+  }
+
+  /**
+   * Counts an occurrence of a span, whose parents were made before (docs/api/findings.md#one-failure). It explains the failure of
+   * each span above. The span and its log record count once.
+   */
+  #occur(spanId: string, name: string, exception?: Exception): void {
+    const { truth } = this.#telemetry
+    const place = exception === undefined ? spanId : `${spanId} ${name}`
+    if (this.#occurrences.has(place)) return
+    const first = exception === undefined ? this.#parents.get(spanId) : spanId
+    for (let at = first; at !== undefined; at = this.#parents.get(at)) {
+      const explained = this.#occurrences.get(at)
+      if (explained === undefined) continue
+      this.#occurrences.delete(at)
+      count(truth, 'occurrences', explained, -1)
+      if (truth.occurrences[explained] === 0) delete truth.occurrences[explained]
+    }
+    this.#occurrences.set(place, name)
+    count(truth, 'occurrences', name)
   }
 
   #origin(service: Service, attributes: Attributes): Pick<OtlpRecord, 'resource' | 'scope'> {

@@ -15,6 +15,7 @@ import {
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
 import { erasureSchema } from '../../schemas/records/erasure.ts'
+import { findingRulesSchema } from '../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../schemas/records/finding-work.ts'
 import { textOf } from '../../shared/directory/changes/bounded-log.ts'
 import { importChanges } from '../../shared/directory/changes/change-log.ts'
@@ -27,6 +28,7 @@ import type {
   RecordLine,
   StoredMapsLine,
 } from '../../shared/directory/export/lines.ts'
+import { writeFindingRules } from '../../shared/directory/findings/finding-rules-store.ts'
 import { findingWorkText, importFindingWork } from '../../shared/directory/findings/write-finding-work.ts'
 import { directoryKeys } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
@@ -95,6 +97,11 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
     }
     case 'finding-work':
       return planFindingWork(redis, line.record)
+    case 'finding-rules': {
+      const { workspaceId } = line.record
+      const write = { key: directoryKeys.findingRules(workspaceId), commands: writeFindingRules(line.record) }
+      return planRecord(redis, `rules of ${workspaceId}`, write, findingRulesSchema)
+    }
     case 'changes':
       return planChanges(redis, line.record)
   }

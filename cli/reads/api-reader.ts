@@ -6,13 +6,16 @@ import { findLocalApi } from '../local-environment.ts'
 import { type KeptSession, keepSession, readSessions } from '../sign-in/kept-sessions.ts'
 import { parsedBy } from '../terminal.ts'
 
-/** Reads from the API of an installation. */
+/** Asks the API of an installation. */
 export interface ApiReader {
   /**
    * Returns an answer in the form of its schema, or undefined if there is no such thing. Throws an ApiRefusal for any other
    * answer, and an Error if the API is not reached, or if `signal` fires.
    */
   get<S extends z.ZodType>(path: string, schema: S, signal?: AbortSignal): Promise<z.infer<S> | undefined>
+  /** Sends a body as JSON. The rest is as in `get`. */
+  post<S extends z.ZodType>(path: string, body: object, schema: S): Promise<z.infer<S> | undefined>
+  put<S extends z.ZodType>(path: string, body: object, schema: S): Promise<z.infer<S> | undefined>
 }
 
 /** Where the API is, and who asks. */
@@ -36,23 +39,29 @@ const TIMEOUT_MS = 30_000
 
 /** Creates the reader. It follows no redirect, which would send the token to another server. */
 function createApiReader({ url, token }: ApiAccess, send: typeof fetch): ApiReader {
+  async function ask<S extends z.ZodType>(
+    path: string,
+    schema: S,
+    request: RequestInit,
+  ): Promise<z.infer<S> | undefined> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS)
+    const response = await send(new URL(path, url), {
+      ...request,
+      headers: { authorization: `Bearer ${token}`, ...(request.body && { 'content-type': 'application/json' }) },
+      redirect: 'manual',
+      signal: request.signal ? AbortSignal.any([timeout, request.signal]) : timeout,
+    }).catch(error => {
+      throw error instanceof TypeError ? new Error(`no API answers at ${url}: is it running?`, { cause: error }) : error
+    })
+    if (response.status === 404) return undefined
+    const body: unknown = await response.json().catch(() => undefined)
+    if (response.status !== 200) throw new ApiRefusal(response.status, body)
+    return schema.parse(body)
+  }
   return {
-    async get(path, schema, signal) {
-      const timeout = AbortSignal.timeout(TIMEOUT_MS)
-      const response = await send(new URL(path, url), {
-        headers: { authorization: `Bearer ${token}` },
-        redirect: 'manual',
-        signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
-      }).catch(error => {
-        throw error instanceof TypeError
-          ? new Error(`no API answers at ${url}: is it running?`, { cause: error })
-          : error
-      })
-      if (response.status === 404) return undefined
-      const body: unknown = await response.json().catch(() => undefined)
-      if (response.status !== 200) throw new ApiRefusal(response.status, body)
-      return schema.parse(body)
-    },
+    get: (path, schema, signal) => ask(path, schema, signal === undefined ? {} : { signal }),
+    post: (path, body, schema) => ask(path, schema, { method: 'POST', body: JSON.stringify(body) }),
+    put: (path, body, schema) => ask(path, schema, { method: 'PUT', body: JSON.stringify(body) }),
   }
 }
 

@@ -12,7 +12,11 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
   spans: ['trace_id'],
   // Neither a record nor an exception must belong to a trace.
   logs: ['trace_id', 'timestamp'],
-  exceptions: ['trace_id', 'finding_id'],
+  exceptions: ['trace_id', 'variant_id'],
+  failures: ['trace_id', 'variant_id'],
+  exception_twins: ['trace_id', 'variant_id'],
+  // Rows that move a variant. Its occurrences are on the shards of their traces.
+  finding_variants: ['variant_id'],
   metric_points: ['series_id'],
   session_identities: ['session_id'],
   session_heartbeats: ['session_id'],
@@ -21,7 +25,7 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
   dead_letters: ['job_id'],
   // Requests of some kinds have no receipt.
   ingest_log: ['receipt_commit', 'job_id'],
-  finding_frames: ['finding_id'],
+  finding_frames: ['variant_id'],
   source_maps: ['debug_id'],
 }
 
@@ -29,7 +33,6 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
 const KEYS_OF_VIEWS: Readonly<Record<string, ShardKey>> = {
   session_traces: ['trace_id'],
   trace_buckets: ['trace_id'],
-  finding_traces: ['trace_id', 'finding_id'],
 }
 
 /** A column of a table, as `system.columns` lists it. */

@@ -25,7 +25,7 @@
 --   them are a day old: one more rewrite of each row, at a time without inserts into that day. A day of more than 150 GB
 --   (max_bytes_to_merge_at_max_space_in_pool) keeps its parts, which are large. All tables have these settings that reads look
 --   up by key over all days. The others keep their parts: `logs`, `metric_points` and `ingest_log` are read within a range of
---   time, `finding_arrivals` has two days, and few requests fill `build_reports`, `dead_letters` and the tables of the audit.
+--   time, and few requests fill `build_reports`, `dead_letters` and the tables of the audit.
 -- The migrator sets the deduplication window and fsync (clickhouse/migrate/table-settings.ts).
 CREATE TABLE IF NOT EXISTS spans
 (

@@ -118,34 +118,3 @@ SELECT
 FROM spans
 WHERE session_id != ''
 GROUP BY day, workspace_id, session_id, trace_id;
-
--- The findings of a session, a row per day of arrival.
-CREATE TABLE IF NOT EXISTS session_findings
-(
-  day Date,
-  workspace_id LowCardinality(String),
-  session_id String,
-  finding_id FixedString(30),
-  last_seen_unix_nano SimpleAggregateFunction(max, UInt64),
-  occurrence_count SimpleAggregateFunction(sum, UInt64)
-)
-ENGINE = AggregatingMergeTree
-PARTITION BY day
-ORDER BY (workspace_id, session_id, finding_id)
-TTL day + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1,
-  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
-  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
-
-CREATE MATERIALIZED VIEW IF NOT EXISTS session_findings_from_exceptions TO session_findings AS
-WITH least(occurred_at_unix_nano, toUInt64(toUnixTimestamp64Milli(received_at) + 300000) * 1000000) AS seen_unix_nano
-SELECT
-  toDate(received_at) AS day,
-  workspace_id,
-  session_id,
-  finding_id,
-  max(seen_unix_nano) AS last_seen_unix_nano,
-  count() AS occurrence_count
-FROM exceptions
-WHERE session_id != ''
-GROUP BY day, workspace_id, session_id, finding_id;

@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS finding_frames
 (
   workspace_id LowCardinality(String),
   surface_id LowCardinality(String),
-  finding_id FixedString(30),
+  variant_id FixedString(16),
   -- `service.version` as the exception said it; may be empty.
   service_version LowCardinality(String),
   -- Of service_version; where that is empty, of the maps that resolved a frame; else empty.
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS finding_frames
 )
 ENGINE = ReplacingMergeTree(rank)
 PARTITION BY toDate(received_at)
-ORDER BY (workspace_id, finding_id, service_version)
+ORDER BY (workspace_id, variant_id)
 TTL toDate(received_at) + INTERVAL ${retention_days} DAY
 SETTINGS ttl_only_drop_parts = 1,
   min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
@@ -35,15 +35,14 @@ CREATE TABLE IF NOT EXISTS release_frames
   day Date,
   workspace_id LowCardinality(String),
   release_slug String,
-  finding_id FixedString(30),
-  service_version LowCardinality(String),
+  variant_id FixedString(16),
   rank UInt64,
   frame_count UInt16,
   resolved_frame_count UInt16
 )
 ENGINE = ReplacingMergeTree(rank)
 PARTITION BY day
-ORDER BY (workspace_id, release_slug, finding_id, service_version)
+ORDER BY (workspace_id, release_slug, variant_id)
 TTL day + INTERVAL ${retention_days} DAY
 SETTINGS ttl_only_drop_parts = 1,
   min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
@@ -54,8 +53,7 @@ SELECT
   toDate(received_at) AS day,
   workspace_id,
   release_slug,
-  finding_id,
-  service_version,
+  variant_id,
   rank,
   frame_count,
   resolved_frame_count

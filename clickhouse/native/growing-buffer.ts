@@ -1,4 +1,5 @@
 import { MIB } from '../../schemas/units.ts'
+import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 
 /** Short strings are copied four bytes at a time, which may write up to three bytes past their end. */
 const OVERSHOOT_BYTES = 4
@@ -44,8 +45,10 @@ export class GrowingBuffer {
   }
 
   private resize(capacity: number): void {
+    const { bytes: before } = this
     const bytes = Buffer.allocUnsafeSlow(capacity)
-    this.bytes.copy(bytes, 0, 0, this.length)
+    before.copy(bytes, 0, 0, this.length)
+    freeBuffer(before)
     this.bytes = bytes
     this.view = new DataView(bytes.buffer)
     this.limit = capacity - OVERSHOOT_BYTES
@@ -220,6 +223,13 @@ export class GrowingBuffer {
     this.varint(end - start)
     this.bytes.copyWithin(this.length, start, end)
     this.length += end - start
+  }
+
+  /** Appends bytes without a length before them. */
+  rawBytes(bytes: Uint8Array): void {
+    this.reserve(bytes.length)
+    this.bytes.set(bytes, this.length)
+    this.length += bytes.length
   }
 
   /** Appends text without a length before it. */

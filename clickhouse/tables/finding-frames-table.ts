@@ -2,14 +2,12 @@ import { GrowingBuffer } from '../native/growing-buffer.ts'
 import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 
-/** Added to the rank of a row with a resolved frame. */
-const RESOLVED_RANK = 1n << 63n
-
 /** A row of `finding_frames`. */
 export interface FindingFramesRow {
   readonly workspaceId: string
   readonly surfaceId: string
-  readonly findingId: string
+  /** 16 bytes as hexadecimal digits. */
+  readonly variantId: string
   readonly serviceVersion: string
   readonly releaseSlug: string
   readonly receivedAtMs: number
@@ -27,7 +25,7 @@ export interface FindingFramesRow {
 export class FindingFramesTable {
   readonly #workspaceId = new LowCardinality()
   readonly #surfaceId = new LowCardinality()
-  readonly #findingId = new GrowingBuffer()
+  readonly #variantId = new GrowingBuffer()
   readonly #serviceVersion = new LowCardinality()
   readonly #releaseSlug = new GrowingBuffer()
   readonly #receivedAt = new GrowingBuffer()
@@ -41,7 +39,7 @@ export class FindingFramesTable {
   readonly buffer = new TableBuffer('finding_frames', [
     column('workspace_id', 'LowCardinality(String)', this.#workspaceId),
     column('surface_id', 'LowCardinality(String)', this.#surfaceId),
-    column('finding_id', 'FixedString(30)', this.#findingId),
+    column('variant_id', 'FixedString(16)', this.#variantId),
     column('service_version', 'LowCardinality(String)', this.#serviceVersion),
     column('release_slug', 'String', this.#releaseSlug),
     column('received_at', "DateTime64(3, 'UTC')", this.#receivedAt),
@@ -57,13 +55,13 @@ export class FindingFramesTable {
   append(row: FindingFramesRow): void {
     this.#workspaceId.fill(this.#workspaceId.indexOf(row.workspaceId), 1)
     this.#surfaceId.fill(this.#surfaceId.indexOf(row.surfaceId), 1)
-    this.#findingId.rawText(row.findingId)
+    this.#variantId.rawBytes(Buffer.from(row.variantId, 'hex'))
     this.#serviceVersion.fill(this.#serviceVersion.indexOf(row.serviceVersion), 1)
     this.#releaseSlug.text(row.releaseSlug)
     this.#receivedAt.integer64(row.receivedAtMs)
     appendBigInt(this.#occurredAt, BigInt(row.occurredAtUnixNano))
     this.#symbolicatedAt.integer64(row.symbolicatedAtMs)
-    appendBigInt(this.#rank, (row.resolvedFrameCount > 0 ? RESOLVED_RANK : 0n) + BigInt(row.sequence))
+    appendBigInt(this.#rank, ((row.resolvedFrameCount > 0 ? 1n : 0n) << 63n) + BigInt(row.sequence))
     this.#frameCount.u16(row.frameCount)
     this.#resolvedFrameCount.u16(row.resolvedFrameCount)
     this.#frames.text(row.frames)

@@ -6,9 +6,14 @@ import { addressOf, place } from '../state/router.ts'
 import { Bars } from '../ui/bars.tsx'
 import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
-import { Fact, Facts, SessionLink, Time, Title } from '../ui/text.tsx'
+import { Fact, Facts, Time, Title } from '../ui/text.tsx'
+import { Grouping } from './grouping.tsx'
+import { Merges } from './merges.tsx'
+import { Occurrences } from './occurrences.tsx'
 import { Stack } from './stack.tsx'
 import { Status } from './status.tsx'
+import { messageOf, Place, titleOf } from './title.tsx'
+import { Values } from './values.tsx'
 import { Work } from './work.tsx'
 
 const TRACES_SHOWN = 20
@@ -26,11 +31,14 @@ export function FindingPage({ id }: { readonly id: string }) {
       <Shown loaded={loaded} what="the finding">
         {({ finding }) => (
           <article>
-            <Title text={finding.type || 'Exception'} />
+            <Title text={titleOf(finding)} />
             <p class="statuses">
               <Status finding={finding} since={from} />
             </p>
-            <p class="message-whole">{finding.message}</p>
+            <p class="message-whole">{messageOf(finding)}</p>
+            <p class="quiet">
+              <Place finding={finding} />
+            </p>
             <FindingFacts finding={finding} />
             <Filters>
               <ChoiceFilter name="last" label="Occurrences of" options={[['', 'All kept days'], ...PERIOD_OPTIONS]} />
@@ -44,12 +52,14 @@ export function FindingPage({ id }: { readonly id: string }) {
             <section>
               <h2>Stack</h2>
               <Stack finding={finding} />
+              <Grouping finding={finding} />
             </section>
+            <Values id={id} from={from} />
             <div class="columns">
               <Work finding={finding} changed={loaded.again} />
-              <Occurrences finding={finding} />
+              <Occurrences id={id} from={from} />
               <Traces finding={finding} />
-              <Sessions finding={finding} />
+              <Merges finding={finding} changed={loaded.again} />
             </div>
           </article>
         )}
@@ -65,10 +75,10 @@ function FindingFacts({ finding }: { readonly finding: FindingDetails }) {
     <Facts>
       <Fact name="Occurrences">{finding.occurrenceCount.toLocaleString()}</Fact>
       <Fact name="Last occurred">
-        <Time iso={finding.lastSeenAt} receivedAt={arrivalOf(finding, finding.lastSeenAt)} />
+        <Time iso={finding.lastSeenAt} receivedAt={finding.lastReceivedAt} />
       </Fact>
       <Fact name="First occurred">
-        <Time iso={finding.firstSeenAt} receivedAt={arrivalOf(finding, finding.firstSeenAt)} />
+        <Time iso={finding.firstSeenAt} receivedAt={finding.firstReceivedAt} />
       </Fact>
       <Fact name="Services">{seenIn.serviceNames.join(', ') || '–'}</Fact>
       <Fact name="Releases">
@@ -78,14 +88,8 @@ function FindingFacts({ finding }: { readonly finding: FindingDetails }) {
         <Fact name="Regressed in">{finding.regressedIn.join(', ') || 'occurrences without a version'}</Fact>
       )}
       <Fact name="Traces">{about(seenIn.approximateTraceCount)}</Fact>
-      <Fact name="Sessions">{about(seenIn.approximateSessionCount)}</Fact>
     </Facts>
   )
-}
-
-/** Returns when the occurrence of a time was received, if it is among the last ones. */
-function arrivalOf({ lastOccurrences }: FindingDetails, occurredAt: string): string | undefined {
-  return lastOccurrences.find(occurrence => occurrence.occurredAt === occurredAt)?.receivedAt
 }
 
 interface ReleasesProps {
@@ -127,49 +131,6 @@ function Releases({ finding: { surfaceId }, versions }: ReleasesProps) {
 /** Small counts are exact. */
 function about(count: number): string {
   return count < 100 ? String(count) : `about ${count.toLocaleString()}`
-}
-
-function Occurrences({ finding }: { readonly finding: FindingDetails }) {
-  return (
-    <section>
-      <h2>Last occurrences</h2>
-      <ul class="entries">
-        {finding.lastOccurrences.map((occurrence, i) => (
-          <li key={i}>
-            <div class="entry-head">
-              <Time iso={occurrence.occurredAt} receivedAt={occurrence.receivedAt} />
-              {occurrence.serviceVersion && <span class="tag">{occurrence.serviceVersion}</span>}
-              {occurrence.sessionId && <SessionLink id={occurrence.sessionId}>Session</SessionLink>}
-              {occurrence.traceId && (
-                <a href={addressOf(`traces/${occurrence.traceId}`, { span: occurrence.spanId })}>Trace</a>
-              )}
-            </div>
-            <div class="message">{occurrence.message}</div>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
-}
-
-/** The sessions that the last occurrences name. No list has all sessions of a finding. */
-function Sessions({ finding }: { readonly finding: FindingDetails }) {
-  const ids = [...new Set(finding.lastOccurrences.map(({ sessionId }) => sessionId))].filter(id => id !== undefined)
-  return (
-    <section>
-      <h2>Sessions</h2>
-      {ids.length === 0 && <p class="quiet">No session is named by the last occurrences.</p>}
-      <ul class="entries">
-        {ids.map(id => (
-          <li key={id}>
-            <SessionLink isRow class="mono" id={id}>
-              {id}
-            </SessionLink>
-          </li>
-        ))}
-      </ul>
-    </section>
-  )
 }
 
 /** The traces of it. Each link leads to the span in which it occurred, which the page of the trace looks up if need be. */

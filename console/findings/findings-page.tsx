@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { type Finding, listFindings } from '../api/generated/client.ts'
 import { NoData } from '../onboarding/no-data.tsx'
 import { counted } from '../state/format.ts'
@@ -9,7 +10,9 @@ import { choiceOf, type FilterRules, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { MergeChosen } from './merges.tsx'
 import { Status } from './status.tsx'
+import { messageOf, Place, titleOf } from './title.tsx'
 
 const PAGE_SIZE = 50
 const PERIOD_NAMES: Readonly<Record<string, string>> = Object.fromEntries(PERIOD_OPTIONS)
@@ -26,6 +29,7 @@ const RULES: FilterRules = { status: choiceOf(STATUSES) }
 /** The list of findings, last received first. */
 export function FindingsPage() {
   const query = validQuery(place.value.query, RULES)
+  const [chosen, setChosen] = useState<readonly string[]>([])
   const loaded = useLoad(`findings ${query}`, signal =>
     listFindings(
       {
@@ -51,9 +55,16 @@ export function FindingsPage() {
       <Shown loaded={loaded} what="findings">
         {({ findings, nextCursor, occurrences }) => (
           <>
+            <MergeChosen
+              ids={findings.map(({ id }) => id).filter(id => chosen.includes(id))}
+              merged={() => {
+                setChosen([])
+                loaded.again()
+              }}
+            />
             <DataTable
               caption="Findings, last received first"
-              columns={columnsOf(query.get('last'), occurrences)}
+              columns={[...columnsOf(query.get('last'), occurrences), choiceColumn(chosen, setChosen)]}
               rows={findings}
               keyOf={({ id }) => id}
               empty={<NoFindings isFiltered={query.size > 0} />}
@@ -73,10 +84,11 @@ function columnsOf(last: string | null, occurrences: Counts): readonly Column<Fi
   return [
     {
       head: 'Finding',
-      cell: ({ id, type, message }) => (
-        <a data-row href={addressOf(`findings/${id}`)}>
-          <span class="type">{type || 'Exception'}</span>
-          <span class="message">{message}</span>
+      cell: finding => (
+        <a data-row href={addressOf(`findings/${finding.id}`)}>
+          <span class="type">{titleOf(finding)}</span>
+          <span class="message">{messageOf(finding).split('\n', 1)[0]}</span>
+          <Place finding={finding} />
         </a>
       ),
     },
@@ -91,6 +103,21 @@ function columnsOf(last: string | null, occurrences: Counts): readonly Column<Fi
     { head: 'Last', cell: ({ lastSeenAt }) => <Time iso={lastSeenAt} /> },
     { head: 'First', cell: ({ firstSeenAt }) => <Time iso={firstSeenAt} /> },
   ]
+}
+
+/** A column in which findings are chosen. */
+function choiceColumn(chosen: readonly string[], choose: (ids: readonly string[]) => void): Column<Finding> {
+  return {
+    head: 'Merge',
+    cell: ({ id, type, message }) => (
+      <input
+        type="checkbox"
+        aria-label={`Choose ${type}: ${message.slice(0, 80)}`}
+        checked={chosen.includes(id)}
+        onChange={event => choose(event.currentTarget.checked ? [...chosen, id] : chosen.filter(other => other !== id))}
+      />
+    ),
+  }
 }
 
 function NoFindings({ isFiltered }: { readonly isFiltered: boolean }) {

@@ -19,6 +19,9 @@ const DONE: Readonly<Record<Activity['action'], string>> = {
   assigned: 'assigned it',
   unassigned: 'removed the assignment',
   commented: 'commented',
+  merged: 'merged into it',
+  split_off: 'split off',
+  split: 'split it from',
 }
 
 /** The work of members on a finding: its status, comments, and who did them. */
@@ -121,7 +124,7 @@ function Entries({ of: activity }: { readonly of: readonly Activity[] }) {
       {activity.map(entry => (
         <li key={entry.id}>
           <div class="entry-head">
-            <span>{entry.by?.userId ?? 'an operator'}</span> {DONE[entry.action]} {entry.assignee}
+            <span>{entry.by?.userId ?? 'an operator'}</span> {DONE[entry.action]} {entry.assignee ?? entry.findingId}
             <span class="quiet">
               <Time iso={entry.createdAt} />
             </span>

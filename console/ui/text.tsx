@@ -84,9 +84,11 @@ export function Fact({ name, children }: { readonly name: string; readonly child
 /** Browsers remove these from a path, also when they are encoded. */
 const DOTS: ReadonlySet<string> = new Set(['.', '..'])
 
-/** A link to a session. A session that no address can name is a text. */
+/** A link to a session, and to a moment of its recording. A session that no address can name is a text. */
 export function SessionLink(props: {
   readonly id: string
+  /** Moment in RFC 3339. */
+  readonly at?: string | undefined
   readonly children: ComponentChildren
   readonly isRow?: boolean
   readonly class?: string
@@ -100,7 +102,11 @@ export function SessionLink(props: {
     )
   }
   return (
-    <a class={props.class} href={addressOf(`sessions/${encodeURIComponent(id)}`)} {...(isRow && { 'data-row': true })}>
+    <a
+      class={props.class}
+      href={addressOf(`sessions/${encodeURIComponent(id)}`, { t: props.at })}
+      {...(isRow && { 'data-row': true })}
+    >
       {children}
     </a>
   )

@@ -8,6 +8,8 @@ import {
   replayDeadLetters,
 } from './dead-letters.ts'
 import { createErasure, listErasures, readErasure } from './erasures.ts'
+import { mergeFindings, splitFinding } from './findings/merges.ts'
+import { listFindingOccurrences, readFindingValues } from './findings/occurrences.ts'
 import {
   changeFinding,
   commentFinding,
@@ -16,6 +18,7 @@ import {
   listFindingTraces,
   readFinding,
 } from './findings/operations.ts'
+import { readFindingRules, replaceFindingRules, tryFindingRules } from './findings/rules.ts'
 import { JAEGER_OPERATIONS } from './grafana/jaeger.ts'
 import { PROMETHEUS_OPERATIONS } from './grafana/prometheus.ts'
 import { TEMPO_OPERATIONS } from './grafana/tempo.ts'
@@ -98,7 +101,14 @@ const OPERATIONS: readonly Operation[] = [
   changeFinding,
   commentFinding,
   listFindingActivity,
+  mergeFindings,
+  splitFinding,
   listFindingTraces,
+  readFindingRules,
+  replaceFindingRules,
+  tryFindingRules,
+  listFindingOccurrences,
+  readFindingValues,
   readTrace,
   listTraces,
   readTraceColumns,

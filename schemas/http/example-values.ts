@@ -18,7 +18,9 @@ export const EXAMPLE = {
   serviceName: 'shop',
   version: '1.4.0',
   releaseSlug: 'rel_asikh4qmg7banudokni5oiju35',
-  findingId: 'fnd_agbpyju3kf6aqghj23ublx4tqv',
+  /** That of its frames as the source map has them. */
+  findingId: 'fnd_4g6peb7eom2yodowmzpd5xfhbe',
+  mergedFindingId: 'fnd_5tq2cwhl6xbn3r7ymdk4gpazse',
   traceId: '5b8efff798038103d269b633813fc60c',
   spanId: 'eee19b7ec3c1b174',
   metricName: 'http.server.request.duration',

@@ -1,15 +1,22 @@
 import { z } from 'zod'
-import { findingIdSchema } from '../http/findings/schemas.ts'
+
+/** The id of exceptions that were sent alike (`exceptions.variant_id`): 16 bytes as hexadecimal digits. */
+const variantIdSchema = z.string().regex(/^[0-9a-f]{32}$/)
 
 /**
- * Frame bodies of the queue `symbolication`. `stack`: the stack frames of one finding, as thrown by one release.
+ * Frame bodies of the queue `symbolication`. `stack`: the stack frames of one variant, as thrown by one release.
  * `release`: the maps of a release have arrived, so its stacks of the last 24 h are symbolicated again; `after` continues
  * a request that had no time left. The payload frame names workspace and surface.
  */
 export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('stack'),
-    findingId: findingIdSchema,
+    variantId: variantIdSchema,
+    serviceName: z.string(),
+    type: z.string(),
+    message: z.string(),
+    /** The value of `exception.fingerprint`, or empty. */
+    fingerprint: z.string(),
     /** Name of the release (`service.version`); may be empty. */
     serviceVersion: z.string(),
     stacktrace: z.string(),
@@ -24,10 +31,9 @@ export const symbolicationRequestSchema = z.discriminatedUnion('kind', [
     after: z
       .object({
         /** Empty for the beginning. */
-        findingId: z.string(),
-        serviceVersion: z.string(),
-        /** Number of findings until here. */
-        findings: z.number().int().min(0),
+        variantId: z.string(),
+        /** Number of variants until here. */
+        variants: z.number().int().min(0),
       })
       .optional(),
   }),

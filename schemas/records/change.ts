@@ -7,7 +7,10 @@ export const actorSchema = z.object({ userId: userIdSchema, apiKeyId: z.string()
 export type Actor = z.infer<typeof actorSchema>
 
 /** Actions of members on findings. */
-export const FINDING_ACTIONS = ['resolved', 'ignored', 'reopened', 'assigned', 'unassigned', 'commented'] as const
+export const FINDING_ACTIONS = [
+  ...['resolved', 'ignored', 'reopened', 'assigned', 'unassigned', 'commented'],
+  ...['merged', 'split', 'split_off'],
+] as const
 
 /** The most characters of a comment. */
 export const COMMENT_MAX_CHARACTERS = 2_000
@@ -26,6 +29,11 @@ export const findingEntrySchema = z.object({
   occurrences: z.int().min(1).optional(),
   /** The comment. */
   text: z.string().optional(),
+  /** The finding that was merged into this one, that was split off it, or that this one was split from. */
+  findingId: z
+    .string()
+    .regex(/^fnd_[a-z2-7]{26}$/)
+    .optional(),
 })
 /** Record of something that was done with a finding. */
 export type FindingEntry = z.infer<typeof findingEntrySchema>
@@ -44,6 +52,7 @@ export const CHANGE_ACTIONS = [
   'member.removed',
   'release.deleted',
   'retention.changed',
+  'finding-rules.changed',
   'dead-letters.purged',
   'erasure.created',
 ] as const

@@ -6,7 +6,11 @@ export const KNOWN_VERSIONS_MAX = 50
 /** The most occurrences after which an ignored finding can be open again. */
 export const IGNORED_OCCURRENCES_MAX = 1_000_000_000
 
+/** The most findings that are merged into one. */
+export const MERGED_MAX = 1_000
+
 const instant = z.iso.datetime()
+const findingId = z.string().regex(/^fnd_[a-z2-7]{26}$/)
 
 /**
  * Record of what members have made of a finding. Its status is the one that they chose. The one that responses show follows from
@@ -15,7 +19,7 @@ const instant = z.iso.datetime()
 export const findingWorkSchema = z.object({
   version: z.literal(1),
   workspaceId: z.string(),
-  findingId: z.string().regex(/^fnd_[a-z2-7]{26}$/),
+  findingId,
   status: z.enum(['open', 'resolved', 'ignored']),
   /** When a member chose the status; null if none did. */
   statusAt: instant.nullable(),
@@ -29,6 +33,10 @@ export const findingWorkSchema = z.object({
   occurrences: z.int().min(1).max(IGNORED_OCCURRENCES_MAX).optional(),
   /** Number of occurrences that had arrived on the day of `statusAt` (UTC) before it. They do not count as occurring again. */
   countedBefore: z.int().min(0).optional(),
+  /** Present if it is merged: the finding that it is merged into, which is not merged itself. */
+  mergedInto: findingId.optional(),
+  /** Present if it was merged and split again: the finding that it was split from. */
+  splitFrom: findingId.optional(),
   /** UTF-8 bytes of all comments that were ever made on the finding. */
   commentBytes: z.int().min(0),
   changedAt: instant,

@@ -8,6 +8,7 @@ import { writeCreation } from '../directory/creations.ts'
 import { writeErasure } from '../directory/erasures.ts'
 import type { LineKind, RecordLine } from '../directory/export/lines.ts'
 import { readExport } from '../directory/export/read-export.ts'
+import { writeFindingRules } from '../directory/findings/finding-rules-store.ts'
 import { importFindingWork } from '../directory/findings/write-finding-work.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, DIRECTORY_ROOT, directoryKeys, isRecordKey } from '../directory/record.ts'
 import { releaseKeys } from '../directory/release-store.ts'
@@ -162,6 +163,8 @@ function writeLine(line: RecordLine, now: number): readonly Command[] {
       const { activity, ...work } = line.record
       return importFindingWork(work, activity, 0)
     }
+    case 'finding-rules':
+      return writeFindingRules(line.record)
     case 'changes':
       return importChanges(line.record.workspaceId, line.record.changes)
   }

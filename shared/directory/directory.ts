@@ -3,6 +3,8 @@ import type { Redis } from 'ioredis'
 import { type ChangeLog, createChangeLog } from './changes/change-log.ts'
 import { type CreationStore, createCreationStore } from './creations.ts'
 import { createErasureStore, type ErasureStore } from './erasures.ts'
+import { createFindingMergeStore, type FindingMergeStore } from './findings/finding-merge-store.ts'
+import { createFindingRulesStore, type FindingRulesStore } from './findings/finding-rules-store.ts'
 import { createFindingWorkStore, type FindingWorkStore } from './findings/finding-work-store.ts'
 import { createMemberChanges, type MemberChanges } from './members/member-changes.ts'
 import { createSurfaceKeyRecords, type SurfaceKeyRecords } from './surface-keys.ts'
@@ -19,6 +21,8 @@ export interface Directory
     CreationStore,
     ErasureStore,
     FindingWorkStore,
+    FindingMergeStore,
+    FindingRulesStore,
     ChangeLog,
     MemberChanges {}
 
@@ -39,6 +43,8 @@ export function createDirectory(redis: Redis): Directory {
     ...createCreationStore(redis),
     ...createErasureStore(redis),
     ...createFindingWorkStore(redis),
+    ...createFindingMergeStore(redis),
+    ...createFindingRulesStore(redis),
     ...createChangeLog(redis),
     ...createMemberChanges(redis),
   }

@@ -68,7 +68,10 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - ignoredFindings: ignored findings, by the time at which they are open again, or +inf
  * - countedFindings: ignored findings that are open again after a number of occurrences (set)
  * - findingActivity: what was done with a finding, as JSON, by time
+ * - findingMerges: finding → the finding that it is merged into, as its record has it (hash)
  * - findingCommentBytes: bytes of all comments of a workspace (string)
+ * - findingRules: rules of grouping, as a JSON record (string)
+ * - earlierFindingRules: the records before it, the latest first (list); a batch of exceptions may be stored by them
  */
 export const directoryKeys = {
   user: (id: string) => `${DIRECTORY_ROOT}:user:${id}`,
@@ -105,7 +108,10 @@ export const directoryKeys = {
   countedFindings: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:counted-findings`,
   findingActivity: (workspaceId: string, findingId: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding:${findingId}:activity`,
+  findingMerges: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-merges`,
   findingCommentBytes: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-comment-bytes`,
+  findingRules: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-rules`,
+  earlierFindingRules: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-finding-rules`,
   creation: (workspaceId: string, id: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creation:${id}`,
   creations: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creations`,
 }
@@ -125,16 +131,22 @@ export const mapKeys = {
  * Redis keys of the work of the upkeep, which an export does not contain.
  *
  * - erasedSessions: ids of the sessions of an erasure in progress (set)
+ * - mergeVersions: workspace → a text that changes with each merge and split of its findings (hash)
  * - lease: id of the process that is elected for a task, with an expiry (string)
  * - deletedMap: the run that is deleting the object of this map, with an expiry (string)
  * - done: task → time when it was done last, in Unix ms (hash)
+ * - judged: until when failed spans are judged, and the window that is in progress (string)
  * - removedReleases: expired releases whose manifests and claims are still to be removed (set)
+ * - ungrouped: workspace → why stored exceptions are to be grouped again by its rules, a text that is new each time (hash)
  */
 export const upkeepKeys = {
   erasedSessions: (workspaceId: string, id: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:erasure:${id}:sessions`,
   deletedMap: (workspaceId: string, sha256: string) => `${DIRECTORY_ROOT}:upkeep:deleted-map:${workspaceId}:${sha256}`,
+  mergeVersions: `${DIRECTORY_ROOT}:upkeep-merge-versions`,
   lease: (task: string) => `${DIRECTORY_ROOT}:upkeep:${task}`,
   done: `${DIRECTORY_ROOT}:upkeep-done`,
+  judged: `${DIRECTORY_ROOT}:upkeep-judged`,
   removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
+  ungrouped: `${DIRECTORY_ROOT}:upkeep-ungrouped`,
 }

@@ -33,7 +33,7 @@ describe('two shards of ClickHouse', () => {
   })
 
   it('have the rows of a trace on one shard, with its exceptions and what views derive from both', async () => {
-    for (const table of ['spans', 'exceptions', 'finding_traces', 'ingest_log']) {
+    for (const table of ['spans', 'exceptions', 'session_traces', 'ingest_log']) {
       const shards = await Promise.all([0, 1].map(shard => rowsByShard(table, shard)))
       for (const [shard, rows] of shards.entries()) {
         expect(rows.map(row => row.shard)).toEqual([shard])

@@ -28,7 +28,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   ],
   shared: [
     ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/', 'shared/stacks/'],
-    ['shared/concurrency/'],
+    ['shared/concurrency/', 'shared/grouping/'],
     ['shared/queue/', 'shared/object-store/', 'shared/directory/', 'shared/http/'],
     ['shared/backup/'],
   ],
@@ -38,7 +38,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/cluster/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/burn-token.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts'],
-    ['clickhouse/logged-letters.ts'],
+    ['clickhouse/logged-rows.ts'],
     ['clickhouse/queries/attributes/'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [

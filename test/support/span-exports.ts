@@ -91,9 +91,9 @@ export class SpanExports {
     const all = await until('findings count the stored occurrences', async () => {
       const counts = await this.countSpans()
       const failed = [...counts.keys()].filter(id => Number.parseInt(id.slice(0, 8), 16) % ERROR_EVERY === 0).length
-      const { rows, occurrences, inTraces } = await this.#countOccurrences()
-      counted = { failed, rows, occurrences, inTraces }
-      return rows === failed && occurrences === rows && inTraces === rows ? counts : undefined
+      const { rows, occurrences, inBuckets } = await this.#countOccurrences()
+      counted = { failed, rows, occurrences, inBuckets }
+      return rows === failed && occurrences === rows && inBuckets === rows ? counts : undefined
     }).catch(cause => {
       throw new Error(`findings do not count the stored occurrences: ${JSON.stringify(counted)}`, { cause })
     })
@@ -154,20 +154,20 @@ export class SpanExports {
     return code === 0 ? String(trailers.get('x-receipt-id')) : undefined
   }
 
-  async #countOccurrences(): Promise<{ rows: number; occurrences: number; inTraces: number }> {
+  async #countOccurrences(): Promise<{ rows: number; occurrences: number; inBuckets: number }> {
     const [rows] = await this.query<{ count: string }>(
       'SELECT count() AS count FROM exceptions WHERE service_name = {name: String}',
     )
-    const [occurrences, inTraces] = await Promise.all(
-      ['findings', 'finding_traces'].map(async table => {
+    const [occurrences, inBuckets] = await Promise.all(
+      ['findings', 'finding_buckets'].map(async table => {
         const [found] = await this.query<{ count: string }>(
-          `SELECT sum(occurrence_count) AS count FROM ${table} WHERE finding_id IN
-             (SELECT finding_id FROM exceptions WHERE service_name = {name: String})`,
+          `SELECT sum(occurrence_count) AS count FROM ${table} WHERE variant_id IN
+             (SELECT variant_id FROM exceptions WHERE service_name = {name: String})`,
         )
         return Number(found?.count)
       }),
     )
-    return { rows: Number(rows?.count), occurrences: occurrences ?? 0, inTraces: inTraces ?? 0 }
+    return { rows: Number(rows?.count), occurrences: occurrences ?? 0, inBuckets: inBuckets ?? 0 }
   }
 }
 
@@ -182,7 +182,9 @@ export async function killDuring(exports: SpanExports, victim: Victim): Promise<
   await until('exports are acknowledged again', () => exports.acknowledged.length > before + 300)
 }
 
-/** Returns an export of spans with these ids in protobuf, of a service of this name. One span in ten has failed. */
+const EXCEPTION = { key: 'exception.type', value: { value: { case: 'stringValue' as const, value: 'E' } } }
+
+/** Returns an export of spans with these ids in protobuf, of a service of this name. One span in ten has an exception. */
 export function spanExport(name: string, ids: readonly Buffer[]): Uint8Array {
   const now = BigInt(Date.now()) * 1_000_000n
   return toBinary(
@@ -199,7 +201,8 @@ export function spanExport(name: string, ids: readonly Buffer[]): Uint8Array {
                 name: 'work',
                 startTimeUnixNano: now,
                 endTimeUnixNano: now + 1_000n,
-                ...(spanId.readUInt32BE(0) % ERROR_EVERY === 0 ? { status: { code: 2, message: 'it failed' } } : {}),
+                events:
+                  spanId.readUInt32BE(0) % ERROR_EVERY === 0 ? [{ name: 'exception', attributes: [EXCEPTION] }] : [],
               })),
             },
           ],

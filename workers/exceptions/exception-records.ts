@@ -2,18 +2,32 @@ import { GrowingBuffer } from '../../clickhouse/native/growing-buffer.ts'
 import { startOfString } from '../../clickhouse/native/native-string.ts'
 import { column, TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { DebugIds } from './debug-ids.ts'
+import type { Places } from './places.ts'
 
 /**
  * Exceptions on their way from the batch of their spans or log records to the table `exceptions`. One after the other,
  * little-endian:
  *
- *   record := length(u32, of what follows) source(u8) escaped(u8) traceId(16) spanId(8) occurredAt(u64) findingId(30)
- *             serviceName serviceVersion sessionId spanName type message stacktrace debugIds(varint n, n × (url id))
+ *   record := length(u32, of what follows) source(u8) escaped(u8) traceId(16) spanId(8) parentSpanId(8)
+ *             occurredAt(u64) findingId(30) variantId(16)
+ *             serviceName serviceVersion sessionId spanName type message stacktrace fingerprint
+ *             browser system route environment host topFrame
+ *             debugIds(varint n, n × (url id))
  *
  * A text is its length as a varint and its UTF-8 bytes, as in ClickHouse's format Native: it is copied into its column as it is.
  * Workspace, surface and arrival are those of the frame. A change of the form raises `RECORDS_VERSION`.
  */
-const AT = { source: 4, escaped: 5, traceId: 6, spanId: 22, occurredAt: 30, findingId: 38, texts: 68 } as const
+const AT = {
+  source: 4,
+  escaped: 5,
+  traceId: 6,
+  spanId: 22,
+  parentSpanId: 30,
+  occurredAt: 38,
+  findingId: 46,
+  variantId: 76,
+  texts: 92,
+} as const
 /** The texts by their positions in a record. */
 export const TEXT = {
   serviceName: 0,
@@ -23,20 +37,31 @@ export const TEXT = {
   type: 4,
   message: 5,
   stacktrace: 6,
+  fingerprint: 7,
+  browser: 8,
+  system: 9,
+  route: 10,
+  environment: 11,
+  host: 12,
+  topFrame: 13,
 } as const
 const TEXTS = Object.keys(TEXT) as (keyof typeof TEXT)[]
 
 /** An exception. The ids are positions in `bytes`. */
-interface ExceptionRecord {
+interface ExceptionRecord extends Places {
   readonly bytes: Buffer
   readonly view: DataView
   readonly traceIdStart: number
   readonly spanIdStart: number
+  /** Undefined without a parent, or if it is not known. */
+  readonly parentSpanIdStart: number | undefined
   readonly source: number
   readonly escaped: boolean
   readonly timeLow: number
   readonly timeHigh: number
   readonly findingId: string
+  /** 16 bytes. */
+  readonly variantId: Buffer
   readonly serviceName: string
   readonly serviceVersion: string
   readonly sessionId: string
@@ -44,6 +69,9 @@ interface ExceptionRecord {
   readonly type: string
   readonly message: string
   readonly stacktrace: string
+  readonly fingerprint: string
+  /** As `topFrameOf` returns it. */
+  readonly topFrame: string
   readonly debugIds: DebugIds
 }
 
@@ -60,8 +88,11 @@ export class ExceptionRecords {
     bytes.u8(record.escaped ? 1 : 0)
     bytes.raw(record.bytes, record.view, record.traceIdStart, record.traceIdStart + 16)
     bytes.raw(record.bytes, record.view, record.spanIdStart, record.spanIdStart + 8)
+    if (record.parentSpanIdStart === undefined) bytes.u64(0, 0)
+    else bytes.raw(record.bytes, record.view, record.parentSpanIdStart, record.parentSpanIdStart + 8)
     bytes.u64(record.timeLow, record.timeHigh)
     bytes.rawText(record.findingId)
+    bytes.rawBytes(record.variantId)
     for (const text of TEXTS) bytes.text(record[text])
     bytes.varint(record.debugIds.size)
     for (const [url, debugId] of record.debugIds) {

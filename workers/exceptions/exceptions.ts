@@ -2,16 +2,18 @@ import { LRUCache } from 'lru-cache'
 import { endOfString, startOfString } from '../../clickhouse/native/native-string.ts'
 import { ExceptionSource } from '../../clickhouse/tables/exceptions-table.ts'
 import { KIB, MIB } from '../../schemas/units.ts'
+import { identify } from '../../shared/grouping/fingerprint.ts'
+import { stackToRead } from '../../shared/grouping/stack-to-read.ts'
 import type { Attributes } from '../otlp/protobuf/attributes.ts'
 import { cutText } from '../otlp/protobuf/cut-text.ts'
 import { endsWithKey, type KeyBytes, keyBytes } from '../otlp/protobuf/key-bytes.ts'
+import type { AttributeTexts } from '../otlp/protobuf/place-attributes.ts'
 import type { PayloadSource } from '../otlp/protobuf/refusal.ts'
 import type { ResourceEntry } from '../otlp/protobuf/resource-cache.ts'
 import { cutStack } from './cut-stack.ts'
 import { type DebugIds, NO_DEBUG_IDS, readDebugIds } from './debug-ids.ts'
 import type { ExceptionRecords } from './exception-records.ts'
-import { identify } from './fingerprint.ts'
-import { stackToRead } from './stack-to-read.ts'
+import { placesOf, titleOfFailure } from './places.ts'
 
 /**
  * Findings of one payload. A client that makes up exceptions would fill the list of findings, and each finding has rows in
@@ -35,7 +37,10 @@ interface KnownFinding {
   readonly text: string
   /** Undefined if the id does not depend on the message. */
   readonly message: string | undefined
-  readonly id: string
+  readonly findingId: string
+  /** What is sent alike, as 16 bytes (`exceptions.variant_id`). */
+  readonly variantId: Buffer
+  readonly topFrame: string
 }
 
 /**
@@ -71,8 +76,12 @@ export interface OccurrenceContext {
   view: DataView
   traceIdStart: number
   spanIdStart: number
+  /** Undefined without a parent, or if it is not known. */
+  parentSpanIdStart: number | undefined
   spanName: string
   sessionId: string
+  /** Attributes of the span or record that state where it happened. */
+  places: AttributeTexts
 }
 
 /**
@@ -138,13 +147,14 @@ export class ExceptionDeriver {
       this.overLimit++
       return
     }
-    const details = { ...NO_DETAILS, type: context.spanName, message, timeLow, timeHigh }
+    const type = titleOfFailure(context.spanName, context.places)
+    const details = { ...NO_DETAILS, type, message, timeLow, timeHigh }
     this.append(ExceptionSource.spanStatus, details, resource, context)
   }
 
   private append(source: number, details: ExceptionDetails, resource: ResourceEntry, context: OccurrenceContext): void {
     this.derived++
-    const findingId = this.findingId(details, resource.serviceNameText)
+    const { findingId, variantId, topFrame } = this.identityOf(details, resource)
     if (!this.findingsOfPayload.has(findingId)) {
       if (this.findingsOfPayload.size >= FINDINGS_PER_PAYLOAD) {
         this.findingsOverLimit++
@@ -153,25 +163,41 @@ export class ExceptionDeriver {
       this.findingsOfPayload.add(findingId)
     }
     const { serviceNameText: serviceName, serviceVersionText: serviceVersion } = resource
-    this.records.append({ ...context, ...details, source, findingId, serviceName, serviceVersion })
+    const places = placesOf(context.places, resource.places)
+    this.records.append({
+      ...context,
+      ...details,
+      ...places,
+      source,
+      findingId,
+      variantId,
+      topFrame,
+      serviceName,
+      serviceVersion,
+    })
   }
 
-  /** Returns the id of the finding. The latest text of each key is kept. */
-  private findingId(details: ExceptionDetails, serviceName: string): string {
+  /** Returns the finding and the variant of an exception. The latest text of each key is kept. */
+  private identityOf(
+    details: ExceptionDetails,
+    { serviceNameText: serviceName, serviceVersionText: version }: ResourceEntry,
+  ): KnownFinding {
     const { workspaceId, surfaceId } = this.payload
     const { type, message, stacktrace, fingerprint } = details
     // The key has the inputs of the id, and their lengths, because any of these texts may contain a separator.
     const text = fingerprint === '' ? stackToRead(details) : ''
-    const lengths = `${serviceName.length} ${type.length} ${text.length} ${fingerprint.length}`
-    const key = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${type}${fingerprint}${text.slice(0, KEY_CHARACTERS)}`
+    const lengths = `${serviceName.length} ${version.length} ${type.length} ${text.length} ${fingerprint.length}`
+    const names = `${workspaceId} ${surfaceId} ${lengths} ${serviceName}${version}${type}${fingerprint}`
+    const key = names + text.slice(0, KEY_CHARACTERS)
     const known = FINDINGS.get(key)
-    if (known !== undefined && known.text === text && (known.message ?? message) === message) return known.id
-    const exception = { workspaceId, surfaceId, serviceName, type, message, stacktrace, fingerprint }
-    const { id, usesMessage } = identify(exception, text)
+    if (known !== undefined && known.text === text && (known.message ?? message) === message) return known
+    const origin = { workspaceId, surfaceId, serviceName, serviceVersion: version }
+    const exception = { ...origin, type, message, stacktrace, fingerprint }
+    const { id: findingId, variantId, usesMessage, topFrame } = identify(exception, text)
+    const found = { text, message: usesMessage ? message : undefined, findingId, variantId, topFrame }
     // A text from the first frame on is a slice that keeps the whole stack in memory.
-    const size = key.length + message.length + stacktrace.length
-    FINDINGS.set(key, { text, message: usesMessage ? message : undefined, id }, { size })
-    return id
+    FINDINGS.set(key, found, { size: key.length + message.length + stacktrace.length })
+    return found
   }
 }
 

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { KIB } from '../../schemas/units.ts'
+import { identify } from '../../shared/grouping/fingerprint.ts'
 import { cutStack } from './cut-stack.ts'
-import { identify } from './fingerprint.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const FOLDER = join(ROOT, 'test/cases/grouping')

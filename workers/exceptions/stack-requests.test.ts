@@ -7,28 +7,34 @@ import { createRecentStacks, StackRequests } from './stack-requests.ts'
 const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_000 }
 const STACK = 'Error: x\n    at f (https://a.test/x.js:1:2)'
 
-const finding = (number: number) =>
-  `fnd_${String(number)
-    .replaceAll(/\d/g, d => 'abcdefghij'[Number(d)] ?? '')
-    .padStart(26, 'z')}`
+const variant = (number: number) => String(number).padStart(32, '0')
 
-function thrown(number: number, stacktrace = STACK, serviceVersion = '1.0') {
-  const times = { timeLow: 0xffff_ffff, timeHigh: 1 }
-  return { findingId: finding(number), serviceVersion, stacktrace, debugIds: NO_DEBUG_IDS, ...times }
+type Thrown = Parameters<StackRequests['note']>[2]
+
+/** Notes a stack as the batch of exceptions does. */
+function note(requests: StackRequests, stack: Thrown, source: typeof ORIGIN = ORIGIN, day = 1): void {
+  requests.note(source, `${stack.variantId} ${day}`, stack)
+}
+
+function thrown(number: number, stacktrace = STACK, serviceVersion = '1.0'): Thrown {
+  const texts = { serviceName: 'shop', type: 'Error', message: 'x', fingerprint: '' }
+  return {
+    variantId: variant(number),
+    ...texts,
+    serviceVersion,
+    stacktrace,
+    debugIds: NO_DEBUG_IDS,
+    occurredAtUnixNano: '1',
+  }
 }
 
 describe('the stacks that a batch requests', () => {
-  it('are one per finding and version', () => {
+  it('are one per variant and day', () => {
     const requests = new StackRequests(createRecentStacks())
-    for (const stack of [thrown(1), thrown(1), thrown(2), thrown(1, STACK, '2.0'), thrown(1)]) {
-      requests.note(ORIGIN, stack)
-    }
+    for (const stack of [thrown(1), thrown(1), thrown(2), thrown(1)]) note(requests, stack)
+    for (let times = 0; times < 2; times++) note(requests, thrown(1), ORIGIN, 2)
     const bodies = requests.frames.map(frame => symbolicationRequestSchema.parse(JSON.parse(frame.body.toString())))
-    expect(bodies).toMatchObject([
-      { kind: 'stack', findingId: finding(1), serviceVersion: '1.0', occurredAtUnixNano: '8589934591' },
-      { findingId: finding(2) },
-      { findingId: finding(1), serviceVersion: '2.0' },
-    ])
+    expect(bodies).toEqual([1, 2, 1].map(number => ({ kind: 'stack', ...thrown(number), debugIds: {} })))
     expect(requests.frames[0]).toMatchObject(ORIGIN)
   })
 
@@ -41,10 +47,10 @@ describe('the stacks that a batch requests', () => {
       '   at Shop.Cart.Add() in C:\\src\\Cart.cs:line 12',
       "app/cart.rb:12:in `add'",
     ]
-    for (const [i, stack] of others.entries()) requests.note(ORIGIN, thrown(i, stack))
+    for (const [i, stack] of others.entries()) note(requests, thrown(i, stack))
     expect(requests.frames).toEqual([])
     for (const [i, stack] of ['f@https://a.test/x.js:1:2', 'x\n    at https://a.test/x.js:1:2\r\n'].entries()) {
-      requests.note(ORIGIN, thrown(100 + i, stack))
+      note(requests, thrown(100 + i, stack))
     }
     expect(requests.frames).toHaveLength(2)
   })
@@ -54,7 +60,7 @@ describe('the stacks that a batch requests', () => {
     const recent = createRecentStacks(() => nowMs)
     const ask = () => {
       const requests = new StackRequests(recent)
-      requests.note(ORIGIN, thrown(1))
+      note(requests, thrown(1))
       return requests
     }
     expect(ask().frames).toHaveLength(1)
@@ -73,8 +79,8 @@ describe('the stacks that a batch requests', () => {
     const other = { ...ORIGIN, workspaceId: 'ws_other' }
     const ask = () => {
       const requests = new StackRequests(recent)
-      requests.note(ORIGIN, thrown(1))
-      requests.note(other, thrown(2))
+      note(requests, thrown(1))
+      note(requests, thrown(2), other)
       return requests
     }
     ask().finished(new Set([`${other.workspaceId}/${other.surfaceId}`]))
@@ -83,25 +89,25 @@ describe('the stacks that a batch requests', () => {
 
   it('are removed with a refused payload', () => {
     const requests = new StackRequests(createRecentStacks())
-    requests.note(ORIGIN, thrown(1))
+    note(requests, thrown(1))
     requests.mark()
-    requests.note(ORIGIN, thrown(2))
+    note(requests, thrown(2))
     requests.rewind()
     expect(requests.frames).toHaveLength(1)
-    requests.note(ORIGIN, thrown(2))
+    note(requests, thrown(2))
     expect(requests.frames).toHaveLength(2)
   })
 
   it('are bounded in number and bytes', () => {
     const requests = new StackRequests(createRecentStacks())
-    for (let i = 0; i < 2_000; i++) requests.note(ORIGIN, thrown(i))
+    for (let i = 0; i < 2_000; i++) note(requests, thrown(i))
     expect(requests.frames).toHaveLength(500)
     requests.reset()
     const long = `${'x'.repeat(32_000)}\n${STACK}`
-    for (let i = 0; i < 2_000; i++) requests.note(ORIGIN, thrown(i, long))
+    for (let i = 0; i < 2_000; i++) note(requests, thrown(i, long))
     const bytes = requests.frames.reduce((sum, frame) => sum + frame.body.length, 0)
     expect(bytes).toBeLessThan(4 * MIB + 40_000)
-    requests.note(ORIGIN, thrown(5_000, STACK, 'v'.repeat(300)))
+    note(requests, thrown(5_000, STACK, 'v'.repeat(300)))
     expect(requests.frames.some(frame => frame.body.includes('vvvv'))).toBe(false)
   })
 })

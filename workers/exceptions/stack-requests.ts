@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
-import type { SymbolicationRequest } from '../../schemas/queues/symbolication.ts'
+import type { StackRequest } from '../../schemas/queues/symbolication.ts'
 import { MIB, MINUTE_MS } from '../../schemas/units.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { shareMember } from '../../shared/queue/queue.ts'
 import type { DebugIds } from './debug-ids.ts'
 
-/** A finding is requested once in this period per version and process, however often it is thrown. */
+/** A variant is requested once in this period by each process, however often it is thrown, and once a day. */
 const REQUEST_INTERVAL_MS = 10 * MINUTE_MS
 const RECENT_LIMIT = 100_000
 
@@ -19,10 +19,10 @@ const MAX_VERSION_LENGTH = 256
 /** Matches frames of V8, Firefox and Safari. Frames of Java, Python, Go, .NET and Ruby have no column. */
 const LINE_AND_COLUMN = /:\d{1,9}:\d{1,9}\)?(?:\r?\n|$)/
 
-/** Recently requested findings by version. The batches of a pool share them. */
+/** Recently requested variants by day. The batches of a pool share them. */
 export type RecentStacks = LRUCache<string, true>
 
-/** Creates the cache of recently requested findings. */
+/** Creates the cache of recently requested variants. */
 export function createRecentStacks(now: () => number = Date.now): RecentStacks {
   return new LRUCache<string, true>({
     // `max` would allocate memory for all entries at once: 4 MiB in 20 ms before the first exception.
@@ -35,21 +35,18 @@ export function createRecentStacks(now: () => number = Date.now): RecentStacks {
   })
 }
 
-/** An exception with its stack as it is stored. */
-interface ThrownStack {
-  readonly findingId: string
-  readonly serviceVersion: string
-  readonly stacktrace: string
+/** An exception as it is stored. */
+interface ThrownStack extends Omit<StackRequest, 'kind' | 'debugIds'> {
   readonly debugIds: DebugIds
-  readonly timeLow: number
-  readonly timeHigh: number
 }
 
 /**
- * The stacks of a batch to symbolicate, one per finding and version. They count as requested only when their batch is
+ * The stacks of a batch to symbolicate, one of each variant and day. They count as requested only when their batch is
  * stored, so a batch that is formed again requests them again.
  */
 export class StackRequests {
+  /** Workspaces by the variants of the batch. A refused payload leaves its variants behind. */
+  readonly variants = new Map<string, string>()
   readonly #recent: RecentStacks
   readonly #seen = new Set<string>()
   readonly #requested: string[] = []
@@ -91,20 +88,24 @@ export class StackRequests {
     this.rewind()
   }
 
-  /** Returns whether no stack of this finding and version was noted since `reset`. */
-  isNew(findingId: string, serviceVersion: string): boolean {
-    return !this.#seen.has(keyOf(findingId, serviceVersion))
+  /** Returns whether no stack with this key, which names variant and day, was noted since `reset`. */
+  isNew(key: string): boolean {
+    return !this.#seen.has(key)
   }
 
   /** Adds the request for a stack unless it was requested recently or has another format. */
-  note(source: Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>, stack: ThrownStack): void {
-    const key = keyOf(stack.findingId, stack.serviceVersion)
+  note(
+    source: Pick<PayloadFrame, 'workspaceId' | 'surfaceId' | 'receivedAtMs'>,
+    key: string,
+    stack: ThrownStack,
+  ): void {
     if (this.#seen.has(key)) return
     if (this.#frames.length >= MAX_REQUESTS || this.#bytes >= MAX_BYTES) return
     this.#seen.add(key)
     if (this.#recent.has(key) || !LINE_AND_COLUMN.test(stack.stacktrace)) return
     if (stack.serviceVersion.length > MAX_VERSION_LENGTH) return
-    const body = Buffer.from(JSON.stringify(requestOf(stack)))
+    const request: StackRequest = { kind: 'stack', ...stack, debugIds: Object.fromEntries(stack.debugIds) }
+    const body = Buffer.from(JSON.stringify(request))
     this.#requested.push(key)
     this.#sizes.push(body.length)
     this.#bytes += body.length
@@ -129,6 +130,7 @@ export class StackRequests {
 
   /** Removes all requests. */
   reset(): void {
+    this.variants.clear()
     this.#seen.clear()
     this.#requested.length = 0
     this.#frames.length = 0
@@ -136,21 +138,5 @@ export class StackRequests {
     this.#bytes = 0
     this.#marked = 0
     this.#jobMarked = 0
-  }
-}
-
-/** The id of a finding includes its workspace and surface. */
-function keyOf(findingId: string, serviceVersion: string): string {
-  return `${findingId} ${serviceVersion}`
-}
-
-function requestOf(stack: ThrownStack): SymbolicationRequest {
-  return {
-    kind: 'stack',
-    findingId: stack.findingId,
-    serviceVersion: stack.serviceVersion,
-    stacktrace: stack.stacktrace,
-    debugIds: Object.fromEntries(stack.debugIds),
-    occurredAtUnixNano: String((BigInt(stack.timeHigh) << 32n) | BigInt(stack.timeLow)),
   }
 }

@@ -25,8 +25,8 @@ const ORIGIN = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_00
 
 it(`a batch of spans contains the rows of ${MESSAGES} random messages in three encodings`, () => {
   expectRows(withExceptions(createSpansBatch()), ExportTraceServiceRequestSchema, traceRequest, request => {
-    const { spans, exceptions, rejected } = expectedTables(ORIGIN, request)
-    return { rows: spans.length, rejected, tables: { spans, exceptions } }
+    const { spans, exceptions, failures, rejected } = expectedTables(ORIGIN, request)
+    return { rows: spans.length, rejected, tables: { spans, exceptions, failures } }
   })
 })
 

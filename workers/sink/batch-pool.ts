@@ -254,6 +254,7 @@ export class BatchPool {
     const { jobs } = batch
     if (jobs.length === 0) return
     try {
+      await batch.rows.complete?.()
       const batchId = batch.id
       const formed = batch.formation()
       const conflicts = await store.nameBatch(batchId, jobs, formed)

@@ -61,6 +61,8 @@ export interface BatchOptions extends EarlierOutcome {
   readonly id?: string | undefined
   /** Number of shards that its rows are divided between. */
   readonly shards?: number | undefined
+  /** Rules by which it was formed before. */
+  readonly rules?: Formation['rules']
 }
 
 /** A request that was appended. */
@@ -133,6 +135,7 @@ export class Batch {
     const [digest, leftOutBytes] = [this.#digest, this.#leftOutBytes]
     let notAdded: NotAdded | undefined = 'split'
     let refused = 0
+    await this.rows.prepare?.(frames, this.#options.rules)
     this.rows.markJob()
     try {
       const reason = await this.#appendAll(job, frames, notes, limits)
@@ -185,6 +188,7 @@ export class Batch {
       digest: this.#digest >>> 0,
       refused: this.#refused.requests,
       passedOn: this.#passedOn.requests,
+      rules: this.rows.rules?.(),
     }
     return this.#formation
   }

@@ -32,9 +32,10 @@ export async function formBatch(
   rows: RowBatch,
   { limits = NO_JOB_LIMITS, ...options }: FormBatchOptions = {},
 ): Promise<FormedBatch> {
-  const { batchId, jobIds, storedTables, unstored } = named
+  const { batchId, jobIds, storedTables, unstored, formed } = named
   const shards = recordedShards(named) ?? (await deps.activeShards?.())
-  const batch = new Batch(deps, rows, { id: batchId, shards, storedTables, unstored, ...options })
+  const rules = formed && (formed.rules ?? {})
+  const batch = new Batch(deps, rows, { id: batchId, shards, storedTables, unstored, rules, ...options })
   for (const jobId of jobIds) {
     const payload = await deps.store.payload(jobId)
     if (payload === null) return { ok: false, reason: 'gone' }
@@ -42,5 +43,6 @@ export async function formBatch(
     deps.store.giveBack(payload)
     if (added === 'split' || added === 'large') return { ok: false, reason: added }
   }
+  await rows.complete?.()
   return { ok: true, batch }
 }

@@ -9,9 +9,17 @@ import { type PassedOnRequest, piecesOf, readPassedOn } from './passed-on.ts'
 const source = { workspaceId: 'ws_1', surfaceId: 'srf_1', receivedAtMs: 1_790_000_000_000, receipt: 'r'.repeat(16) }
 const ids = Buffer.alloc(24, 1)
 const record = (message: string) => ({
-  ...{ bytes: ids, view: new DataView(ids.buffer, ids.byteOffset, 24), traceIdStart: 0, spanIdStart: 16 },
+  ...{
+    bytes: ids,
+    view: new DataView(ids.buffer, ids.byteOffset, 24),
+    traceIdStart: 0,
+    spanIdStart: 16,
+    parentSpanIdStart: undefined,
+  },
   ...{ source: 1, escaped: false, timeLow: 1, timeHigh: 2, findingId: `fnd_${'a'.repeat(26)}`, debugIds: new Map() },
   ...{ serviceName: 'shop', serviceVersion: '1', sessionId: '', spanName: 'GET', type: 'E', message, stacktrace: '' },
+  ...{ variantId: ids.subarray(0, 16), fingerprint: '', browser: '', system: '', route: '', environment: '', host: '' },
+  topFrame: '',
 })
 
 /** Requests with these numbers of records, and the bytes of all records. */

@@ -2,6 +2,7 @@ import type { GrowingBuffer } from '../../clickhouse/native/growing-buffer.ts'
 import type { TableBuffer } from '../../clickhouse/native/table-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel, RejectedByReason } from '../../shared/runtime/reason.ts'
+import type { Formation } from '../queue/payloads/batch-record.ts'
 
 /**
  * The outcome of appending one request. Either all its rows are in the batch, except those rejected for a reason, or none
@@ -42,6 +43,12 @@ export interface RowBatch {
   /** Bytes of memory that the buffers occupy, including what is not used. */
   readonly capacityBytes: number
   /**
+   * Reads what decoding these requests needs. A batch that is formed again has the rules of its record. Throws TransientErrors.
+   */
+  prepare?(frames: readonly PayloadFrame[], rules?: Formation['rules']): Promise<void>
+  /** Returns the revisions of the rules by which the rows are grouped, by workspace. */
+  rules?(): Formation['rules']
+  /**
    * Decodes a decompressed request into rows. Leaves the batch unchanged when it returns `ok: false`. A request that adds
    * more than `limitBytes` to the buffers is refused (`requestColumnBytes` of the body, if left out).
    */
@@ -50,10 +57,14 @@ export interface RowBatch {
   markJob(): void
   /** Removes the rows of the requests that were appended since `markJob`. */
   rewindJob(): void
+  /** Completes the rows after the last request, in about a second at most, without changing their number. Never rejects. */
+  complete?(): Promise<void>
   /** Returns the blocks to insert, in this order. They are valid until `reset`. */
   tables(): readonly TableBlock[]
   /** Returns the stacks of these rows to symbolicate once the rows are stored, as frames for the queue `symbolication`. */
   stackRequests?(): readonly PayloadFrame[]
+  /** Runs when the rows are stored, before the batch is finished. Throws TransientErrors. */
+  stored?(): Promise<void>
   /**
    * Runs when the batch is stored and its stack requests are in Redis. `leftOut` names the surfaces whose requests were left
    * out (`shareMember`).

@@ -138,6 +138,7 @@ export class BatchStorer {
     const { store, addJobs, onStored } = this.#deps
     const { frames, payloadBytes, shares } = batch.stats
     const moves = await this.#movesOf(named, batch)
+    await batch.rows.stored?.()
     const { isFirst, leftOut } = await store.finishBatch(named, { frames, bytes: payloadBytes, shares }, moves)
     await addMovedJobs(addJobs, moves)
     if (!isFirst) return false

@@ -4,6 +4,7 @@ import type { ReleaseStackRow } from '../../clickhouse/queries/releases/select-r
 import type { SourceMapRow } from '../../clickhouse/queries/releases/select-source-maps.ts'
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
+import { NO_RULES } from '../../shared/grouping/rules.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { ORIGINAL } from '../../test/support/original-position.ts'
 import type { LoadedManifest } from './manifest-reader.ts'
@@ -47,7 +48,9 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
       for (const row of rows) index.push({ ...row, sequence: String(row.sequence) })
     }),
     insertFrames: step('store frames', rows => void frames.push(...rows)),
+    insertMoves: step('move findings', () => {}),
     retryUntilStopped: (_, work) => work(),
+    rules: { of: async () => NO_RULES, stored: async () => {} },
     now: () => 0,
   }
   return {
@@ -76,7 +79,7 @@ function createStores(scheduler: fc.Scheduler, stack: ReceivedStack, release: st
 
 describe('a release whose maps arrive while its exceptions do', () => {
   const thrown = {
-    findingId: `fnd_${'a'.repeat(26)}`,
+    ...{ variantId: 'a'.repeat(32), serviceName: 'shop', type: 'Error', message: 'm', fingerprint: '' },
     stacktrace: `Error\n    at f (${SCRIPT}:1:2)`,
     occurredAtUnixNano: '1',
     receivedAtMs: 0,
@@ -100,7 +103,7 @@ describe('a release whose maps arrive while its exceptions do', () => {
 it('continues a release whose workspace had no time left where it stopped, and ends', async () => {
   let turns = 0
   const page = Array.from({ length: 450 }, (_, i) => ({
-    findingId: `fnd_${String(i).padStart(26, '0')}`,
+    ...{ variantId: String(i).padStart(32, '0'), serviceName: 'shop', type: 'Error', message: 'm', fingerprint: '' },
     serviceVersion: '1.0',
     stacktrace: `Error\n    at f (${SCRIPT}:1:2)`,
     debugIds: {},
@@ -113,11 +116,12 @@ it('continues a release whose workspace had no time left where it stopped, and e
     selectSourceMaps: async () => [],
     // Every hundredth stack finds no time left.
     tracer: { hasTime: () => ++turns % 100 !== 0, trace: async (_, positions) => positions.map(() => ORIGINAL) },
-    selectReleaseStacks: async ({ after, limit }) =>
-      page.filter(row => after === undefined || row.findingId > after.findingId).slice(0, limit),
+    selectReleaseStacks: async ({ after, limit }) => page.filter(row => row.variantId > after).slice(0, limit),
     insertSourceMaps: async () => {},
-    insertFrames: async rows => void resolved.push(...rows.map(row => row.findingId)),
+    insertFrames: async rows => void resolved.push(...rows.map(row => row.variantId)),
+    insertMoves: async () => {},
     retryUntilStopped: (_, work) => work(),
+    rules: { of: async () => NO_RULES, stored: async () => {} },
     now: () => 0,
   }
   let after: Awaited<ReturnType<typeof resolveRelease>>['after']
@@ -128,5 +132,5 @@ it('continues a release whose workspace had no time left where it stopped, and e
     runs++
   } while (after !== undefined)
   expect(runs).toBe(5)
-  expect(resolved).toEqual(page.map(row => row.findingId))
+  expect(resolved).toEqual(page.map(row => row.variantId))
 })

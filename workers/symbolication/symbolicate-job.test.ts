@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
+import { NO_RULES } from '../../shared/grouping/rules.ts'
 import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { ORIGINAL } from '../../test/support/original-position.ts'
@@ -43,7 +43,9 @@ function setUp(times: Record<string, number>) {
     selectSourceMaps: async () => [],
     selectReleaseStacks: async () => [],
     insertSourceMaps: async () => {},
-    insertFrames: async (rows: readonly FindingFramesRow[]) => void stored.push(...rows.map(row => row.findingId)),
+    insertFrames: async rows => void stored.push(...rows.map(row => row.variantId)),
+    insertMoves: async () => {},
+    rules: { of: async () => NO_RULES, stored: async () => {} },
     tracer: {
       hasTime: workspaceId => (left.get(workspaceId) ?? 0) > 0,
       async trace({ workspaceId }, positions) {
@@ -60,11 +62,12 @@ function setUp(times: Record<string, number>) {
   return { left, stored, jobs, stats, run }
 }
 
-const findingOf = (name: string) => `fnd_${name.padEnd(26, 'a')}`
+const variantOf = (name: string) => name.padEnd(32, 'a')
 
 function requestOf(workspaceId: string, name: string): PayloadFrame {
   const request = {
-    ...{ kind: 'stack', findingId: findingOf(name), serviceVersion: '1.0', debugIds: {}, occurredAtUnixNano: '1' },
+    ...{ kind: 'stack', variantId: variantOf(name), serviceVersion: '1.0', debugIds: {}, occurredAtUnixNano: '1' },
+    ...{ serviceName: 'shop', type: 'Error', message: 'm', fingerprint: '' },
     stacktrace: `Error\n    at f (${SCRIPT}:1:2)`,
   }
   return {
@@ -78,7 +81,7 @@ it('resolves what the time of each workspace allows, and moves the rest to a job
   const sent = ['b', 'c', 'd', 'e'].map(name => requestOf('ws_1', name))
   jobs.set('first', encodePayload([...sent, requestOf('ws_2', 'f')]))
   await run('first')
-  expect(stored).toEqual(['b', 'c', 'f'].map(findingOf))
+  expect(stored).toEqual(['b', 'c', 'f'].map(variantOf))
   expect(stats).toMatchObject([{ requests: 5, postponed: 2, resolvedFrames: 3 }])
 
   const [later] = jobs.keys()
@@ -94,6 +97,6 @@ it('resolves what the time of each workspace allows, and moves the rest to a job
   const [last] = jobs.keys()
   expect(last).not.toBe(later)
   await run(last ?? '')
-  expect(stored).toEqual(['b', 'c', 'f', 'd', 'e'].map(findingOf))
+  expect(stored).toEqual(['b', 'c', 'f', 'd', 'e'].map(variantOf))
   expect([...jobs.keys()]).toEqual([])
 })

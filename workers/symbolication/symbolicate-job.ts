@@ -15,6 +15,7 @@ import { movesByWorkspace } from '../queue/moves.ts'
 import type { LockedJob } from '../queue/payloads/payload-store.ts'
 import { isFaultOfFrame, type JobDeps, processJob } from '../queue/process-frames.ts'
 import { type ResolvedRelease, type ResolveReleaseDeps, resolveRelease } from './resolve-release.ts'
+import { storeStacks } from './store-stacks.ts'
 import { type ReceivedStack, type StackOwner, symbolicateStacks } from './symbolicate-stacks.ts'
 
 /** Counters of one job. */
@@ -24,8 +25,8 @@ export interface SymbolicationStats {
   /** Stack frames that a source map could resolve. */
   readonly frames: number
   readonly resolvedFrames: number
-  /** Findings that were resolved again because maps of their release have arrived. */
-  readonly findingsResolvedAgain: number
+  /** Variants of findings that were resolved again because maps of their release have arrived. */
+  readonly variantsResolvedAgain: number
   /** Requests that are done in a later job, because their workspace had no time left. */
   readonly postponed: number
   readonly deadLettered: number
@@ -40,7 +41,7 @@ export interface SymbolicateJobDeps extends Omit<ResolveReleaseDeps, 'retryUntil
 /**
  * Postponed requests are dropped while the queue has this backlog. It is half of what new requests may fill
  * (`SYMBOLICATION_BACKLOG_BYTES`), so that they never displace them. A stack that is dropped is requested again when its
- * finding recurs.
+ * variant recurs.
  */
 const POSTPONED_BACKLOG_BYTES = 64 * MIB
 
@@ -68,16 +69,16 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: LockedJob): 
       requests: payloadFrames.length,
       frames: 0,
       resolvedFrames: 0,
-      findingsResolvedAgain: 0,
+      variantsResolvedAgain: 0,
       postponed: 0,
       deadLettered: 0,
     }
     for (const group of stacksByOwner(requests)) {
       try {
-        const { rows, done } = await symbolicateStacks(own, group.owner, group.stacks)
+        const { rows, moves, done } = await symbolicateStacks(own, group.owner, group.stacks)
         const part = done === group.stacks.length ? '' : `:${done}`
         const token = `${job.jobId}:${group.owner.workspaceId}:${group.owner.surfaceId}${part}`
-        await retry('store frames', () => deps.insertFrames(rows, token))
+        await storeStacks(own, group.owner, { rows, moves }, token)
         for (const { payloadFrame } of group.requests.slice(done)) postponed.push(payloadFrame)
         for (const row of rows) {
           counts.frames += row.frameCount
@@ -93,8 +94,8 @@ export async function symbolicateJob(deps: SymbolicateJobDeps, job: LockedJob): 
     for (const { index, payloadFrame, request } of requests) {
       if (request.kind !== 'release') continue
       try {
-        const { findings, after } = await resolveOne(own, `${job.jobId}:${index}`, payloadFrame, request)
-        counts.findingsResolvedAgain += findings
+        const { variants, after } = await resolveOne(own, `${job.jobId}:${index}`, payloadFrame, request)
+        counts.variantsResolvedAgain += variants
         if (after !== undefined) postponed.push(withJsonBody(payloadFrame, { ...request, after }))
       } catch (error) {
         refused.push({ jobId: job.jobId, index, frame: payloadFrame, reason: reasonOf(error) })

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { type FindingMove, rankOf, revisionOf } from '../../clickhouse/tables/finding-moves-table.ts'
 import { findingFrameSchema, type StoredFrame } from '../../schemas/http/findings/schemas.ts'
 import type { ManifestFile } from '../../schemas/records/manifest.ts'
+import { identify } from '../../shared/grouping/fingerprint.ts'
+import { compileRules, findingOfRule, NO_RULES } from '../../shared/grouping/rules.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { createChunkMatcher } from './match-chunk.ts'
 import { type SymbolicateStacksDeps, symbolicateStacks } from './symbolicate-stacks.ts'
@@ -45,13 +48,15 @@ function createDeps(known: Record<number, Partial<OriginalPosition>>, hasTime = 
       },
     },
     retryUntilStopped: (_, work) => work(),
+    rules: { of: async () => NO_RULES, stored: async () => {} },
     now: () => 5,
   }
   return { deps, asked }
 }
 
 const stack = (stacktrace: string, serviceVersion = '1.0') => ({
-  ...{ findingId: `fnd_${'a'.repeat(26)}`, serviceVersion, stacktrace, debugIds: {} },
+  ...{ variantId: 'a'.repeat(32), serviceName: 'shop', type: 'Error', message: 'm', fingerprint: '' },
+  ...{ serviceVersion, stacktrace, debugIds: {} },
   ...{ occurredAtUnixNano: '1', receivedAtMs: 2 },
 })
 const at = (name: string, place: string) => `    at ${name} (${place})`
@@ -176,4 +181,81 @@ it('leaves out the stacks for which their workspace has no time left', async () 
   const { deps, asked } = createDeps({ 1: {} }, () => asked.length < 2)
   const stacks = Array.from({ length: 3 }, () => stack(`Error\n${at('f', 'https://a.test/x.js:1:5')}`))
   expect(await symbolicateStacks(deps, OWNER, stacks)).toMatchObject({ rows: [{}, {}], done: 2 })
+})
+
+describe('a variant', () => {
+  const url = 'https://a.test/x.js'
+  const known = {
+    1: { function: 'Cart.pay', file: 'src/cart.ts' },
+    2: { function: 'open', file: 'node_modules/db/open.js' },
+    3: { function: 'load', file: 'src/load.ts' },
+  }
+  /** Returns the finding of an exception that is thrown by the sources themselves. */
+  const findingOf = (stacktrace: string) =>
+    identify({ ...OWNER, serviceName: 'shop', type: 'Error', message: 'm', stacktrace }).id
+  const moved = async (...args: Parameters<typeof stack>) => {
+    const { moves } = await symbolicateStacks(createDeps(known).deps, OWNER, [stack(...args)])
+    return moves
+  }
+
+  it('moves to the finding of its mapped frames', async () => {
+    const sent = `Error: m\n${at('a', `${url}:1:5`)}\n${at('b', `${url}:2:5`)}`
+    const finding = findingOf(`Error: m\n${at('Cart.pay', 'src/cart.ts:1:1')}`)
+    expect(await moved(sent)).toEqual([
+      {
+        ...{ workspaceId: OWNER.workspaceId, variantId: 'a'.repeat(32), findingId: finding, rank: rankOf(1, 7) },
+        topFrame: 'Cart.pay\nsrc/cart.ts\n1',
+      },
+    ])
+    // The frame of a library counts as such, though its script is the application's.
+    expect(finding).not.toBe(
+      findingOf(`Error: m\n${at('Cart.pay', 'src/cart.ts:1:1')}\n${at('open', 'src/open.js:2:1')}`),
+    )
+  })
+
+  it('moves by the frames of each exception in its chain', async () => {
+    const chain = (outer: string, cause: string) => `Error: m\n${outer}\ncaused by: TypeError: n\n${cause}`
+    const finding = findingOf(chain(at('Cart.pay', 'src/cart.ts:1:1'), at('load', 'src/load.ts:3:1')))
+    expect(await moved(chain(at('a', `${url}:1:5`), at('c', `${url}:3:5`)))).toMatchObject([{ findingId: finding }])
+    const without = findingOf(`Error: m\n${at('Cart.pay', 'src/cart.ts:1:1')}\n${at('load', 'src/load.ts:3:1')}`)
+    expect(finding).not.toBe(without)
+  })
+
+  it('keeps the frames that no map has', async () => {
+    const sent = `Error: m\n${at('a', `${url}:1:5`)}\n${at('shop', 'https://a.test/other.js:1:5')}`
+    const finding = findingOf(
+      `Error: m\n${at('Cart.pay', 'src/cart.ts:1:1')}\n${at('shop', 'https://a.test/other.js:1:5')}`,
+    )
+    expect(await moved(sent)).toMatchObject([{ findingId: finding }])
+  })
+
+  it('does not move without a resolved frame', async () => {
+    expect(await moved(`Error: m\n${at('a', `${url}:4:5`)}`)).toEqual([])
+    expect(await moved(`Error: m\n${at('a', `${url}:1:5`)}`, '2.0')).toEqual([])
+  })
+
+  it('stays in the finding that its client has chosen, and gets its mapped frame', async () => {
+    const { deps } = createDeps(known)
+    const chosen = { ...stack(`Error: m\n${at('a', `${url}:1:5`)}`), fingerprint: 'checkout' }
+    const { id: findingId } = identify({ ...OWNER, ...chosen })
+    expect(await symbolicateStacks(deps, OWNER, [chosen])).toMatchObject({
+      rows: [{ resolvedFrameCount: 1 }],
+      moves: [{ findingId, topFrame: 'Cart.pay\nsrc/cart.ts\n1' }],
+    })
+  })
+})
+
+it('are grouped by rules after they are mapped, and later rules hold over earlier ones', async () => {
+  const { deps } = createDeps({ 1: { file: 'src/cart.ts', function: 'pay' } })
+  const rule = { name: 'carts', file: 'src/cart*', fingerprint: 'cart' }
+  const moved = async (revision: number, rules: Parameters<typeof compileRules>[0]['rules']) => {
+    const known = { ...deps, rules: { ...deps.rules, of: async () => compileRules({ revision, rules }) } }
+    const sent = stack(`Error: m\n${at('f', 'https://a.test/x.js:1:5')}`)
+    return (await symbolicateStacks(known, OWNER, [sent])).moves[0] as FindingMove
+  }
+  const [without, by, deleted] = [await moved(0, []), await moved(5, [rule]), await moved(6, [])]
+  expect(by.findingId).toBe(findingOfRule(rule, { ...OWNER, serviceName: 'shop', type: 'Error' }))
+  expect(deleted.findingId).toBe(without.findingId)
+  expect(by.rank > without.rank && deleted.rank > by.rank).toBe(true)
+  expect([without, by, deleted].map(({ rank }) => revisionOf(rank))).toEqual([0, 5, 6])
 })

@@ -1,18 +1,23 @@
 import type { SourceMapRow } from '../../clickhouse/queries/releases/select-source-maps.ts'
 import type { FindingFramesRow } from '../../clickhouse/tables/finding-frames-table.ts'
+import { type FindingMove, rankOf } from '../../clickhouse/tables/finding-moves-table.ts'
 import type { StoredFrame, UnresolvedReason } from '../../schemas/http/findings/schemas.ts'
 import type { StackRequest } from '../../schemas/queues/symbolication.ts'
+import { groupException } from '../../shared/grouping/group-exception.ts'
+import { MAPPED_FRAMES_MAX, mapStack } from '../../shared/grouping/map-stack.ts'
+import { stackToRead } from '../../shared/grouping/stack-to-read.ts'
 import { releaseSlugOf } from '../../shared/ids/release-slug.ts'
 import { sourceMapKey } from '../../shared/object-store/object-keys.ts'
 import { isInApp } from '../../shared/stacks/in-app.ts'
 import { readStack } from '../../shared/stacks/read-stack.ts'
-import type { StackFrame } from '../../shared/stacks/stack.ts'
+import type { ReadStack, StackFrame } from '../../shared/stacks/stack.ts'
+import { topFrameOf } from '../../shared/stacks/top-frame.ts'
+import type { KnownRules } from '../exceptions/known-rules.ts'
 import type { LoadedManifest, ManifestReader } from './manifest-reader.ts'
 import { normalizeAddress } from './match-chunk.ts'
 import type { MapReference, MapTracer } from './tracing/map-tracer.ts'
 import type { OriginalPosition, Position } from './tracing/parsed-map.ts'
 
-const MAX_FRAMES = 100
 /** Characters of source lines in the frames of a stack. */
 const SOURCE_CHARACTERS = 32_768
 
@@ -34,12 +39,15 @@ export interface SymbolicateStacksDeps {
   readonly tracer: Pick<MapTracer, 'trace' | 'hasTime'>
   /** Repeats work that fails with a TransientError until it succeeds or the worker stops. */
   readonly retryUntilStopped: <T>(what: string, work: () => Promise<T>) => Promise<T>
+  /** The rules by which resolved frames are grouped. */
+  readonly rules: KnownRules
   readonly now: () => number
 }
 
 /** A stack with its parsed frames and the manifest of its release. */
 interface ParsedStack {
   readonly stack: ReceivedStack
+  readonly read: ReadStack
   readonly frames: readonly StackFrame[]
   /** The debug id of each frame. */
   readonly debugIds: readonly (string | undefined)[]
@@ -53,10 +61,18 @@ interface FoundMap extends MapReference {
 }
 
 /** The rows of stacks that were symbolicated. */
-interface SymbolicatedStacks {
+export interface SymbolicatedStacks {
   readonly rows: FindingFramesRow[]
+  /** The findings that resolved frames decide on. */
+  readonly moves: FindingMove[]
   /** Number of stacks, counted from the first, that were symbolicated. The workspace had no time left for the others. */
   readonly done: number
+}
+
+/** A stack that was symbolicated. Stacks of other languages have neither row nor move. */
+interface SymbolicatedStack {
+  readonly row?: FindingFramesRow
+  readonly move?: FindingMove | undefined
 }
 
 /**
@@ -70,14 +86,29 @@ export async function symbolicateStacks(
   owner: StackOwner,
   stacks: readonly ReceivedStack[],
 ): Promise<SymbolicatedStacks> {
+  const rows: FindingFramesRow[] = []
+  const moves: FindingMove[] = []
+  let done = 0
+  for await (const { row, move } of symbolicateEach(deps, owner, stacks)) {
+    done++
+    if (row !== undefined) rows.push(row)
+    if (move !== undefined) moves.push(move)
+  }
+  return { rows, moves, done }
+}
+
+/** Does the same stack by stack, each when the one before was taken. */
+export async function* symbolicateEach(
+  deps: SymbolicateStacksDeps,
+  owner: StackOwner,
+  stacks: readonly ReceivedStack[],
+): AsyncGenerator<SymbolicatedStack> {
   const parsed = await readManifests(deps, owner, stacks)
   const maps = await readDebugIds(deps, owner, parsed)
-  const rows: FindingFramesRow[] = []
-  for (const [done, one] of parsed.entries()) {
-    if (!deps.tracer.hasTime(owner.workspaceId)) return { rows, done }
-    if (one.frames.length > 0) rows.push(await symbolicate(deps, owner, one, maps))
+  for (const one of parsed) {
+    if (!deps.tracer.hasTime(owner.workspaceId)) return
+    yield one.frames.length === 0 ? {} : await symbolicate(deps, owner, one, maps)
   }
-  return { rows, done: parsed.length }
 }
 
 async function readManifests(
@@ -93,16 +124,16 @@ async function readManifests(
     manifests.set(serviceVersion, manifest)
   }
   return stacks.map(stack => {
-    const frames = javascriptFrames(stack.stacktrace)
+    const read = readStack(stackToRead(stack))
+    const frames = javascriptFrames(read)
     const debugIds = debugIdsOf(stack, frames)
-    return { stack, frames, debugIds, manifest: manifests.get(stack.serviceVersion) }
+    return { stack, read, frames, debugIds, manifest: manifests.get(stack.serviceVersion) }
   })
 }
 
-/** Reads the frames of a JavaScript stack, those of the exception that was reported first. Other languages have no maps. */
-function javascriptFrames(stack: string): StackFrame[] {
-  const { language, links } = readStack(stack)
-  return language === 'javascript' ? links.flatMap(({ frames }) => frames).slice(0, MAX_FRAMES) : []
+/** Returns the frames of a JavaScript stack, those of the exception that was reported first. Other languages have no maps. */
+function javascriptFrames({ language, links }: ReadStack): StackFrame[] {
+  return language === 'javascript' ? links.flatMap(({ frames }) => frames).slice(0, MAPPED_FRAMES_MAX) : []
 }
 
 /** Reads maps of other releases by debug id. Each job reads again, because missing maps may arrive at any time. */
@@ -144,9 +175,9 @@ function debugIdsOf({ debugIds }: ReceivedStack, frames: readonly StackFrame[]):
 async function symbolicate(
   deps: SymbolicateStacksDeps,
   owner: StackOwner,
-  { stack, frames, debugIds, manifest }: ParsedStack,
+  { stack, read, frames, debugIds, manifest }: ParsedStack,
   maps: ReadonlyMap<string, FoundMap>,
-): Promise<FindingFramesRow> {
+): Promise<{ row: FindingFramesRow; move: FindingMove | undefined }> {
   const found = frames.map((frame, i) =>
     isMappable(frame) ? findMap(owner, debugIds[i], frame, manifest, maps) : undefined,
   )
@@ -172,10 +203,10 @@ async function symbolicate(
     return { sourceLines: { from: sourceLines.from, lines: [...sourceLines.lines] } }
   }
   const used = found.find((_, i) => originals[i] !== undefined)
-  return {
+  const row = {
     workspaceId: owner.workspaceId,
     surfaceId: owner.surfaceId,
-    findingId: stack.findingId,
+    variantId: stack.variantId,
     serviceVersion: stack.serviceVersion,
     releaseSlug:
       stack.serviceVersion === '' ? (used?.releaseSlug ?? '') : releaseSlugOf({ ...owner, name: stack.serviceVersion }),
@@ -187,6 +218,14 @@ async function symbolicate(
     resolvedFrameCount: originals.filter(original => original !== undefined).length,
     frames: JSON.stringify(presented),
   }
+  const { resolvedFrameCount, sequence } = row
+  if (resolvedFrameCount === 0) return { row, move: undefined }
+  const rules = await deps.retryUntilStopped('read rules', () => deps.rules.of(owner.workspaceId))
+  const { variantId } = stack
+  const mapped = mapStack(read, presented)
+  const { findingId } = groupException({ ...owner, ...stack }, rules, stackToRead(stack), mapped)
+  const rank = rankOf(resolvedFrameCount, sequence, rules.revision)
+  return { row, move: { workspaceId: owner.workspaceId, variantId, findingId, rank, topFrame: topFrameOf(mapped) } }
 }
 
 const RUNTIME_FILE = /^(?:node:|wasm:|native$|<|\[native|InternalBytecode\.js$|[a-z-]{1,20}-extension:)/

@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** A task that one process of the workers does at a time. */
 export interface ElectedTask {
-  readonly name: 'erasures' | 'retention' | 'releases' | 'uploads' | 'maps'
+  readonly name: 'erasures' | 'failures' | 'grouping' | 'retention' | 'releases' | 'uploads' | 'maps'
   /** Time between the end of a run and the next one, also if another process does it. 0: at every look. */
   readonly everyMs: number
   /** How often each process looks whether the task is due. */

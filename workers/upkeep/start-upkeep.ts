@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { selectStoredVariants } from '../../clickhouse/queries/findings/select-stored-variants.ts'
+import { FindingMovesTable } from '../../clickhouse/tables/finding-moves-table.ts'
 import { LetterClaims } from '../../letters/letter-claims.ts'
 import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
@@ -7,14 +10,18 @@ import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
 import { hasUploads, removeUploads } from '../../shared/queue/remove-uploads.ts'
-import { latestTimeMs, settledBeforeMs } from '../../shared/queue/watermark.ts'
+import { latestTimeMs, readOldestWatermarks, settledBeforeMs } from '../../shared/queue/watermark.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
+import { createKnownRules } from '../exceptions/known-rules.ts'
+import { insertBuffer } from '../sink/insert-buffer.ts'
 import { ObjectDeleter } from './delete-objects.ts'
 import { type ElectedTask, runElected } from './elected-task.ts'
 import { type ErasePersonDeps, erasePerson } from './erase-person.ts'
 import { expireReleases } from './expire-releases.ts'
 import { expireWorkspaces } from './expire-workspaces.ts'
+import { judgeFailures } from './failures/judge-failures.ts'
+import { type GroupStoredDeps, groupAllStored } from './group-stored.ts'
 import { sweepMaps } from './sweep-maps.ts'
 import { sweepUploads } from './sweep-uploads.ts'
 import type { UpkeepMetrics } from './upkeep-metrics.ts'
@@ -35,6 +42,9 @@ export interface UpkeepDeps {
 /** Erasures in progress that one run works on. */
 const ERASURES_AT_ONCE = 100
 
+/** Time that a page of stored exceptions may take in ClickHouse. */
+const GROUPING_TIMEOUT_MS = 60_000
+
 /** A task that runs once a day. */
 const DAILY = { everyMs: DAY_MS, lookEveryMs: 60_000 }
 
@@ -49,8 +59,9 @@ interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
 }
 
 /**
- * Starts the tasks that delete data on purpose. Every process of the workers may run them, and each task is done by the one
- * that is elected. `stop` resolves when none of them is in a step any more.
+ * Starts the tasks that delete data on purpose, and those that decide which failures count and group exceptions by changed rules.
+ * Every process of the workers may run them, and each task is done by the one that is elected. `stop` resolves when none of them
+ * is in a step any more.
  */
 export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
   const { directoryRedis, logger, metrics, objects: store } = deps
@@ -66,7 +77,8 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     now: deps.now ?? Date.now,
   }
   const electedDeps = { redis: directoryRedis, logger, stopping: signal, onDone: metrics.observeDone }
-  const tasks = [erasures(shared), retention(shared), oldReleases(shared), oldUploads(shared), unusedMaps(shared)]
+  const deletions = [erasures(shared), retention(shared), oldReleases(shared), oldUploads(shared), unusedMaps(shared)]
+  const tasks = [failures(shared), grouping(shared), ...deletions]
   const running = tasks.map(task => runElected(electedDeps, task))
   return {
     async stop() {
@@ -101,6 +113,32 @@ function erasures(shared: TaskDeps): ElectedTask {
     }
   }
   return { name: 'erasures', everyMs: 0, lookEveryMs: 2_000, run }
+}
+
+function failures({ clickhouse, directory, directoryRedis: redis, queues }: TaskDeps): ElectedTask {
+  const settledBefore = async () => {
+    const { settledBeforeMs: settled } = await readOldestWatermarks(queues)
+    return Math.min(settled.traces, settled.logs)
+  }
+  const deps = { clickhouse, redis, settledBeforeMs: settledBefore, rules: createKnownRules(directory) }
+  const run = (assertElected: () => Promise<void>) => judgeFailures({ ...deps, assertElected })
+  return { name: 'failures', everyMs: 10_000, lookEveryMs: 2_000, run }
+}
+
+function grouping({ clickhouse, directory, logger, stopping }: TaskDeps): ElectedTask {
+  const deadline = () => AbortSignal.any([AbortSignal.timeout(GROUPING_TIMEOUT_MS), stopping])
+  const deps: Omit<GroupStoredDeps, 'assertElected'> = {
+    ...{ directory, logger },
+    selectVariants: (workspaceId, page) => selectStoredVariants(clickhouse, { workspaceId, ...page }, deadline()),
+    insertMoves(rows) {
+      const table = new FindingMovesTable()
+      for (const row of rows) table.append(row)
+      const timing = { timeoutMs: GROUPING_TIMEOUT_MS, signal: stopping }
+      return insertBuffer({ clickhouse, ...timing }, table.buffer, `moves:${randomUUID()}`)
+    },
+  }
+  const run = (assertElected: () => Promise<void>) => groupAllStored({ ...deps, assertElected })
+  return { name: 'grouping', everyMs: 0, lookEveryMs: 2_000, run }
 }
 
 function retention({ clickhouse, directory, objects, retentionDays, logger, metrics, now }: TaskDeps): ElectedTask {

@@ -6,6 +6,7 @@ import type { Finding } from '../../../schemas/http/findings/schemas.ts'
 import { REGRESSED_IN_MAX } from '../../../schemas/http/findings/work.ts'
 import { type FindingWork, KNOWN_VERSIONS_MAX } from '../../../schemas/records/finding-work.ts'
 import type { Directory } from '../../../shared/directory/directory.ts'
+import type { FindingMerges } from '../../../shared/directory/findings/finding-merges.ts'
 import { queryDirectory } from '../../http/directory.ts'
 import { dayOf } from '../../http/format-time.ts'
 
@@ -16,19 +17,25 @@ export interface StandingDeps {
   readonly now: () => number
 }
 
+/** A workspace and its merges, by which the occurrences of its findings are joined. */
+export interface MergedWorkspace {
+  readonly workspaceId: string
+  readonly merges: FindingMerges
+}
+
 /**
  * Returns the standing of these findings, by id. Only those whose status depends on what has occurred since are looked up in
  * ClickHouse.
  */
 export async function loadStandings(
   deps: StandingDeps,
-  workspaceId: string,
+  workspace: MergedWorkspace,
   findingIds: readonly string[],
   signal: AbortSignal,
 ): Promise<Map<string, Standing>> {
-  const works = await queryDirectory(deps.directory.findingWork(workspaceId, findingIds))
+  const works = await queryDirectory(deps.directory.findingWork(workspace.workspaceId, findingIds))
   const known = works.filter(work => work !== undefined)
-  const since = await loadSince(deps.clickhouse, workspaceId, known, signal)
+  const since = await loadSince(deps.clickhouse, workspace, known, signal)
   const nowMs = deps.now()
   return new Map(
     findingIds.map((findingId, i) => [findingId, standingOf(works[i], since.get(findingId), nowMs)] as const),
@@ -38,13 +45,13 @@ export async function loadStandings(
 /** Returns what has occurred of these findings since their status was chosen, by id, as far as the status depends on it. */
 async function loadSince(
   client: ClickHouseClient,
-  workspaceId: string,
+  workspace: MergedWorkspace,
   works: readonly FindingWork[],
   signal: AbortSignal,
 ): Promise<Map<string, Since>> {
   const asked = works.filter(dependsOnOccurrences)
   const sinceDay = ({ findingId, statusAt }: FindingWork) => ({ findingId, day: dayOf(statusAt ?? '') })
-  const recurrences = await selectRecurrences(client, workspaceId, asked.map(sinceDay), signal)
+  const recurrences = await selectRecurrences(client, workspace, asked.map(sinceDay), signal)
   const counts = new Map(
     recurrences.map(({ id, lastReceivedMs, occurrenceCount }) => [
       id,
@@ -54,7 +61,7 @@ async function loadSince(
   const returned = asked.filter(work => hasReturned(work, counts.get(work.findingId)))
   // One more than a resolution remembers: if there are more, at least one is not known.
   const limit = KNOWN_VERSIONS_MAX + 1
-  const versions = await selectVersionsSince(client, workspaceId, returned.map(sinceDay), limit, signal)
+  const versions = await selectVersionsSince(client, workspace, returned.map(sinceDay), limit, signal)
   return new Map([...counts].map(([id, count]) => [id, { ...count, versions: versions.get(id) ?? [] }]))
 }
 
@@ -71,7 +78,7 @@ interface Since {
 /** The fields of a finding that show what members have made of it. */
 export type Standing = Pick<
   Finding,
-  'status' | 'statusChangedAt' | 'assignee' | 'ignoredUntil' | 'occurrencesUntilOpen' | 'regressedIn'
+  'status' | 'statusChangedAt' | 'assignee' | 'ignoredUntil' | 'occurrencesUntilOpen' | 'regressedIn' | 'splitFrom'
 >
 
 /** Returns the digest by which a version is remembered. */
@@ -110,8 +117,12 @@ function occurrencesLeft(
 /** Decides the status that a finding has at this time (docs/api/findings.md#finding-work). */
 function standingOf(work: FindingWork | undefined, since: Since | undefined, nowMs: number): Standing {
   if (work === undefined) return { status: 'open' }
-  const { statusAt, assignee, until } = work
-  const shared = { ...(statusAt !== null && { statusChangedAt: statusAt }), ...(assignee !== null && { assignee }) }
+  const { statusAt, assignee, until, splitFrom } = work
+  const shared = {
+    ...(statusAt !== null && { statusChangedAt: statusAt }),
+    ...(assignee !== null && { assignee }),
+    ...(splitFrom !== undefined && { splitFrom }),
+  }
   if (work.status === 'resolved') {
     const versions = regressedIn(work, since)
     return versions === undefined

@@ -8,6 +8,7 @@ import {
 import { pageLimit } from '../../../schemas/http/page.ts'
 import { readFindingDetails, readFindingTraces } from '../../findings/finding.ts'
 import { readFindingsPage } from '../../findings/list-findings.ts'
+import { readValues } from '../../findings/values.ts'
 import { rfc3339FromUnixMs } from '../../http/format-time.ts'
 import { FINDINGS } from '../../http/resource.ts'
 import { defineTool } from '../tool.ts'
@@ -59,7 +60,7 @@ export const getFindingTool = defineTool({
   name: 'get_finding',
   title: 'Get a finding with its code',
   description:
-    'Returns one finding: its exception and causes, its stack frames with original files, lines and source lines where source maps have them, versions, its number over time, its last occurrences and the newest traces. Continue with outline_trace and session_timeline.',
+    'Returns one finding: its exception and causes, its stack frames with original files, lines and source lines where source maps have them, versions, how many people and where, its number over time, its last occurrences and the newest traces. Continue with outline_trace and session_timeline.',
   permission: 'org:findings:read',
   resource: FINDINGS,
   madeOf: ['traces', 'logs'],
@@ -72,17 +73,26 @@ export const getFindingTool = defineTool({
     activity: z
       .looseObject({ bucketSeconds: z.number(), buckets: z.array(entry) })
       .describe('Buckets with occurrences.'),
+    grouping: entry.describe(
+      'Why its exceptions are one finding: `by` a rule, the client, frames, the message or lines.',
+    ),
     lastOccurrences: z.array(entry),
+    values: z
+      .looseObject({})
+      .describe('How many people and sessions, and the most frequent versions, browsers and routes.'),
     traces: z.array(entry),
   },
   async read(deps, { query: { findingId, ...range }, ...request }) {
-    const [details, traces] = await Promise.all([
+    const [details, traces, values] = await Promise.all([
       readFindingDetails(deps, { ...request, query: range }, findingId),
       readFindingTraces(deps, { ...request, query: { limit: TRACES_MAX, cursor: undefined } }, findingId),
+      readValues(deps, { ...request, query: range }, findingId, { people: false }),
     ])
     if (!details.ok) return details
     if (!traces.ok) return traces
-    const { frames, stack, occurrences, lastOccurrences, seenIn, ...rest } = details.value.finding
+    if (!values.ok) return values
+    const { frames, stack, grouping, occurrences, lastOccurrences, seenIn, mergedFindingIds, ...rest } =
+      details.value.finding
     const fromMs = Date.parse(occurrences.from)
     const buckets = occurrences.counts
       .map((count, i) => ({
@@ -97,6 +107,7 @@ export const getFindingTool = defineTool({
         answer: {
           finding: {
             ...rest,
+            ...(mergedFindingIds && { mergedFindingCount: mergedFindingIds.length }),
             ...{ surfaceIds, serviceNames, serviceVersions, approximateTraceCount, approximateSessionCount },
           },
           frames: withSources(frames.slice(0, FRAMES_MAX)),
@@ -105,7 +116,9 @@ export const getFindingTool = defineTool({
             .map(({ frames: own, ...cause }) => ({ ...cause, frames: own.slice(0, FRAMES_MAX) })),
           ...(stack && frames.length === 0 && { stack: stack.text.slice(0, STACK_TEXT_MAX) }),
           activity: { bucketSeconds: occurrences.bucketSeconds, buckets: buckets.slice(-BUCKETS_MAX) },
+          grouping,
           lastOccurrences,
+          values: values.value,
           traces: traces.value.traces.map(({ id: _, ...trace }) => trace),
         },
         ...(frames.length > FRAMES_MAX && { hint: `frames: the first ${FRAMES_MAX} of ${frames.length} are shown` }),

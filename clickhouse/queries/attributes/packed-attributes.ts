@@ -15,15 +15,37 @@ export const KEYS = "arrayPopFront(arrayPopBack(splitByChar('\\0', attribute_key
 /** Expression of the values of a row in the order of its keys. Some are escaped, by the bit of their types. */
 export const VALUES = "splitByChar('\\0', attribute_values)"
 
+/** A list of keys with the codes of their types. */
+interface KeyList {
+  readonly text: string
+  readonly codes: readonly number[]
+  readonly keys: AttributeColumns[0]
+  readonly types: AttributeColumns[2]
+}
+
+/** The list that was read last. Rows beside each other mostly have the same, which then is in memory once. */
+let latest: KeyList = { text: '', codes: [], keys: [], types: [] }
+
 /** Returns the attributes of a row from `attribute_keys` and `attribute_values`, in the order in which they were sent. */
 export function readAttributes(keyList: string, valueList: string): AttributeColumns {
   if (keyList === '') return [[], [], []]
-  const [types = '', ...keys] = keyList.slice(0, -1).split(SEPARATOR)
-  const codes = Array.from(types, character => character.charCodeAt(0) - FIRST_TYPE)
+  if (keyList !== latest.text) latest = readKeyList(keyList)
+  const { codes, keys, types } = latest
   const values = valueList
     .split(SEPARATOR)
     .map((value, i) => (((codes[i] ?? 0) & ESCAPED_VALUE) === 0 ? value : unescapeText(value)))
-  return [keys.map(unescapeText), values, codes.map(code => TYPES[code & ~ESCAPED_VALUE] ?? 'empty')]
+  return [keys, values, types]
+}
+
+function readKeyList(text: string): KeyList {
+  const [types = '', ...keys] = text.slice(0, -1).split(SEPARATOR)
+  const codes = Array.from(types, character => character.charCodeAt(0) - FIRST_TYPE)
+  return {
+    text,
+    codes,
+    keys: keys.map(unescapeText),
+    types: codes.map(code => TYPES[code & ~ESCAPED_VALUE] ?? 'empty'),
+  }
 }
 
 /** Returns the text of an escaped key or value. */

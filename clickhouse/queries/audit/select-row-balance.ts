@@ -1,5 +1,6 @@
 import { BURNED_PREFIX } from '../../burn-token.ts'
 import type { ClickHouseClient } from '../../client.ts'
+import { LOGGED_ROWS } from '../../logged-rows.ts'
 import { selectRows } from '../../select.ts'
 import type { AuditedTable } from './audited-tables.ts'
 import type { AuditRange } from './select-request-balance.ts'
@@ -47,22 +48,18 @@ interface Row {
  */
 export async function selectRowBalance(
   client: ClickHouseClient,
-  { table, kinds, logged, where = '1' }: AuditedTable,
+  { table, beside, kinds, logged }: AuditedTable,
   { from, to, workspaceId, signal }: AuditRange,
 ): Promise<RowBalance> {
   const inRange = `received_at >= {from: DateTime} AND received_at < {to: DateTime}
     AND ({workspaceId: String} = '' OR workspace_id = {workspaceId: String})`
+  const tables = beside === undefined ? [table] : [table, beside]
   const rows = await selectRows<Row>(client, {
     query: `
       WITH balance AS (
         SELECT workspace_id, surface_id, toUnixTimestamp(hour) AS at,
           sum(l) AS logged_rows, sum(d) AS deleted_rows, sum(p) AS present_rows
-        FROM (
-          SELECT toString(workspace_id) AS workspace_id, toString(surface_id) AS surface_id,
-            toStartOfHour(received_at) AS hour, toInt64(0) AS l, toInt64(0) AS d, toInt64(count()) AS p
-          FROM ${table} WHERE ${inRange} AND ${where}
-          GROUP BY ALL
-          UNION ALL
+        FROM (${tables.map(name => presentIn(name, inRange)).join('')}
           SELECT toString(workspace_id), toString(surface_id), toStartOfHour(received_at), toInt64(sum(${logged})), 0, 0
           FROM ingest_log WHERE ${inRange} AND signal IN {kinds: Array(String)} ${
             table === 'dead_letters' ? 'AND replayed_at = 0' : ''
@@ -71,7 +68,7 @@ export async function selectRowBalance(
           UNION ALL
           SELECT toString(workspace_id), toString(surface_id), toDateTime(received_hour, 'UTC'), 0, toInt64(sum(rows)), 0
           FROM deleted_rows
-          WHERE table_name = {table: String} AND received_hour >= {from: DateTime} AND received_hour < {to: DateTime}
+          WHERE table_name IN {tables: Array(String)} AND received_hour >= {from: DateTime} AND received_hour < {to: DateTime}
             AND ({workspaceId: String} = '' OR workspace_id = {workspaceId: String})
           GROUP BY ALL
         )
@@ -84,7 +81,7 @@ export async function selectRowBalance(
       )
       UNION ALL
       SELECT '', '', 0, sum(logged_rows), sum(deleted_rows), sum(present_rows), 1 FROM balance`,
-    params: { from, to, workspaceId, kinds, table, burnedPrefix: BURNED_PREFIX },
+    params: { from, to, workspaceId, kinds, tables, burnedPrefix: BURNED_PREFIX },
     signal,
   })
   const total = rows.find(({ is_total }) => is_total === 1)
@@ -103,4 +100,13 @@ export async function selectRowBalance(
         present: Number(row.present_rows),
       })),
   }
+}
+
+function presentIn(table: string, inRange: string): string {
+  return `
+          SELECT toString(workspace_id) AS workspace_id, toString(surface_id) AS surface_id,
+            toStartOfHour(received_at) AS hour, toInt64(0) AS l, toInt64(0) AS d, toInt64(count()) AS p
+          FROM ${table} WHERE ${inRange} AND ${LOGGED_ROWS[table] ?? '1'}
+          GROUP BY ALL
+          UNION ALL`
 }

@@ -1,12 +1,11 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
+import { FINDING_ID } from '../attributes/membership.ts'
 
 /** A finding, and the day from which its occurrences are read, in days since 1970. */
 export interface FindingSince {
   readonly findingId: string
   readonly day: number
 }
-
-const FINDING_ID = /^fnd_[a-z2-7]{26}$/
 
 /**
  * Settings of queries that contain a set of findings as text. A set of 10,000 has 270 KB, or 330 KB with days, which is more than

@@ -1,54 +1,34 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { type CountedFinding, countedQuery, detailsQuery, type FindingDetails } from './finding-row.ts'
-import { ONE_FINDING_SETTINGS } from './findings-settings.ts'
+import { type FindingKey, findingParams, isCounting, ofFinding, SEEN_UNIX_NANO } from '../attributes/membership.ts'
+import { type CountedFinding, countedOfOneQuery, type LatestPlace } from './finding-row.ts'
+import { FINDINGS_SETTINGS, ONE_FINDING_SETTINGS } from './findings-settings.ts'
 
-/** Identifies a finding. */
-export interface FindingKey {
-  readonly workspaceId: string
-  readonly findingId: string
-}
-
-/** A finding with the surfaces and services that have it, and its days. 64-bit numbers are decimal text. */
-export type CountedFindingRow = CountedFinding & FindingPlaces
-
-/** The details of a finding with the versions that have it, and how many traces and sessions do. */
-type FindingDetailsRow = FindingDetails & FindingExtent
-
-/** Further columns of `findings`. */
-interface FindingPlaces {
+/** A finding with the surfaces, services and versions that have it, and its days. 64-bit numbers are decimal text. */
+export interface CountedFindingRow extends CountedFinding, LatestPlace {
   readonly surfaceIds: readonly string[]
   readonly serviceNames: readonly string[]
+  /** At most 20, without the empty one. */
+  readonly serviceVersions: readonly string[]
   /** The first day with a retained occurrence, `2026-11-21`. */
   readonly firstDay: string
   /** Days with occurrences in ascending order, and their counts. */
   readonly days: readonly [readonly string[], readonly string[]]
+  /** Arrivals of the first and the last occurrence, Unix ms. */
+  readonly firstReceivedMs: string
+  readonly lastReceivedMs: string
 }
 
-/** Further columns of `finding_details`. */
-interface FindingExtent {
-  readonly serviceVersions: readonly string[]
-  readonly traceCount: string
-  readonly sessionCount: string
-}
-
-const CONDITION = 'workspace_id = {workspaceId: String} AND finding_id = {findingId: String}'
+const OF_VARIANT = `,
+             any(service_version) AS version, sumMap([day], [occurrence_count]) AS totals,
+             min(first_received_at) AS firstArrival, max(last_received_at) AS lastArrival`
 
 const PLACES = `,
-    groupUniqArray(100)(surface_id) AS surfaceIds,
-    arrayMap(name -> leftUTF8(name, 1024), groupUniqArray(100)(findings.service_name)) AS serviceNames,
-    min(day) AS firstDay, sumMap([day], [occurrence_count]) AS days`
-
-const EXTENT = `,
-    arraySort(arrayMap(version -> leftUTF8(version, 256),
-      arrayFilter(version -> version != '', groupUniqArrayMerge(20)(service_versions)))) AS serviceVersions,
-    ifNull(uniqCombinedMerge(14)(traces), 0) AS traceCount,
-    ifNull(uniqCombinedMerge(14)(sessions), 0) AS sessionCount`
-
-const NO_DETAILS: FindingDetailsRow = {
-  ...{ type: '', message: '' },
-  ...{ serviceVersions: [], traceCount: '0', sessionCount: '0' },
-}
+           groupUniqArray(100)(surface) AS surfaceIds,
+           arrayMap(name -> leftUTF8(name, 1024), groupUniqArray(100)(service)) AS serviceNames,
+           arraySort(arrayMap(name -> leftUTF8(name, 256), groupUniqArrayIf(20)(version, version != ''))) AS serviceVersions,
+           sumMap(totals.1, totals.2) AS days, days.1[1] AS firstDay,
+           toUnixTimestamp64Milli(min(firstArrival)) AS firstReceivedMs, toUnixTimestamp64Milli(max(lastArrival)) AS lastReceivedMs`
 
 /** Returns what is counted of a finding, or undefined if it is unknown. */
 export async function selectFinding(
@@ -57,27 +37,36 @@ export async function selectFinding(
   signal: AbortSignal,
 ): Promise<CountedFindingRow | undefined> {
   const [row] = await selectRows<CountedFindingRow>(client, {
-    query: countedQuery(CONDITION, PLACES),
-    params: { ...key },
+    query: countedOfOneQuery(key, OF_VARIANT, PLACES),
+    params: findingParams(key),
     signal,
     settings: ONE_FINDING_SETTINGS,
   })
   return row
 }
 
-/** Returns the details of a finding, which are empty until its first insert is complete. */
-export async function selectFindingDetails(
+/** In how many traces and sessions a finding occurred, to 1 % where there are many. Decimal text. */
+interface FindingExtent {
+  readonly traceCount: string
+  readonly sessionCount: string
+}
+
+/** Counts the traces and the sessions of a finding. */
+export async function selectFindingExtent(
   client: ClickHouseClient,
   key: FindingKey,
   signal: AbortSignal,
-): Promise<FindingDetailsRow> {
-  const [row] = await selectRows<FindingDetailsRow>(client, {
-    query: detailsQuery(CONDITION, EXTENT),
-    params: { ...key },
+): Promise<FindingExtent> {
+  const [row] = await selectRows<FindingExtent>(client, {
+    query: `
+      SELECT uniqCombinedIf(14)(trace_id, trace_id != toFixedString('', 16)) AS traceCount,
+             uniqCombinedIf(14)(session_id, session_id != '') AS sessionCount
+      FROM exceptions WHERE ${ofFinding(key)}`,
+    params: findingParams(key),
     signal,
-    settings: ONE_FINDING_SETTINGS,
+    settings: FINDINGS_SETTINGS,
   })
-  return row ?? NO_DETAILS
+  return row ?? { traceCount: '0', sessionCount: '0' }
 }
 
 /** The stack frames of a finding as JSON (an array of StoredFrame), and the release of their version. */
@@ -95,21 +84,19 @@ export async function selectFindingFrames(
   key: FindingKey,
   signal: AbortSignal,
 ): Promise<FindingFrames | undefined> {
-  // As in `findings`, a time in the future counts as five minutes after the arrival at most.
-  const seenAt = 'least(occurred_at_unix_nano, toUInt64(toUnixTimestamp64Milli(received_at) + 300000) * 1000000)'
-  const precedence = `(rank, resolved_frame_count, ${seenAt})`
+  const precedence = `(rank, resolved_frame_count, ${SEEN_UNIX_NANO})`
   const [row] = await selectRows<FindingFrames>(client, {
     query: `
       SELECT frames, releaseSlug FROM (
         SELECT argMax(finding_frames.frames, ${precedence}) AS frames,
                argMax(release_slug, ${precedence}) AS releaseSlug,
                argMax(resolved_frame_count, ${precedence}) > 0 AS isResolved,
-               max(${seenAt}) AS lastOccurredAt
+               max(${SEEN_UNIX_NANO}) AS lastOccurredAt
         FROM finding_frames
-        WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
+        WHERE ${ofFinding(key)}
         GROUP BY service_version)
       ORDER BY isResolved DESC, lastOccurredAt DESC LIMIT 1`,
-    params: { ...key },
+    params: findingParams(key),
     signal,
     settings: ONE_FINDING_SETTINGS,
   })
@@ -124,10 +111,17 @@ export interface OccurrenceRow {
   readonly spanId: string
   readonly sessionId: string
   readonly serviceVersion: string
+  readonly type: string
   /** The first characters of the message. */
   readonly message: string
-  /** The stack of the first row. Empty in the others. */
+  /** The whole message and the stack of the first row. Empty in the others. */
+  readonly wholeMessage: string
   readonly stacktrace: string
+  readonly fingerprint: string
+  /** 16 bytes as hexadecimal digits. */
+  readonly variantId: string
+  readonly surfaceId: string
+  readonly serviceName: string
 }
 
 /** Chooses the occurrences to read. */
@@ -145,21 +139,24 @@ export function selectLastOccurrences(
   { since, limit, messageLength }: LastOccurrences,
   signal: AbortSignal,
 ): Promise<OccurrenceRow[]> {
+  const sinceDay = `${ofFinding(key)} AND received_at >= toDateTime64({since: Date}, 3, 'UTC')`
   return selectRows<OccurrenceRow>(client, {
     query: `
-      SELECT * REPLACE if(rowNumberInAllBlocks() = 0, stacktrace, '') AS stacktrace
+      SELECT * REPLACE (if(rowNumberInAllBlocks() = 0, stacktrace, '') AS stacktrace,
+                        if(rowNumberInAllBlocks() = 0, wholeMessage, '') AS wholeMessage)
       FROM (
         SELECT occurred_at_unix_nano AS occurredUnixNano, toUnixTimestamp64Milli(received_at) AS receivedMs,
                lower(hex(trace_id)) AS traceId, lower(hex(span_id)) AS spanId, session_id AS sessionId,
-               leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(message, {messageLength: UInt32}) AS message,
-               stacktrace
+               leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(exceptions.type, 1024) AS type,
+               leftUTF8(exceptions.message, {messageLength: UInt32}) AS message,
+               leftUTF8(exceptions.message, 8192) AS wholeMessage, stacktrace, fingerprint,
+               lower(hex(variant_id)) AS variantId, surface_id AS surfaceId, service_name AS serviceName
         FROM exceptions
-        WHERE workspace_id = {workspaceId: String} AND finding_id = {findingId: String}
-          AND received_at >= toDateTime64({since: Date}, 3, 'UTC')
-        ORDER BY workspace_id DESC, finding_id DESC, received_at DESC LIMIT {limit: UInt32})`,
-    params: { ...key, since, limit, messageLength },
+        WHERE ${sinceDay} AND ${isCounting(sinceDay)}
+        ORDER BY received_at DESC, stored_at DESC LIMIT {limit: UInt32})`,
+    params: { ...findingParams(key), since, limit, messageLength },
     signal,
-    // One thread reads from the end of each part and stops. Several threads would read ahead.
-    settings: { ...ONE_FINDING_SETTINGS, optimize_read_in_order: 1 },
+    // Texts are read of the rows that the order chooses.
+    settings: { ...ONE_FINDING_SETTINGS, query_plan_optimize_lazy_materialization: 1 },
   })
 }

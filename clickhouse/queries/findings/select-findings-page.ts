@@ -1,8 +1,9 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
-import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
+import { DAY_MS, HOUR_MS, MIB } from '../../../schemas/units.ts'
+import type { FindingMerges } from '../../../shared/directory/findings/finding-merges.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { type Select, selectRows } from '../../select.ts'
-import { FINDING_SET_SETTINGS } from './finding-set.ts'
+import { findingsOfVariants } from '../attributes/membership.ts'
 import { chosenCondition, type FindingsFilter, ownerCondition, receivedCondition } from './findings-filter.ts'
 import { FINDINGS_SETTINGS } from './findings-settings.ts'
 import type { FindingsSnapshot } from './select-findings-snapshot.ts'
@@ -20,6 +21,7 @@ interface FindingsPageKey {
   readonly workspaceId: string
   readonly snapshot: FindingsSnapshot
   readonly filter: FindingsFilter
+  readonly merges: FindingMerges
   readonly limit: number
   /** The last entry of the previous page. */
   readonly after: ArrivalKey | undefined
@@ -32,30 +34,32 @@ const BUCKET_MS = 300_000
  */
 const SETTLED_AFTER_MS = 120_000
 
-/** The index `by_stored_at` skips whole parts before any of their columns is opened. */
+/**
+ * The index `by_stored_at` skips whole parts before any of their columns is opened. A query can have the merges of a workspace, of
+ * 620 KB, three times.
+ */
 const SETTINGS: ClickHouseSettings = {
   ...FINDINGS_SETTINGS,
-  ...FINDING_SET_SETTINGS,
+  max_query_size: String(4 * MIB),
   use_skip_indexes_on_data_read: 0,
 }
 
 /** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
 const WINDOWS_MS = [HOUR_MS, DAY_MS, Number.POSITIVE_INFINITY]
-/** The same for what few findings have, such as a text: an hour seldom contains a page of them. */
+/** The same for findings that are few: an hour seldom contains a page of them. */
 const WINDOWS_OF_FEW_MS = WINDOWS_MS.slice(1)
+/** A text is looked for in all days anyway. */
+const WINDOW_OF_TEXT_MS = WINDOWS_MS.slice(2)
 
 /**
- * Returns the findings of a page, the latest arrival first. All pages of a list are read from the same snapshot, which
- * combines three tables. Arrivals stored long before the snapshot do not change any more and come from `findings`.
- * Arrivals stored shortly before it come from the blocks of `finding_arrivals`. If a finding has arrived again since
- * the snapshot, `findings` has lost the earlier arrival, and it comes from `finding_buckets`. These tables have a row
- * per finding and day, insert or five minutes, so the number of rows does not grow with the rate of exceptions. Most
- * findings that arrived shortly before the snapshot have that arrival as their latest. Only the others are looked up in
- * `finding_buckets`, of which a day has up to 288 rows a finding.
+ * Returns the findings of a page, the latest arrival first. All pages of a list are read from the same snapshot. Arrivals stored
+ * long before the snapshot do not change any more and come from `findings`. Arrivals stored shortly before it come from the blocks
+ * of `exceptions`. If a variant has arrived again since the snapshot, `findings` has lost the earlier arrival, and it comes from
+ * `finding_buckets`. These tables have a row per variant and day or five minutes, so the number of rows does not grow with the rate
+ * of exceptions. Most variants that arrived shortly before the snapshot have that arrival as their latest. Only the others are
+ * looked up in `finding_buckets`, of which a day has up to 288 rows a variant.
  *
- * A batch that is stored before midnight (UTC) and repeated after it has a second row in `finding_arrivals`, because repetitions
- * are recognized within a partition, which is the day of `stored_at`. New lists show its findings by the time of the repetition,
- * until that is settled. The pages of one list agree, and no count changes.
+ * A variant that moves while a list is read is on the next pages in the finding that it belongs to then.
  */
 export async function selectFindingsPage(
   client: ClickHouseClient,
@@ -64,10 +68,11 @@ export async function selectFindingsPage(
 ): Promise<ArrivalKey[]> {
   const { filter } = page
   if (filter.chosen?.are === 'only' && filter.chosen.findingIds.length === 0) return []
-  const areFew = filter.text !== undefined || filter.chosen?.are === 'only'
+  const windows =
+    filter.text !== undefined ? WINDOW_OF_TEXT_MS : filter.chosen?.are === 'only' ? WINDOWS_OF_FEW_MS : WINDOWS_MS
   const beginsAt = Math.min(Number(page.after?.storedMs ?? page.snapshot.asOfMs), settledMsOf(page.snapshot))
   let found: ArrivalKey[] = []
-  for (const windowMs of areFew ? WINDOWS_OF_FEW_MS : WINDOWS_MS) {
+  for (const windowMs of windows) {
     // An arrival within the window is later than all arrivals before the window.
     found = await selectStoredSince(client, page, Math.max(beginsAt - windowMs, 0), signal)
     if (found.length === page.limit) break
@@ -94,11 +99,12 @@ async function selectStoredSince(
 
 /** Parts of the two queries of a page. */
 interface QueryParts {
-  /** The condition on the owner of a finding. */
+  /** The condition on the owner of a variant. */
   readonly owner: string
-  readonly arrival: string
-  /** Where the arrivals of the snapshot come from. */
+  /** The last arrival of each variant in the blocks of the snapshot, as variant_id and arrival. */
   readonly arrivals: string
+  /** The findings of the variants that arrived in the window, as variant_id and id. */
+  readonly memberships: string
   readonly key: string
   readonly condition: string
   readonly order: string
@@ -107,24 +113,29 @@ interface QueryParts {
 
 const time = (name: string) => `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
 
-function queryParts({ workspaceId, snapshot, filter, limit, after }: FindingsPageKey, sinceMs: number): QueryParts {
+function queryParts(page: FindingsPageKey, sinceMs: number): QueryParts {
+  const { workspaceId, snapshot, filter, merges, limit, after } = page
   const owner = ownerCondition(filter)
-  const received = receivedCondition(filter)
+  const received = receivedCondition(filter, merges)
   const chosen = chosenCondition(filter)
-  const text = filter.text === undefined ? '' : ', latest.text'
+  const memberships = findingsOfVariants(
+    `SELECT variant_id FROM finding_variants
+     WHERE workspace_id = {workspaceId: String} AND last_stored_at >= ${time('sinceMs')}`,
+    merges,
+  )
   const conditions = [
     ...(after ? ['(storedMs, receivedMs, id) < ({storedMs: Int64}, {receivedMs: Int64}, {id: String})'] : []),
     ...(received === undefined ? [] : [received.sql]),
     ...(chosen === undefined ? [] : [chosen]),
-    ...(filter.text === undefined ? [] : ['positionCaseInsensitiveUTF8(at.3, {text: String}) > 0']),
+    ...(filter.text === undefined ? [] : [textCondition(owner.sql, merges)]),
   ]
   const { block, blocks, asOfMs } = snapshot
   return {
     owner: owner.sql,
-    arrival: `finding_id, tuple(latest.stored_at, latest.received_at${text}) AS arrival`,
-    arrivals: `FROM finding_arrivals
-        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND ${seenIn(snapshot)}`,
-    key: 'finding_id AS id, toUnixTimestamp64Milli(at.1) AS storedMs, toUnixTimestamp64Milli(at.2) AS receivedMs',
+    arrivals: `SELECT variant_id, max(tuple(stored_at, received_at)) AS arrival FROM exceptions
+        WHERE ${owner.sql} AND stored_at >= ${time('settledMs')} AND ${seenIn(snapshot)} GROUP BY variant_id`,
+    memberships,
+    key: 'found AS id, toUnixTimestamp64Milli(at.1) AS storedMs, toUnixTimestamp64Milli(at.2) AS receivedMs',
     condition: conditions.length > 0 ? conditions.join(' AND ') : '1',
     order: 'storedMs DESC, receivedMs DESC, id DESC LIMIT {limit: UInt32}',
     params: {
@@ -134,52 +145,71 @@ function queryParts({ workspaceId, snapshot, filter, limit, after }: FindingsPag
   }
 }
 
+/** Returns the condition that the latest occurrence of one of the variants of a finding has a text. */
+function textCondition(owner: string, merges: FindingMerges): string {
+  const hasText = (latest: string) =>
+    `positionCaseInsensitiveUTF8(concat(${latest}.type, '\n', ${latest}.message), {text: String}) > 0`
+  const variants = `SELECT variant_id FROM findings
+    WHERE ${owner} AND variant_id IN (SELECT variant_id FROM findings WHERE ${owner} AND ${hasText('latest')})
+    GROUP BY variant_id HAVING ${hasText('max(latest)')}`
+  return `found IN (SELECT id FROM (${findingsOfVariants(variants, merges)}))`
+}
+
 /**
- * Returns the query of a page that does not read `finding_buckets`. It lists findings first whose arrival was lost by `findings`,
- * as `isLost`: if there is one, its result is not the page. Both counts are of one moment, because `findings` is read once.
+ * Returns the query of a page that does not read `finding_buckets`. It lists findings first that have a variant whose arrival was
+ * lost by `findings`, as `isLost`: if there is one, its result is not the page. Both counts are of one moment, because `findings`
+ * is read once.
  */
-function queryWithoutBuckets({ owner, arrival, arrivals, key, condition, order }: QueryParts): string {
+function queryWithoutBuckets({ owner, arrivals, memberships, key, condition, order }: QueryParts): string {
   return `
     SELECT ${key}, isLost
     FROM (
-      SELECT finding_id, maxIf(arrival, NOT isLater) AS at, countIf(isLater) > 0 AND countIf(isSeen) = 0 AS isLost
+      SELECT variants.id AS found, max(arrivalOf) AS at, max(lost) AS isLost
       FROM (
-        SELECT ${arrival}, latest.stored_at >= ${time('settledMs')} AS isLater, 0 AS isSeen FROM findings
-        WHERE ${owner} AND latest.stored_at >= ${time('sinceMs')}
-        UNION ALL
-        SELECT ${arrival}, 0 AS isLater, 1 AS isSeen ${arrivals})
-      GROUP BY finding_id)
+        SELECT variant_id, maxIf(arrival, NOT isLater) AS arrivalOf, countIf(isLater) > 0 AND countIf(isSeen) = 0 AS lost
+        FROM (
+          SELECT variant_id, tuple(latest.stored_at, latest.received_at) AS arrival,
+                 latest.stored_at >= ${time('settledMs')} AS isLater, 0 AS isSeen
+          FROM findings WHERE ${owner} AND latest.stored_at >= ${time('sinceMs')}
+          UNION ALL
+          SELECT variant_id, arrival, 0 AS isLater, 1 AS isSeen FROM (${arrivals}))
+        GROUP BY variant_id) AS arrived
+      INNER JOIN (${memberships}) AS variants USING (variant_id)
+      GROUP BY found)
     WHERE isLost OR (${condition})
     ORDER BY isLost DESC, ${order}`
 }
 
 /** Returns the query of a page that reads all three tables. */
-function queryWithBuckets({ owner, arrival, arrivals, key, condition, order }: QueryParts): string {
+function queryWithBuckets({ owner, arrivals, memberships, key, condition, order }: QueryParts): string {
   return `
     SELECT ${key}
     FROM (
-      SELECT finding_id, max(arrival) AS at FROM (
-        SELECT ${arrival} FROM findings
+      SELECT variants.id AS found, max(arrival) AS at
+      FROM (
+        SELECT variant_id, tuple(latest.stored_at, latest.received_at) AS arrival FROM findings
         WHERE ${owner} AND latest.stored_at >= ${time('sinceMs')} AND latest.stored_at < ${time('settledMs')}
         UNION ALL
-        SELECT ${arrival} ${arrivals}
+        SELECT variant_id, arrival FROM (${arrivals})
         UNION ALL
-        SELECT ${arrival} FROM finding_buckets
-        WHERE ${owner} AND latest.stored_at >= ${time('sinceMs')} AND stored_bucket < ${time('settledMs')}
-          AND (day, finding_id) IN (
-            SELECT day, finding_id FROM findings WHERE ${owner} AND latest.stored_at >= ${time('settledMs')}
-              AND finding_id NOT IN (SELECT finding_id ${arrivals})))
-      GROUP BY finding_id)
+        SELECT variant_id, latest AS arrival FROM finding_buckets
+        WHERE workspace_id = {workspaceId: String} AND latest.stored_at >= ${time('sinceMs')}
+          AND stored_bucket < ${time('settledMs')}
+          AND (day, variant_id) IN (
+            SELECT day, variant_id FROM findings WHERE ${owner} AND latest.stored_at >= ${time('settledMs')}
+              AND variant_id NOT IN (SELECT variant_id FROM (${arrivals})))) AS arrived
+      INNER JOIN (${memberships}) AS variants USING (variant_id)
+      GROUP BY found)
     WHERE ${condition}
     ORDER BY ${order}`
 }
 
-/** Returns the condition on the rows of `finding_arrivals` that were visible at the moment of the snapshot. */
+/** Returns the condition on the rows of `exceptions` that were visible at the moment of the snapshot. */
 function seenIn({ blocks }: FindingsSnapshot): string {
   if (blocks === undefined) return '_block_number <= {block: UInt64}'
-  const [day, today] = ["toDate(stored_at, 'UTC')", "toDate(fromUnixTimestamp64Milli({asOfMs: Int64}, 'UTC'), 'UTC')"]
+  const [day, today] = ['toDate(received_at)', "toDate(fromUnixTimestamp64Milli({asOfMs: Int64}, 'UTC'))"]
   const isSeen = 'toInt64(_block_number) <= arrayElement({blocks: Array(Int64)}, shardNum())'
-  return `(${day} < ${today} OR (${day} = ${today} AND ${isSeen}))`
+  return `(${day} != ${today} AND stored_at <= ${time('asOfMs')} OR ${day} = ${today} AND ${isSeen})`
 }
 
 const settledMsOf = ({ asOfMs }: FindingsSnapshot) => Math.floor((asOfMs - SETTLED_AFTER_MS) / BUCKET_MS) * BUCKET_MS

@@ -5,7 +5,7 @@ import { selectRows } from '../../select.ts'
 export interface FindingsSnapshot {
   /** Unix ms by the clock of ClickHouse. */
   readonly asOfMs: number
-  /** The last block of `finding_arrivals` at this moment. */
+  /** The last block of `exceptions` at this moment. */
   readonly block: number
   /** In a cluster: the last block of each shard in the partition of the day of `asOfMs`; -1 if there is none. */
   readonly blocks?: readonly number[] | undefined
@@ -16,7 +16,7 @@ export async function selectFindingsSnapshot(client: ClickHouseClient, signal: A
   if (client.shards !== undefined) return selectOfShards(client, signal)
   const [row] = await selectRows<{ asOfMs: string; block: string }>(client, {
     query: `SELECT toUnixTimestamp64Milli(now64(3)) AS asOfMs, max(max_block_number) AS block
-            FROM system.parts WHERE database = currentDatabase() AND table = 'finding_arrivals'`,
+            FROM system.parts WHERE database = currentDatabase() AND table = 'exceptions'`,
     params: {},
     signal,
     settings: { max_threads: 1 },
@@ -25,11 +25,12 @@ export async function selectFindingsSnapshot(client: ClickHouseClient, signal: A
 }
 
 /**
- * Numbers of blocks grow by partition where tables are replicated, so those of the current day are taken. The clocks of the shards
- * may differ by less than the time after which arrivals are settled.
+ * Numbers of blocks grow by partition where tables are replicated, so those of the current day are taken. Arrivals of other days
+ * are compared by the time at which they were stored. The clocks of the shards may differ by less than the time after which
+ * arrivals are settled.
  */
 async function selectOfShards(client: ClickHouseClient, signal: AbortSignal): Promise<FindingsSnapshot> {
-  const isOfToday = `active AND database = {database: String} AND table = 'finding_arrivals'
+  const isOfToday = `active AND database = {database: String} AND table = 'exceptions'
     AND partition_id = toString(toYYYYMMDD(now('UTC')))`
   const rows = await selectRows<{ shard: number; asOfMs: string; block: string }>(client, {
     query: `SELECT shardNum() AS shard, any(toUnixTimestamp64Milli(now64(3))) AS asOfMs,

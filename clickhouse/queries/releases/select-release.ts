@@ -51,7 +51,7 @@ export interface ReleaseFrameShare {
 }
 
 /**
- * Counts the stack frames of the retained findings of a release. Each finding counts once, as it was last resolved.
+ * Counts the stack frames of the retained variants of a release. Each counts once, as it was last resolved.
  * Only rows of this release are read.
  */
 export async function selectReleaseFrameShare(
@@ -65,7 +65,7 @@ export async function selectReleaseFrameShare(
         SELECT argMax(resolved_frame_count, (rank, day)) AS resolved, argMax(frame_count, (rank, day)) AS total
         FROM release_frames
         WHERE workspace_id = {workspaceId: String} AND release_slug = {releaseSlug: String}
-        GROUP BY finding_id, service_version)`,
+        GROUP BY variant_id)`,
     params: { workspaceId, releaseSlug },
     signal,
   })

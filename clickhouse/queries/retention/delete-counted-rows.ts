@@ -2,11 +2,8 @@ import { hash } from 'node:crypto'
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { ClickHouseClient } from '../../client.ts'
 import { classifyClickHouseError, onEachShard } from '../../client.ts'
-import { LOGGED_LETTERS } from '../../logged-letters.ts'
+import { LOGGED_ROWS } from '../../logged-rows.ts'
 import { selectRows } from '../../select.ts'
-
-/** Rows that an audit expects of a table; all of other tables. */
-const LOGGED_ROWS: Readonly<Record<string, string>> = { dead_letters: LOGGED_LETTERS }
 
 /** Rows to delete on purpose. */
 export interface CountedDeletion {

@@ -1,6 +1,8 @@
 import { DAY_MS, MINUTE_MS } from '../../../schemas/units.ts'
+import type { FindingMerges } from '../../../shared/directory/findings/finding-merges.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
+import { findingsOfVariants, isCounting, MERGES_SETTINGS } from '../attributes/membership.ts'
 import { REQUEST_TABLES } from './select-sessions-page.ts'
 
 /** Sessions of a workspace. */
@@ -64,6 +66,10 @@ interface ListedLimits {
 }
 
 const OF_SESSIONS = 'workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}'
+
+/** Condition on the rows of `exceptions` of the traces of these sessions. */
+const OF_TRACES = `workspace_id = {workspaceId: String}
+  AND trace_id IN (SELECT trace_id FROM session_traces WHERE ${OF_SESSIONS})`
 
 /** Returns the condition that times of the sender, in ms, are plausible for an arrival. */
 const isPlausible = (firstMs: string, lastMs: string, arrivalMs: string) =>
@@ -141,13 +147,24 @@ export function selectSessionSpans(
 export function selectSessionFindingCounts(
   client: ClickHouseClient,
   key: SessionsKey,
+  merges: FindingMerges,
   signal: AbortSignal,
 ): Promise<SessionFindingsRow[]> {
   return selectRows<SessionFindingsRow>(client, {
     query: `
-      SELECT session_id AS id, uniqExact(finding_id) AS findingCount
-      FROM session_findings WHERE ${OF_SESSIONS} GROUP BY session_id`,
+      SELECT session_id AS id, uniqExact(variants.id) AS findingCount
+      FROM (
+        SELECT session_id, variant_id FROM exceptions WHERE ${OF_SESSIONS} AND ${isCounting(OF_SESSIONS)}
+        UNION DISTINCT
+        SELECT session_id, variant_id
+        FROM (SELECT trace_id, variant_id FROM exceptions WHERE ${OF_TRACES} AND ${isCounting(OF_TRACES)}) AS thrown
+        INNER JOIN (SELECT DISTINCT session_id, trace_id FROM session_traces WHERE ${OF_SESSIONS}) AS traces
+          USING (trace_id)) AS occurred
+      INNER JOIN (${findingsOfVariants(`SELECT variant_id FROM exceptions WHERE ${OF_SESSIONS} OR ${OF_TRACES}`, merges)})
+        AS variants USING (variant_id)
+      GROUP BY session_id`,
     params: { ...key },
     signal,
+    settings: MERGES_SETTINGS,
   })
 }

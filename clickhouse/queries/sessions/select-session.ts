@@ -1,6 +1,8 @@
+import type { FindingMerges } from '../../../shared/directory/findings/finding-merges.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { OF_SESSION, type SessionKey } from './session-key.ts'
+import { findingsOfVariants, isCounting, MERGES_SETTINGS, SEEN_UNIX_NANO } from '../attributes/membership.ts'
+import { EXCEPTIONS_OF_SESSION, OF_SESSION, type SessionKey } from './session-key.ts'
 
 /** An identity of a session. 64-bit numbers are decimal text; absent values are empty texts. */
 export interface IdentityRow {
@@ -131,17 +133,22 @@ export interface SessionFindingRow {
 export function selectSessionFindings(
   client: ClickHouseClient,
   key: SessionKey,
+  merges: FindingMerges,
   limit: number,
   signal: AbortSignal,
 ): Promise<SessionFindingRow[]> {
   return selectRows<SessionFindingRow>(client, {
     query: `
-      SELECT finding_id AS id, sum(occurrence_count) AS occurrenceCount, max(last_seen_unix_nano) AS lastSeenUnixNano,
-             count() OVER () AS total
-      FROM session_findings WHERE ${OF_SESSION}
-      GROUP BY finding_id ORDER BY lastSeenUnixNano DESC, id LIMIT {limit: UInt32}`,
+      SELECT id, sum(ofVariant) AS occurrenceCount, max(lastSeen) AS lastSeenUnixNano, count() OVER () AS total
+      FROM (
+        SELECT variant_id, count() AS ofVariant, max(${SEEN_UNIX_NANO}) AS lastSeen
+        FROM exceptions WHERE ${EXCEPTIONS_OF_SESSION} AND ${isCounting(EXCEPTIONS_OF_SESSION)} GROUP BY variant_id) AS occurred
+      INNER JOIN (${findingsOfVariants(`SELECT variant_id FROM exceptions WHERE ${EXCEPTIONS_OF_SESSION}`, merges)}) AS variants
+        USING (variant_id)
+      GROUP BY id ORDER BY lastSeenUnixNano DESC, id LIMIT {limit: UInt32}`,
     params: { ...key, limit },
     signal,
+    settings: MERGES_SETTINGS,
   })
 }
 

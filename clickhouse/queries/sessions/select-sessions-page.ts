@@ -94,11 +94,20 @@ async function withRowsIn(
   candidates: readonly FoundSession[],
   signal: AbortSignal,
 ): Promise<readonly FoundSession[]> {
-  const tables = [...(hasFinding ? ['session_findings'] : []), ...(hasReplay ? ['replay_chunks'] : [])]
+  const tables = [...(hasFinding ? ['exceptions'] : []), ...(hasReplay ? ['replay_chunks'] : [])]
   const ids = candidates.map(({ id }) => id)
   const found = await Promise.all(tables.map(table => selectIdsIn(client, table, { workspaceId, ids }, signal)))
   return candidates.filter(({ id }) => found.every(foundIds => foundIds.has(id)))
 }
+
+const OF_SESSIONS = 'workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}'
+/** Adds the sessions with a trace in which an exception occurred. */
+const OF_TRACES = `
+  UNION DISTINCT
+  SELECT DISTINCT session_id AS id FROM session_traces
+  WHERE ${OF_SESSIONS} AND trace_id IN (
+    SELECT trace_id FROM exceptions
+    WHERE workspace_id = {workspaceId: String} AND trace_id IN (SELECT trace_id FROM session_traces WHERE ${OF_SESSIONS}))`
 
 /** Returns the ids of these sessions that have rows in a table. */
 async function selectIdsIn(
@@ -110,8 +119,7 @@ async function selectIdsIn(
   const found = new Set<string>()
   for (let begin = 0; begin < ids.length; ) {
     const end = endOfPart(ids, begin)
-    const query = `SELECT DISTINCT session_id AS id FROM ${table}
-      WHERE workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)}`
+    const query = `SELECT DISTINCT session_id AS id FROM ${table} WHERE ${OF_SESSIONS}${table === 'exceptions' ? OF_TRACES : ''}`
     const params = { workspaceId, sessionIds: ids.slice(begin, end) }
     for (const { id } of await selectRows<{ id: string }>(client, { query, params, signal })) found.add(id)
     begin = end

@@ -11,6 +11,13 @@ export interface SessionKey {
 export const OF_SESSION = 'workspace_id = {workspaceId: String} AND session_id = {sessionId: String}'
 
 /**
+ * Condition on the rows of `exceptions` of a session: those that name it, and those of its traces. A browser names the session in
+ * its own spans only, and the exception is where a service failed.
+ */
+export const EXCEPTIONS_OF_SESSION = `workspace_id = {workspaceId: String} AND (session_id = {sessionId: String}
+  OR trace_id IN (SELECT trace_id FROM session_traces WHERE ${OF_SESSION}))`
+
+/**
  * Bytes of ids in one query: a parameter stays below the default of `http_max_field_value_size`, which is 128 KiB. The official
  * client sends those of commands in the URL, where the encoded form counts.
  */
@@ -35,9 +42,11 @@ export function endOfPart(ids: readonly string[], begin: number): number {
 export const SESSION_TABLES = [
   { table: 'spans', isSource: true },
   { table: 'logs', isSource: true },
+  // Failed spans are copied to `exceptions`.
+  { table: 'failures', isSource: true },
   { table: 'exceptions', isSource: true },
+  { table: 'exception_twins', isSource: false },
   { table: 'session_traces', isSource: false },
-  { table: 'session_findings', isSource: false },
   { table: 'session_identities', isSource: true },
   { table: 'session_heartbeats', isSource: true },
   { table: 'replay_chunks', isSource: true },

@@ -38,7 +38,7 @@ interface PackedColumns {
   readonly details: string
 }
 
-/** A row with the size of its JSON, which bounds the memory that the row takes. */
+/** A row with the bytes that bound the memory which it takes: those of its JSON, and some for each attribute. */
 export interface SizedSpanRow<Row extends SpanDetailsRow = SpanDetailsRow> {
   readonly row: Row
   readonly bytes: number
@@ -141,10 +141,20 @@ function sizedRows<Row extends SpanDetailsRow>(lines: Buffer): SizedSpanRow<Row>
   for (let start = 0; start < lines.length; ) {
     const newline = lines.indexOf(0x0a, start)
     const end = newline < 0 ? lines.length : newline
-    rows.push({ row: unpacked<Row>(JSON.parse(lines.toString('utf8', start, end))), bytes: end - start })
+    const row = unpacked<Row>(JSON.parse(lines.toString('utf8', start, end)))
+    rows.push({ row, bytes: end - start + ATTRIBUTE_BYTES * attributesOf(row) })
     start = end + 1
   }
   return rows
+}
+
+/** What an attribute takes besides its texts. */
+const ATTRIBUTE_BYTES = 16
+
+function attributesOf({ attributeColumns, eventColumns, linkColumns }: SpanDetailsRow): number {
+  const count = (total: number, [keys]: AttributeColumns) => total + keys.length
+  const ofEvents = eventColumns.reduce((total, [, , attributes]) => count(total, attributes), 0)
+  return count(ofEvents, attributeColumns) + linkColumns.reduce((total, [, , , , of]) => count(total, of), 0)
 }
 
 function unpacked<Row extends SpanDetailsRow>(packed: PackedColumns & Omit<Row, keyof SpanDetailsRow>): Row {

@@ -464,6 +464,15 @@ export type Finding = {
     "type": string;
     /** The value of the latest occurrence. */
     message: string;
+    /** The title that a rule gives it. */
+    title?: string;
+    /** The innermost frame of the application in the latest occurrence, if there is one. */
+    topFrame?: {
+        /** Empty outside of functions. */
+        "function": string;
+        file: string;
+        line: number;
+    };
     firstSeenAt: string;
     lastSeenAt: string;
     occurrenceCount: number;
@@ -478,6 +487,8 @@ export type Finding = {
     occurrencesUntilOpen?: number;
     /** The versions in which it occurred only after it was resolved, if it is regressed. Empty for those without one. */
     regressedIn?: string[];
+    /** The finding that it was merged into and then split from. */
+    splitFrom?: string;
 };
 export type FindingsPage = {
     findings: Finding[];
@@ -547,6 +558,24 @@ export type FindingStack = {
         }[];
     }[];
 };
+export type FindingGrouping = {
+    /** The fingerprint of the client, a rule, the frames of the stack, the message, the title of a failed span, or the first lines of a stack in an unknown format. */
+    by: "client" | "rule" | "frames" | "message" | "title" | "lines";
+    /** The name of the rule. */
+    rule?: string;
+    /** That of the client or of the rule. */
+    fingerprint?: string;
+    /** The exceptions that count, with their frames that do, innermost first. */
+    exceptions?: {
+        "type": string;
+        frames: string[];
+    }[];
+    /** The type or title, if there are no frames. */
+    "type"?: string;
+    lines?: string[];
+    /** The message, if it counts, without ids, numbers and quoted texts. */
+    message?: string;
+};
 export type OccurrenceCounts = {
     "from": string;
     to: string;
@@ -583,6 +612,15 @@ export type FindingDetails = {
     "type": string;
     /** The value of the latest occurrence. */
     message: string;
+    /** The title that a rule gives it. */
+    title?: string;
+    /** The innermost frame of the application in the latest occurrence, if there is one. */
+    topFrame?: {
+        /** Empty outside of functions. */
+        "function": string;
+        file: string;
+        line: number;
+    };
     firstSeenAt: string;
     lastSeenAt: string;
     occurrenceCount: number;
@@ -597,9 +635,17 @@ export type FindingDetails = {
     occurrencesUntilOpen?: number;
     /** The versions in which it occurred only after it was resolved, if it is regressed. Empty for those without one. */
     regressedIn?: string[];
+    /** The finding that it was merged into and then split from. */
+    splitFrom?: string;
     /** Innermost first: those that source maps resolved, else those of `stack`. Empty if no stack was sent, or its format is unknown. */
     frames: FindingFrame[];
     stack?: FindingStack;
+    /** The findings that are merged into it, if there are any. Their ids lead to it. */
+    mergedFindingIds?: string[];
+    grouping: FindingGrouping;
+    /** When its first occurrence arrived, by the service. */
+    firstReceivedAt: string;
+    lastReceivedAt: string;
     occurrences: OccurrenceCounts;
     /** The occurrences received last, latest first. */
     lastOccurrences: Occurrence[];
@@ -626,7 +672,7 @@ export type FindingActivityEntry = {
     id: string;
     createdAt: string;
     by: Actor;
-    action: "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented";
+    action: "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented" | "merged" | "split" | "split_off";
     /** The user to whom it was assigned. */
     assignee?: string;
     /** Until when it is ignored. */
@@ -635,10 +681,19 @@ export type FindingActivityEntry = {
     occurrences?: number;
     /** The comment. */
     text?: string;
+    /** The finding that was merged into it (`merged`), split off (`split_off`), or that it was split from (`split`). */
+    findingId?: string;
 };
 export type FindingActivityPage = {
     activity: FindingActivityEntry[];
     nextCursor: NextCursor;
+};
+export type MergeFindingsRequest = {
+    findingIds?: string[];
+};
+export type SplitFindingRequest = {
+    /** A finding that is merged into it. */
+    findingId: string;
 };
 export type FindingTrace = {
     id: string;
@@ -651,6 +706,77 @@ export type FindingTrace = {
 export type FindingTracesPage = {
     traces: FindingTrace[];
     nextCursor: NextCursor;
+};
+export type ListedOccurrence = {
+    /** By the clock of the sender. */
+    occurredAt: string;
+    receivedAt: string;
+    traceId?: string;
+    spanId?: string;
+    sessionId?: string;
+    serviceVersion?: string;
+    /** The first 500 characters. */
+    message: string;
+    surfaceId: string;
+    /** The release of the version, if it is registered. */
+    releaseSlug?: string;
+    /** Browser or client, such as `Chrome 131`. */
+    browser?: string;
+    /** Operating system, such as `iOS 17`. */
+    system?: string;
+    /** Route, else path with ids replaced. */
+    route?: string;
+    environment?: string;
+    host?: string;
+    /** The `identifier` of the session, of the identity received last. Only with `org:sessions:read`. */
+    person?: string;
+    /** Its moment in the recording of the session, if there is one of that time. */
+    recordedAt?: string;
+};
+export type OccurrencesPage = {
+    occurrences: ListedOccurrence[];
+    nextCursor: NextCursor;
+};
+export type ValueCounts = {
+    /** Most frequent first. */
+    values: {
+        value: string;
+        /** Occurrences with this value. */
+        count: number;
+        /** Share of all examined occurrences. */
+        share: number;
+    }[];
+    /** Number of different values. */
+    distinctCount: number;
+    /** Occurrences with a value that is not listed. */
+    otherCount: number;
+    /** Occurrences without a value. */
+    absentCount: number;
+};
+export type FindingValues = {
+    /** Occurrences in the time. */
+    occurrenceCount: number;
+    /** Occurrences that all else is of: all in the time, or about the newest 100,000. */
+    examinedCount: number;
+    people: {
+        /** People with an `identifier`. */
+        identifiedCount: number;
+        /** Most occurrences first. Only with `org:sessions:read`. */
+        top?: {
+            identifier: string;
+            sessionCount: number;
+            occurrenceCount: number;
+        }[];
+    };
+    sessionCount: number;
+    /** Sessions without an identity. */
+    anonymousSessionCount: number;
+    versions: ValueCounts;
+    browsers: ValueCounts;
+    systems: ValueCounts;
+    routes: ValueCounts;
+    environments: ValueCounts;
+    hosts: ValueCounts;
 };
 export type FoundTrace = {
     traceId: string;
@@ -1186,7 +1312,7 @@ export type Change = {
     createdAt: string;
     by: Actor;
     /** Purges of dead letters and deletions of releases are recorded before they begin. */
-    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "api-key.created" | "api-key.revoked" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "dead-letters.purged" | "erasure.created";
+    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "api-key.created" | "api-key.revoked" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "finding-rules.changed" | "dead-letters.purged" | "erasure.created";
     /** Id of the surface, key, user, release or erasure. Empty for a change of the workspace. */
     subject: string;
     /** The name of what was created. */
@@ -1567,6 +1693,42 @@ export function listFindingActivity({ findingId, limit, cursor }: {
     }));
 }
 /**
+ * Merge findings into one
+ */
+export function mergeFindings({ findingId, mergeFindingsRequest }: {
+    findingId: string;
+    mergeFindingsRequest: MergeFindingsRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            finding: Finding;
+        };
+    }>(`/v3/findings/${encodeURIComponent(findingId)}/merge`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: mergeFindingsRequest
+    })));
+}
+/**
+ * Make a merged finding one of its own again
+ */
+export function splitFinding({ findingId, splitFindingRequest }: {
+    findingId: string;
+    splitFindingRequest: SplitFindingRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            finding: Finding;
+        };
+    }>(`/v3/findings/${encodeURIComponent(findingId)}/split`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: splitFindingRequest
+    })));
+}
+/**
  * List the traces in which a finding occurred, newest first
  */
 export function listFindingTraces({ findingId, limit, cursor }: {
@@ -1580,6 +1742,46 @@ export function listFindingTraces({ findingId, limit, cursor }: {
     }>(`/v3/findings/${encodeURIComponent(findingId)}/traces${QS.query(QS.explode({
         limit,
         cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the occurrences of a finding, last received first
+ */
+export function listFindingOccurrences({ findingId, limit, cursor, $from, to }: {
+    findingId: string;
+    limit?: number;
+    cursor?: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: OccurrencesPage;
+    }>(`/v3/findings/${encodeURIComponent(findingId)}/occurrences${QS.query(QS.explode({
+        limit,
+        cursor,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read whom a finding has hit and where: people, versions, browsers, routes
+ */
+export function readFindingValues({ findingId, $from, to }: {
+    findingId: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: FindingValues;
+    }>(`/v3/findings/${encodeURIComponent(findingId)}/values${QS.query(QS.explode({
+        "from": $from,
+        to
     }))}`, {
         ...opts
     }));

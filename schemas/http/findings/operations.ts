@@ -68,6 +68,9 @@ const ANSWERS = {
           generated: { function: 'checkout', file: 'https://shop.example/assets/app.js', line: 1, column: 1 },
         },
       ],
+      grouping: { by: 'frames', exceptions: [{ type: EXAMPLE_EXCEPTION.type, frames: ['checkout cart.ts'] }] },
+      firstReceivedAt: EXAMPLE_TIMES.receivedAt,
+      lastReceivedAt: EXAMPLE_TIMES.receivedAt,
       occurrences: {
         from: '2026-09-21T12:00:00.000Z',
         to: '2026-09-21T15:00:00.000Z',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MERGED_MAX } from '../../records/finding-work.ts'
 import { instantQuerySchema, isOrdered, orderedRange, serviceFilter, surfaceFilter } from '../filters.ts'
 import { nextCursorSchema, pageQuerySchema } from '../page.ts'
 import { FINDING_STATUSES, findingWorkFields } from './work.ts'
@@ -78,23 +79,26 @@ const occurrenceCountsSchema = z
       'Number of occurrences by time: `counts[i]` is that of the bucket which begins `i * bucketSeconds` after `from`. `from` and `to` are the requested ones, widened to whole buckets.',
   })
 
+/** Fields of an occurrence. */
+export const occurrenceFields = {
+  occurredAt: z.iso.datetime({ precision: 9 }).meta({ description: 'By the clock of the sender.' }),
+  receivedAt: z.iso.datetime(),
+  traceId: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .optional(),
+  spanId: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/)
+    .optional(),
+  sessionId: z.string().optional(),
+  serviceVersion: z.string().optional(),
+  message: z.string().meta({ description: `The first ${OCCURRENCE_MESSAGE_MAX} characters.` }),
+}
+
 /** An occurrence. Absent fields are left out, never null. */
 const occurrenceSchema = z
-  .strictObject({
-    occurredAt: z.iso.datetime({ precision: 9 }).meta({ description: 'By the clock of the sender.' }),
-    receivedAt: z.iso.datetime(),
-    traceId: z
-      .string()
-      .regex(/^[0-9a-f]{32}$/)
-      .optional(),
-    spanId: z
-      .string()
-      .regex(/^[0-9a-f]{16}$/)
-      .optional(),
-    sessionId: z.string().optional(),
-    serviceVersion: z.string().optional(),
-    message: z.string().meta({ description: `The first ${OCCURRENCE_MESSAGE_MAX} characters.` }),
-  })
+  .strictObject(occurrenceFields)
   .meta({ id: 'Occurrence', description: 'An occurrence. Absent fields are left out.' })
 /** An occurrence. */
 export type Occurrence = z.infer<typeof occurrenceSchema>
@@ -118,9 +122,17 @@ const findingActivitySchema = z.strictObject({
 })
 
 /** Id of a finding: `fnd_` and 26 base32 characters, a hash of workspace and fingerprint. */
-export const findingIdSchema = z.string().regex(/^fnd_[a-z2-7]{26}$/)
+export const findingIdSchema = z.string().regex(/^fnd_[a-z2-7]{26}$/, 'must be the id of a finding')
 
 const instant = z.iso.datetime({ precision: 9 })
+
+/** Position of a frame. Line and column count from 1, and are 0 where the stack names none (native code). */
+const positionSchema = {
+  function: z.string().meta({ description: 'Empty outside of functions.' }),
+  file: z.string(),
+  line: z.number().int().min(0),
+  column: z.number().int().min(0),
+}
 
 /** A finding. */
 const findingSchema = z
@@ -130,6 +142,11 @@ const findingSchema = z
     serviceName: z.string(),
     type: z.string().meta({ description: 'The value of the latest occurrence.' }),
     message: z.string().meta({ description: 'The value of the latest occurrence.' }),
+    title: z.string().optional().meta({ description: 'The title that a rule gives it.' }),
+    topFrame: z
+      .strictObject({ function: positionSchema.function, file: positionSchema.file, line: positionSchema.line })
+      .optional()
+      .meta({ description: 'The innermost frame of the application in the latest occurrence, if there is one.' }),
     firstSeenAt: instant,
     lastSeenAt: instant,
     occurrenceCount: z.number().int().min(1),
@@ -164,14 +181,6 @@ export const findingsPageSchema = z
   .meta({ id: 'FindingsPage' })
 /** Response of GET /v3/findings. */
 export type FindingsPage = z.infer<typeof findingsPageSchema>
-
-/** Position of a frame. Line and column count from 1, and are 0 where the stack names none (native code). */
-const positionSchema = {
-  function: z.string().meta({ description: 'Empty outside of functions.' }),
-  file: z.string(),
-  line: z.number().int().min(0),
-  column: z.number().int().min(0),
-}
 
 /** Why a frame is as it was sent. */
 const unresolvedReasonSchema = z.enum(['no_version', 'no_release', 'no_map', 'unusable_map', 'no_position'])
@@ -250,6 +259,30 @@ const findingStackSchema = z
 /** The stack of the occurrence that was received last. */
 export type FindingStack = z.infer<typeof findingStackSchema>
 
+/** Why a finding is grouped as it is. Absent fields are left out, never null. */
+const findingGroupingSchema = z
+  .strictObject({
+    by: z.enum(['client', 'rule', 'frames', 'message', 'title', 'lines']).meta({
+      description:
+        'The fingerprint of the client, a rule, the frames of the stack, the message, the title of a failed span, or the first lines of a stack in an unknown format.',
+    }),
+    rule: z.string().optional().meta({ description: 'The name of the rule.' }),
+    fingerprint: z.string().optional().meta({ description: 'That of the client or of the rule.' }),
+    exceptions: z
+      .array(z.strictObject({ type: z.string(), frames: z.array(z.string()) }))
+      .optional()
+      .meta({ description: 'The exceptions that count, with their frames that do, innermost first.' }),
+    type: z.string().optional().meta({ description: 'The type or title, if there are no frames.' }),
+    lines: z.array(z.string()).optional(),
+    message: z
+      .string()
+      .optional()
+      .meta({ description: 'The message, if it counts, without ids, numbers and quoted texts.' }),
+  })
+  .meta({ id: 'FindingGrouping', description: 'Why the occurrence received last belongs to the finding.' })
+/** Why a finding is grouped as it is. */
+export type FindingGrouping = z.infer<typeof findingGroupingSchema>
+
 /** Response of GET /v3/findings/{findingId}. */
 export const findingAnswerSchema = z.strictObject({
   finding: z
@@ -260,6 +293,14 @@ export const findingAnswerSchema = z.strictObject({
           'Innermost first: those that source maps resolved, else those of `stack`. Empty if no stack was sent, or its format is unknown.',
       }),
       stack: findingStackSchema.optional(),
+      mergedFindingIds: z
+        .array(findingIdSchema)
+        .max(MERGED_MAX)
+        .optional()
+        .meta({ description: 'The findings that are merged into it, if there are any. Their ids lead to it.' }),
+      grouping: findingGroupingSchema,
+      firstReceivedAt: z.iso.datetime().meta({ description: 'When its first occurrence arrived, by the service.' }),
+      lastReceivedAt: z.iso.datetime(),
       ...findingActivitySchema.shape,
     })
     .meta({ id: 'FindingDetails' }),

@@ -36,6 +36,7 @@ export const findingWorkFields = {
     description:
       'The versions in which it occurred only after it was resolved, if it is regressed. Empty for those without one.',
   }),
+  splitFrom: z.string().optional().meta({ description: 'The finding that it was merged into and then split from.' }),
 }
 
 const ofIgnored = { error: 'must be left out, unless status is ignored' }
@@ -96,6 +97,10 @@ const findingActivityEntrySchema = z
     until: z.iso.datetime().optional().meta({ description: 'Until when it is ignored.' }),
     occurrences: z.int().min(1).optional().meta({ description: 'After how many occurrences it is open again.' }),
     text: z.string().optional().meta({ description: 'The comment.' }),
+    findingId: z.string().optional().meta({
+      description:
+        'The finding that was merged into it (`merged`), split off (`split_off`), or that it was split from (`split`).',
+    }),
   })
   .meta({
     id: 'FindingActivityEntry',

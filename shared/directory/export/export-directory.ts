@@ -52,6 +52,8 @@ async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerat
       const activity = await store.findingActivity(work, { limit: FINDING_ENTRIES_KEPT })
       yield { kind: 'finding-work', record: { ...work, activity } }
     }
+    const rules = await store.findingRules(workspace.id)
+    if (rules) yield { kind: 'finding-rules', record: rules }
     let changes: Change[] = []
     for await (const change of walkNewest(page => store.changes(workspace.id, page))) {
       if (changes.push(change) < CHANGES_PER_LINE) continue

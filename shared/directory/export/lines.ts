@@ -13,6 +13,7 @@ import {
   workspaceSchema,
 } from '../../../schemas/records/directory.ts'
 import { erasureSchema } from '../../../schemas/records/erasure.ts'
+import { findingRulesSchema } from '../../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../../schemas/records/finding-work.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { FINDING_ENTRIES_KEPT } from '../findings/write-finding-work.ts'
@@ -79,6 +80,7 @@ const LINE_SCHEMAS = {
   'stored-maps': storedMapsLineSchema,
   erasure: erasureSchema,
   'finding-work': findingWorkLineSchema,
+  'finding-rules': findingRulesSchema,
   changes: changesLineSchema,
   end: endLineSchema,
 } as const

@@ -7,7 +7,7 @@ import { decideOnce, type Once } from '../creations.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { ListPage } from '../sorted-index.ts'
 import { type Command, commitIf, type Guard } from '../transaction.ts'
-import { removeFindingWork, writeFindingWork } from './write-finding-work.ts'
+import { type FindingOfWorkspace, removeFindingWork, untouchedFinding, writeFindingWork } from './write-finding-work.ts'
 
 /** Greatest number of findings of a workspace that members have worked on. Concurrent requests may exceed it by their number. */
 export const FINDING_WORK_MAX = 10_000
@@ -15,12 +15,6 @@ export const FINDING_WORK_MAX = 10_000
 export const COMMENT_BYTES_MAX = 16 * MIB
 /** Number of records that one transaction removes. */
 const REMOVED_AT_ONCE = 100
-
-/** Identifies a finding of a workspace. */
-export interface FindingOfWorkspace {
-  readonly workspaceId: string
-  readonly findingId: string
-}
 
 /** A finding, and the time in Unix ms that its index has. */
 interface TimedFinding {
@@ -39,13 +33,14 @@ export interface FindingWorkStore {
   /** Returns the records of these findings, in their order; undefined for a finding without work. */
   findingWork(workspaceId: string, findingIds: readonly string[]): Promise<(FindingWork | undefined)[]>
   /**
-   * Changes a finding and adds the entries to its activity, in one step. `change` is called again with the newer record if
-   * somebody else has changed the finding meanwhile, so that no change is lost. Refuses beyond the bounds. `once` is given
-   * for a change that its client may repeat.
+   * Changes a finding at a time and adds the entries to its activity, in one step. `change` is called again with the newer record
+   * if somebody else has changed the finding meanwhile, so that no change is lost. A finding that was merged meanwhile is changed
+   * where it is now. Refuses beyond the bounds. `once` is given for a change that its client may repeat.
    */
   changeFinding(
     finding: FindingOfWorkspace,
-    change: (before: FindingWork | undefined) => ChangedWork,
+    at: string,
+    change: (before: FindingWork) => ChangedWork,
     once?: Once,
   ): Promise<FindingWork | 'too_many_findings' | 'too_many_comments'>
   /** Returns the findings that are stored as resolved, with the time of their resolution. */
@@ -74,14 +69,15 @@ export function createFindingWorkStore(redis: Redis): FindingWorkStore {
     async findingWork(workspaceId, findingIds) {
       return (await loadTexts(workspaceId, findingIds)).map(parse)
     },
-    changeFinding({ workspaceId, findingId }, change, once) {
+    changeFinding({ workspaceId, findingId: asked }, at, change, once) {
       const key = keys.findingWork(workspaceId)
       return decideOnce<FindingWork | 'too_many_findings' | 'too_many_comments'>(redis, once, async () => {
+        const findingId = (await redis.hget(keys.findingMerges(workspaceId), asked)) ?? asked
         const [text = null] = await loadTexts(workspaceId, [findingId])
         if (text === null && (await redis.hlen(key)) >= FINDING_WORK_MAX) return { result: 'too_many_findings' }
-        const before = parse(text)
-        const { work, entries } = change(before)
-        const newBytes = work.commentBytes - (before?.commentBytes ?? 0)
+        const before = parse(text) ?? untouchedFinding({ workspaceId, findingId }, at)
+        const { work, entries } = change({ ...before, changedAt: at })
+        const newBytes = work.commentBytes - before.commentBytes
         const bytesKey = keys.findingCommentBytes(workspaceId)
         if (newBytes > 0 && Number(await redis.get(bytesKey)) + newBytes > COMMENT_BYTES_MAX) {
           return { result: 'too_many_comments' }

@@ -7,6 +7,20 @@ import type { Command } from '../transaction.ts'
 /** Number of entries that the activity of a finding keeps, the newest. */
 export const FINDING_ENTRIES_KEPT = 200
 
+/** Identifies a finding of a workspace. */
+export interface FindingOfWorkspace {
+  readonly workspaceId: string
+  readonly findingId: string
+}
+
+/** Returns the record of a finding before a member has worked on it. */
+export function untouchedFinding({ workspaceId, findingId }: FindingOfWorkspace, changedAt: string): FindingWork {
+  return {
+    ...{ version: 1, workspaceId, findingId, status: 'open', statusAt: null, assignee: null },
+    ...{ commentBytes: 0, changedAt },
+  }
+}
+
 /** Returns the text of a record. Its schema has ordered the members, so that equal records have equal texts. */
 export function findingWorkText(work: FindingWork): string {
   return JSON.stringify(findingWorkSchema.parse(work))
@@ -14,7 +28,7 @@ export function findingWorkText(work: FindingWork): string {
 
 /** Returns the commands that store what members have made of a finding, with its indexes, and add entries to its activity. */
 export function writeFindingWork(work: FindingWork, entries: readonly FindingEntry[]): Command[] {
-  const { workspaceId, findingId, status, statusAt, until, occurrences, changedAt } = work
+  const { workspaceId, findingId, status, statusAt, until, occurrences, mergedInto, changedAt } = work
   const isResolved = status === 'resolved' && statusAt !== null
   const isIgnored = status === 'ignored'
   return [
@@ -27,6 +41,9 @@ export function writeFindingWork(work: FindingWork, entries: readonly FindingEnt
       ? ['ZADD', keys.ignoredFindings(workspaceId), until === undefined ? '+inf' : Date.parse(until), findingId]
       : ['ZREM', keys.ignoredFindings(workspaceId), findingId],
     [isIgnored && occurrences !== undefined ? 'SADD' : 'SREM', keys.countedFindings(workspaceId), findingId],
+    mergedInto === undefined
+      ? ['HDEL', keys.findingMerges(workspaceId), findingId]
+      : ['HSET', keys.findingMerges(workspaceId), findingId, mergedInto],
     ...appendEntries(
       keys.findingActivity(workspaceId, findingId),
       entries.map(entry => findingEntrySchema.parse(entry)),
@@ -57,6 +74,7 @@ export function removeFindingWork({ workspaceId, findingId, commentBytes }: Find
     ['ZREM', keys.resolvedFindings(workspaceId), findingId],
     ['ZREM', keys.ignoredFindings(workspaceId), findingId],
     ['SREM', keys.countedFindings(workspaceId), findingId],
+    ['HDEL', keys.findingMerges(workspaceId), findingId],
     ['DEL', keys.findingActivity(workspaceId, findingId)],
     ['DECRBY', keys.findingCommentBytes(workspaceId), commentBytes],
   ]

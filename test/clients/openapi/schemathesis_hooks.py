@@ -15,6 +15,8 @@ BEYOND_SCHEMAS = re.compile(
     "|aggregation must|step must|must be permissions|must have at least one condition|must be in the future"
     "|exceeded maximum resolution|is not TraceQL|groupBy must|filter must|kinds must have|must be at most 30 days"
     "|must be at most 9007199254740991|does not begin as|[Ii]dempotency-[Kk]ey|is not a source map|must not be after|not a valid JSON-RPC|a chunk is JSON lines|no control characters|the body is empty"
+    "|must not have the finding|must be a finding that is merged|must have findings of|names that differ"
+    "|must have type, message, file or service|must have fingerprint or title"
 )
 
 

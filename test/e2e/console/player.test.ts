@@ -120,7 +120,7 @@ describe.skipIf('missing' in browserFound)('the player', () => {
     const stood = Date.parse(new URL(page.url()).searchParams.get('t') ?? '')
     expect(stood).toBeGreaterThan(startMs + 2_000)
     await press('e')
-    await status(/Error 1 of 3: POST .checkout failed/)
+    await status(/Error 1 of 3: UnknownPriceError/)
     await shows('second 28 of tab-1')
     await press('ArrowRight')
     await shows('second 33 of tab-1')

@@ -107,10 +107,12 @@ describe.skipIf('missing' in browserFound)('the console', () => {
       const cells = page.getByRole('row').filter({ hasText: type })
       expect(await cells.locator('[data-label="Last"]').textContent()).toBe('20 h ago')
     }
+    const python = page.getByRole('row').filter({ hasText: 'payment.errors.ChargeFailed' })
+    expect(await python.locator('.place').textContent()).toBe('charge in /app/payment/acquirer.py:68')
     const row = page.getByRole('row').filter({ hasText: 'UnknownPriceError' })
     expect(await row.locator('.sparkline').getAttribute('aria-label')).toMatch(/^40 in this time/)
     await row.getByRole('link').click()
-    const occurrence = page.getByRole('heading', { name: 'Last occurrences' }).locator('..').locator('time').first()
+    const occurrence = page.getByRole('heading', { name: 'Occurrences' }).locator('..').locator('time').first()
     expect(await occurrence.textContent()).toBe('20 h ago')
     expect(await occurrence.getAttribute('title')).toMatch(/Z, received 20/)
     expect(await fact('Last occurred').textContent()).toBe('20 h ago')
@@ -118,13 +120,17 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     expect(label).toMatch(/^40 occurrences between /)
     // The first bar has all of them.
     expect(await page.locator('.bars rect').first().getAttribute('x')).toMatch(/^[01]\.1$/)
+    const why = page.locator('details', { has: page.getByText('Why these are one finding') })
+    await why.locator('summary').click()
+    expect(await why.locator('.source').first().textContent()).not.toBe('')
+    expect(await why.textContent()).toMatch(/These types and frames are the same.*UnknownPriceError/)
     // A version leads to its release once there is one.
-    const version = page.getByRole('link', { name: '1.4.2' })
-    expect([await fact('Releases').textContent(), await version.count()]).toEqual(['1.4.2', 0])
+    const links = page.getByRole('link', { name: '1.4.2' })
+    expect([await fact('Releases').textContent(), await links.count()]).toEqual(['1.4.2', 0])
     const { baseUrl, secretKey } = stack.credentials
     await createReleaseClient(baseUrl, secretKey).register('1.4.2')
     await page.reload()
-    await version.click()
+    await fact('Releases').getByRole('link', { name: '1.4.2' }).click()
     await heading('Release 1.4.2').waitFor()
   })
 

@@ -19,11 +19,16 @@ describe('a read that takes very long', () => {
     client = await createDatabase(services.clickhouseUrl, DATABASE)
     // A table of the same name whose rows are never found. More of them would be over the limit of rows of a read.
     for (const query of [
-      'DROP TABLE finding_traces_from_exceptions SYNC',
-      'DROP TABLE finding_traces SYNC',
-      `CREATE VIEW finding_traces AS
-       SELECT 'ws_1' AS workspace_id, '${FINDING}' AS finding_id, toFixedString('x', 16) AS trace_id,
-              toUInt64(1) AS occurrence_count, toUInt64(1) AS last_seen_unix_nano, tuple(now64(3), now64(3)) AS first_arrival
+      'DROP TABLE findings_from_exceptions SYNC',
+      'DROP TABLE finding_buckets_from_exceptions SYNC',
+      'DROP TABLE finding_variants_from_exceptions SYNC',
+      'DROP TABLE exceptions SYNC',
+      `INSERT INTO finding_variants (workspace_id, variant_id, membership, finding_ids)
+       SELECT 'ws_1', 'v', (0, '${FINDING}'), ['${FINDING}']`,
+      `CREATE VIEW exceptions AS
+       SELECT 'ws_1' AS workspace_id, toFixedString('v', 16) AS variant_id, toFixedString('x', 16) AS trace_id,
+              toFixedString('s', 8) AS span_id, CAST('span_event' AS Enum8('span_event' = 1, 'log_record' = 2)) AS source,
+              toUInt64(1) AS occurred_at_unix_nano, now64(3) AS stored_at, now64(3) AS received_at
        FROM numbers(900000000) WHERE sipHash64(repeat(toString(number), 20)) = 0 SETTINGS max_threads = 1`,
     ]) {
       await client.command({ query })
@@ -41,7 +46,7 @@ describe('a read that takes very long', () => {
   const running = async () => {
     const result = await client.query({
       query: `SELECT count() AS n FROM system.processes
-              WHERE current_database = currentDatabase() AND position(query, 'FROM finding_traces') > 0 AND is_initial_query
+              WHERE current_database = currentDatabase() AND position(query, 'FROM exceptions') > 0 AND is_initial_query
                 AND query NOT LIKE '%system.processes%'`,
       format: 'JSONEachRow',
     })

@@ -198,8 +198,8 @@ describe('GET /v3/findings/{findingId}', () => {
     const { occurrenceCount, occurrences } = await read(LONE)
     const insert = () =>
       client.command({
-        query: `INSERT INTO exceptions (workspace_id, received_at, finding_id, type)
-                SELECT 'ws_1', now64(3), '${LONE}', 'T' FROM numbers(3)`,
+        query: `INSERT INTO exceptions (workspace_id, received_at, finding_id, variant_id, type)
+                SELECT 'ws_1', now64(3), '${LONE}', sipHash128('T'), 'T' FROM numbers(3)`,
         clickhouse_settings: {
           async_insert: 0,
           insert_deduplicate: 1,

@@ -9,6 +9,7 @@ import {
   signToken,
   startApi,
   type TestApi,
+  variantOf,
 } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
@@ -76,8 +77,8 @@ describe('lists of findings', () => {
       // The insert begins before the first page and becomes visible after it, because every row takes a while.
       const [first = '', second = ''] = ids
       const slow = client.command({
-        query: `INSERT INTO exceptions (workspace_id, received_at, finding_id, occurred_at_unix_nano, type)
-                SELECT 'ws_slow', now64(3), if(number = 0, '${first}', '${second}'), 1, 'Slow'
+        query: `INSERT INTO exceptions (workspace_id, received_at, finding_id, variant_id, occurred_at_unix_nano, type)
+                SELECT 'ws_slow', now64(3), if(number = 0, '${first}', '${second}') AS finding_id, sipHash128(finding_id), 1, 'Slow'
                 FROM numbers(2) WHERE sleepEachRow(0.75) = 0 SETTINGS max_block_size = 1`,
         clickhouse_settings: { async_insert: 0, wait_end_of_query: 1 },
       })
@@ -260,13 +261,14 @@ describe('lists of findings', () => {
       expect(seen).toEqual(found.map(i => ids[i]))
     })
 
-    it('shows on a later page what matched when the first page was read', async () => {
+    it('looks through the latest occurrence of each stack', async () => {
       const page = await read('search', '/v3/findings?q=r&limit=1')
       expect(page.ids).toEqual([second])
-      await insertExceptions(client, [
-        { workspaceId: 'ws_search', findingId: first, traceId: traceId(2), type: 'X', message: 'Y' },
-      ])
+      const other = { workspaceId: 'ws_search', findingId: first, traceId: traceId(2), type: 'X', message: 'Y' }
+      await insertExceptions(client, [other])
       expect(await follow('search', `/v3/findings?q=r&limit=1&cursor=${page.nextCursor}`)).toEqual([[first]])
+      expect((await read('search', '/v3/findings?q=r')).ids).toEqual([first, second])
+      await insertExceptions(client, [{ ...other, variantId: variantOf({ findingId: first, type: 'TypeError' }) }])
       expect((await read('search', '/v3/findings?q=r')).ids).toEqual([second])
     })
   })
@@ -312,16 +314,16 @@ describe('lists of findings', () => {
   /** Stores occurrences as if they had been stored when they were received. */
   async function insertStored(list: string, findingId: string, atMs: number): Promise<void> {
     await client.command({
-      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, finding_id, type)
-              VALUES ('ws_${list}', 'srf_1', fromUnixTimestamp64Milli(${atMs}), fromUnixTimestamp64Milli(${atMs}),
-                      '${findingId}', 'TypeError')`,
+      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, finding_id, variant_id, type)
+              SELECT 'ws_${list}', 'srf_1', fromUnixTimestamp64Milli(${atMs}), fromUnixTimestamp64Milli(${atMs}),
+                      '${findingId}', sipHash128('${findingId}'), 'TypeError'`,
       clickhouse_settings: { async_insert: 0 },
     })
   }
 
   async function storedIds(list: string): Promise<string[]> {
     const rows = await select<{ id: string }>(
-      `SELECT DISTINCT finding_id AS id FROM findings WHERE workspace_id = 'ws_${list}'`,
+      `SELECT DISTINCT finding_id AS id FROM exceptions WHERE workspace_id = 'ws_${list}'`,
     )
     return rows.map(({ id }) => id)
   }

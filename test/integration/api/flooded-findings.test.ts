@@ -33,28 +33,22 @@ describe('a workspace that one surface floods with findings', () => {
       OTHERS.map(findingId => ({ findingId, traceId: 'a'.repeat(32), surfaceId: 'srf_shop' })),
     )
     await client.command({
-      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, trace_id, occurred_at_unix_nano,
+      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, variant_id, trace_id, occurred_at_unix_nano,
                 type, message, source)
               SELECT 'ws_1', 'srf_flood', now64(3),
-                concat('fnd_', leftPad(replaceRegexpAll(toString(number), '[0189]', 'z'), 26, 'q')), unhex('${'b'.repeat(32)}'),
+                concat('fnd_', leftPad(replaceRegexpAll(toString(number), '[0189]', 'z'), 26, 'q')) AS id, sipHash128(id), unhex('${'b'.repeat(32)}'),
                 toUnixTimestamp64Nano(now64(9)), 'E', concat('flood ', toString(number)), 'span_event'
               FROM numbers(${FLOOD})`,
       clickhouse_settings: { async_insert: 0 },
     })
     // Larger than what a worker stores, which cuts these texts.
     await client.command({
-      query: `INSERT INTO findings (day, workspace_id, finding_id, surface_id, service_name,
-                first_seen_unix_nano, last_seen_unix_nano, occurrence_count)
-              SELECT toDate(now()), 'ws_1', '${HUGE}', 'srf_huge', repeat('s', 900000), 1, 1, 1`,
-      clickhouse_settings: { async_insert: 0 },
-    })
-    await client.command({
-      query: `INSERT INTO finding_details (day, workspace_id, finding_id, type, message, service_versions)
-              SELECT toDate(now()), 'ws_1', '${HUGE}', argMaxState('E', toUInt64(1)),
-                argMaxState(repeat('m', 900000), toUInt64(1)),
-                groupUniqArrayState(20)(concat(toString(number), repeat('v', 900000)))
+      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, variant_id, service_name, service_version,
+                occurred_at_unix_nano, type, message, source)
+              SELECT 'ws_1', 'srf_huge', now64(3), '${HUGE}', sipHash128(number), repeat('s', 900000),
+                concat(toString(number), repeat('v', 900000)), 1, repeat('t', 900000), repeat('m', 900000), 'log_record'
               FROM numbers(20)`,
-      clickhouse_settings: { async_insert: 0 },
+      clickhouse_settings: { async_insert: 0, max_block_size: '1' },
     })
   })
   afterAll(async () => {

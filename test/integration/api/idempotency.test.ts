@@ -6,7 +6,7 @@ import { DAY_MS } from '../../../schemas/units.ts'
 import { CREATIONS_MAX } from '../../../shared/directory/creations.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { directoryKeys } from '../../../shared/directory/record.ts'
-import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import { call, FAR_EXPIRY, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const services = sharedServices()
@@ -23,7 +23,7 @@ beforeAll(async () => {
   redis = new Redis(services.redisUrl)
   await putWorkspace(services.redisUrl, { id: workspaceId, slug })
   api = await startApi(services, 'default', {}, () => nowMs)
-  token = await signToken({ org: slug, exp: 4_000_000_000 })
+  token = await signToken({ org: slug, exp: FAR_EXPIRY })
   const { body } = await post('/v3/surfaces', { name: 'Shop' })
   surfaceId = (body as { surface: { id: string } }).surface.id
 })

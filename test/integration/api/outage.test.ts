@@ -11,6 +11,7 @@ import {
   AUDIENCE,
   call,
   createDatabase,
+  FAR_EXPIRY,
   ISSUER,
   insertExceptions,
   insertSpans,
@@ -153,7 +154,7 @@ describe('while a server is unavailable', () => {
       WORKLOAD_JWKS_URL: `${jwksUrl}/workload`,
       WORKLOAD_AUDIENCE: 'penstock-workloads',
     })
-    const claims = { sub: 'user_1', org: 'acme', exp: 4_000_000_000 }
+    const claims = { sub: 'user_1', org: 'acme', exp: FAR_EXPIRY }
     const sign = (key: typeof session, alg: string, claimed: object) =>
       new SignJWT({ ...claims, ...claimed }).setProtectedHeader({ alg, kid: 'k1' }).sign(key.privateKey)
     const userToken = await sign(session, 'RS256', { iss: ISSUER, aud: AUDIENCE })

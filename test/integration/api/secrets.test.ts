@@ -12,7 +12,15 @@ import { newId } from '../../../shared/directory/directory.ts'
 import { directoryKeys } from '../../../shared/directory/record.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
-import { type Call, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import {
+  type Call,
+  call,
+  FAR_EXPIRY,
+  putWorkspace,
+  signToken,
+  startApi,
+  type TestApi,
+} from '../../support/services/api.ts'
 import { startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
@@ -80,7 +88,7 @@ async function makeKeys(bearer: string) {
 
 function signWorkload(): Promise<string> {
   const { privateKey } = generateKeyPairSync('ed25519')
-  const claims = { iss: 'https://workloads.test', aud: 'penstock-workloads', org: slug, exp: 4_000_000_000 }
+  const claims = { iss: 'https://workloads.test', aud: 'penstock-workloads', org: slug, exp: FAR_EXPIRY }
   return new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', kid: 'w1' }).sign(privateKey)
 }
 

@@ -90,7 +90,7 @@ describe('a session', () => {
       { ...span, spanId: '00000000000000c1', traceId: 'c'.repeat(32), workspaceId: 'ws_2' },
       { ...span, spanId: '00000000000000d1', traceId: 'd'.repeat(32), sessionId: 'spans only' },
     ])
-    await insertExceptions(client, [{ findingId: `fnd_${'z'.repeat(26)}`, traceId: 'a'.repeat(32) }])
+    await insertExceptions(client, [{ findingId: `fnd_${'z'.repeat(26)}`, traceId: 'd'.repeat(32) }])
     await insertRows(client, 'exceptions', [
       {
         ...ownerColumns(OWNER),

@@ -6,10 +6,16 @@ import { PERMISSIONS, type Permission } from '../../../schemas/records/directory
 import { DAY_MS, HOUR_MS, KIB } from '../../../schemas/units.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
 import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
-import { type Answer, call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
+import {
+  type Answer,
+  call,
+  FAR_EXPIRY,
+  putWorkspace,
+  signToken,
+  startApi,
+  type TestApi,
+} from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
-
-const FAR = 4_000_000_000
 
 describe('workspace API keys', () => {
   const services = sharedServices()
@@ -27,7 +33,7 @@ describe('workspace API keys', () => {
     directory = createDirectory(redis)
     await putWorkspace(services.redisUrl, { id: workspaceId, slug })
     api = await startApi(services, 'default', {}, () => nowMs)
-    token = await signToken({ org: slug, exp: FAR })
+    token = await signToken({ org: slug, exp: FAR_EXPIRY })
   })
   afterAll(async () => {
     await api.stop()
@@ -114,8 +120,8 @@ describe('workspace API keys', () => {
     const asked = request()
     const bearers: [string, string][] = [
       [path, token],
-      [path, await signToken({ org: slug, exp: FAR, sub: 'user_2' })],
-      [`/v3/workspaces/${otherSlug}/api-keys`, await signToken({ org: otherSlug, exp: FAR })],
+      [path, await signToken({ org: slug, exp: FAR_EXPIRY, sub: 'user_2' })],
+      [`/v3/workspaces/${otherSlug}/api-keys`, await signToken({ org: otherSlug, exp: FAR_EXPIRY })],
     ]
     const secrets = new Set<string>()
     for (const [at, bearer] of bearers) {
@@ -140,7 +146,7 @@ describe('workspace API keys', () => {
   it('grant only permissions of their creator, and the refusal names the others', async () => {
     const permissions: Permission[] = ['org:workspace_auth:write', 'org:surfaces:read']
     await directory.putMember({ version: 1, workspaceId, userId: 'user_3', permissions })
-    const bearer = await signToken({ org: slug, exp: FAR, sub: 'user_3' })
+    const bearer = await signToken({ org: slug, exp: FAR_EXPIRY, sub: 'user_3' })
     const scopes = ['org:surfaces:read', 'org:surfaces:write', 'org:surfaces:write']
     expect(await create(request({ scopes }), bearer)).toMatchObject({
       status: 403,
@@ -202,7 +208,7 @@ describe('workspace API keys', () => {
     const id = newId('ws')
     const own = id.replace('_', '-')
     await putWorkspace(services.redisUrl, { id, slug: own })
-    const bearer = await signToken({ org: own, exp: FAR })
+    const bearer = await signToken({ org: own, exp: FAR_EXPIRY })
     const at = `/v3/workspaces/${own}/api-keys`
     const made5: string[] = []
     for (let i = 0; i < 5; i++) {
@@ -292,6 +298,6 @@ describe('workspace API keys', () => {
       body: { code: 'REQUEST_INVALID', message: 'the body is over the limit of 256 KiB', service: 'operation' },
     })
     expect((await send({ 'content-type': 'text/plain' }, large, 'x')).status).toBe(401)
-    expect((await send({}, '{', await signToken({ org: 'elsewhere', exp: FAR }))).status).toBe(404)
+    expect((await send({}, '{', await signToken({ org: 'elsewhere', exp: FAR_EXPIRY }))).status).toBe(404)
   })
 })

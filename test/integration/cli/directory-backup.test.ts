@@ -78,6 +78,8 @@ async function fill(): Promise<{ publicKey: string; secretKey: string }> {
   await store.createWorkspaceKey(aWorkspaceKey({ createdAt: new Date().toISOString() }))
   await store.putUser(userOf('user_1'))
   await store.putMember({ version: 1, workspaceId: 'ws_1', userId: 'user_1', permissions: ['org:findings:read'] })
+  const merge = { into: `fnd_${'a'.repeat(26)}`, findingIds: [`fnd_${'b'.repeat(26)}`] }
+  await store.mergeFindings('ws_1', async () => merge, { by: null, now: Date.now() })
   const releases = createReleaseStore(redis)
   await registerRelease(releases, { slug: 'rel_unfinished' })
   await registerRelease(releases, { slug: 'rel_finished' })
@@ -132,7 +134,7 @@ describe('a backup of the directory', () => {
       .split('\n')
       .map(line => JSON.parse(line))
     expect(listed.map(({ name }) => name)).toEqual(made)
-    expect(listed[0]).toMatchObject({ workspaces: 1, records: 11, isEncrypted: false })
+    expect(listed[0]).toMatchObject({ workspaces: 1, records: 13, isEncrypted: false })
     expect(await succeed(['backups'])).toMatch(/^NAME +WORKSPACES +RECORDS +BYTES +ENCRYPTED\n/)
     await backups.prune(2)
     expect(await names()).toEqual(made.slice(0, 2))

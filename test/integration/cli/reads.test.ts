@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
@@ -101,7 +103,7 @@ describe('penstock trace, findings and pipeline', () => {
     const table = await run(['findings', '--url', api.baseUrl])
     expect(table.code).toBe(0)
     expect(table.stdout).toMatch(
-      /^FINDING +LAST SEEN +STATUS +COUNT +SERVICE +WHAT\nfnd_a{26} .* open +1 +api +CartError: the cart\\u\{a\}is empty\n$/,
+      /^FINDING +LAST SEEN +STATUS +COUNT +SERVICE +WHAT\nfnd_a{26} .* open +1 +api +CartError: the cart\n$/,
     )
     const [head = '', row = ''] = table.stdout.split('\n')
     expect(head.indexOf('COUNT')).toBe(row.search(/1 +api/))
@@ -110,6 +112,59 @@ describe('penstock trace, findings and pipeline', () => {
     const filters = ['--service', 'api', '--text', 'is empty', '--status', 'open']
     const json = await run(['findings', '--url', api.baseUrl, ...filters, '--json'])
     expect(JSON.parse(json.stdout)).toMatchObject({ type: 'CartError', occurrenceCount: 1 })
+  })
+
+  it('merges findings and splits them again', async () => {
+    const [first, second] = ['b', 'c'].map(letter => `fnd_${letter.repeat(26)}`) as [string, string]
+    const start = BigInt(Date.now() - 60_000) * 1_000_000n
+    const owner = { workspaceId: WORKSPACE.id, traceId: TRACE, serviceName: 'merged' }
+    await insertExceptions(client, [
+      { ...owner, findingId: first, occurredAtUnixNano: start },
+      { ...owner, findingId: second, occurredAtUnixNano: start + 1n },
+    ])
+    const at = ['--url', api.baseUrl]
+    const merged = await run(['findings', 'merge', second, first, ...at])
+    expect(merged).toEqual({ code: 0, stdout: `${first} has 2 occurrences\n`, stderr: '' })
+    const split = await run(['findings', 'split', first, second, ...at, '--json'])
+    expect(JSON.parse(split.stdout)).toMatchObject({ id: second, occurrenceCount: 1, splitFrom: first })
+  })
+
+  it('reads, tries and replaces the rules of grouping', async () => {
+    const at = ['--url', api.baseUrl]
+    const directory = await mkdtemp(join(tmpdir(), 'penstock-rules-'))
+    const file = join(directory, 'rules.json')
+    const rule = { name: 'carts', type: 'Cart*', fingerprint: 'cart' }
+    const shown = await run(['findings', 'rules', 'show', ...at, '--json'])
+    expect(JSON.parse(shown.stdout)).toEqual({ revision: 0, rules: [] })
+    await writeFile(file, JSON.stringify({ ...JSON.parse(shown.stdout), rules: [rule] }))
+    const tried = await run(['findings', 'rules', 'try', file, ...at])
+    expect(tried.stdout).toMatch(
+      /^3 of 3 stacks would move: .*\ncarts decides on 1 stack\n(.*\n)* {2}fnd_a{26} to fnd_/,
+    )
+    const replaced = await run(['findings', 'rules', 'replace', file, ...at])
+    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 rule, revision \d+: /) })
+    const table = await run(['findings', 'rules', 'show', ...at])
+    expect(table.stdout).toMatch(/\ncarts +type is Cart\* +fingerprint cart\n/)
+    await writeFile(file, JSON.stringify({ ...JSON.parse(shown.stdout), rules: [{ ...rule, name: 'stale' }] }))
+    const stale = await run(['findings', 'rules', 'replace', file, ...at])
+    expect(stale).toMatchObject({ code: 10, stderr: expect.stringMatching(/no longer those of revision 0/) })
+    await writeFile(file, '[]')
+    const faulty = await run(['findings', 'rules', 'try', file, ...at])
+    expect(faulty).toMatchObject({ code: 1, stderr: expect.stringContaining('must be JSON with a list "rules"') })
+    await rm(directory, { recursive: true })
+  })
+
+  it('shows a finding with its occurrences, as text or as JSON', async () => {
+    const id = `fnd_${'a'.repeat(26)}`
+    const shown = await run(['finding', id, '--url', api.baseUrl])
+    expect({ code: shown.code, stderr: shown.stderr }).toEqual({ code: 0, stderr: '' })
+    expect(shown.stdout).toMatch(/^CartError: the cart\nopen, 1 occurrence in api\nfirst occurred /)
+    expect(shown.stdout).toContain('\n0 people, 0 sessions, 0 of them anonymous\n')
+    expect(shown.stdout).toMatch(new RegExp(`\nlast 1 occurrence:\n  20.* trace ${TRACE} {2}the cart\n$`))
+    const json = await run(['finding', id, '--json', '--url', api.baseUrl])
+    expect(JSON.parse(json.stdout)).toMatchObject({ finding: { id }, values: { examinedCount: 1 }, occurrences: [{}] })
+    const none = await run(['finding', `fnd_${'d'.repeat(26)}`, '--url', api.baseUrl])
+    expect(none).toMatchObject({ code: 3, stdout: '' })
   })
 
   it('shows what waits and what was refused, in a table or as JSON', async () => {
@@ -143,6 +198,8 @@ describe('penstock trace, findings and pipeline', () => {
       [['trace', TRACE, ...at], {}, 2, /set PENSTOCK_TOKEN/],
       [['findings'], { PENSTOCK_TOKEN: token }, 2, /set PENSTOCK_URL/],
       [['findings'], {}, 2, /set PENSTOCK_URL and PENSTOCK_TOKEN, or run "npm start"/],
+      [['findings', 'merge', UNKNOWN, 'x', ...at], { PENSTOCK_TOKEN: token }, 2, /the id of a finding/],
+      [['findings', 'split', UNKNOWN, UNKNOWN, ...at], { PENSTOCK_TOKEN: token }, 3, /there is no such finding/],
       [['findings', '--limit', '101', ...at], { PENSTOCK_TOKEN: token }, 2, /It must be a whole number from 1 to 100/],
     ]
     for (const [words, env, code, message] of wrong) {
@@ -154,4 +211,5 @@ describe('penstock trace, findings and pipeline', () => {
   })
 })
 
+const UNKNOWN = `fnd_${'d'.repeat(26)}`
 const id = (number: number) => number.toString(16).padStart(16, '0')

@@ -27,7 +27,6 @@ const TABLES = [
   'logs',
   'exceptions',
   'session_traces',
-  'session_findings',
   'session_identities',
   'session_heartbeats',
   'replay_chunks',
@@ -67,7 +66,7 @@ describe('penstock sessions delete', () => {
     const { workspaceId, sessionId } = owner
     await insertSpans(client, [{ workspaceId, sessionId, traceId: 'a'.repeat(32), spanId: '00000000000000a1' }])
     await insertRows(client, 'logs', [{ ...columns, timestamp: at(Date.now()), body: 'x' }])
-    const finding = { finding_id: `fnd_${'a'.repeat(26)}`, source: 'log_record' }
+    const finding = { variant_id: 'a'.repeat(16), finding_id: `fnd_${'a'.repeat(26)}`, source: 'log_record' }
     await insertRows(client, 'exceptions', [{ ...columns, ...finding, occurred_at_unix_nano: '1' }])
     await insertRows(client, 'session_identities', [{ ...columns, identifier: 'anna', traits: '{}' }])
     await insertRows(client, 'session_heartbeats', [columns])

@@ -21,8 +21,9 @@ afterAll(async () => {
 
 async function arrive(letter: string, storedMs: number): Promise<void> {
   await client.command({
-    query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, finding_id)
-            SELECT 'ws_1', 'srf_1', fromUnixTimestamp64Milli(toInt64(${storedMs})), fromUnixTimestamp64Milli(toInt64(${storedMs})), '${idOf(letter)}'`,
+    query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, finding_id, variant_id)
+            SELECT 'ws_1', 'srf_1', fromUnixTimestamp64Milli(toInt64(${storedMs})), fromUnixTimestamp64Milli(toInt64(${storedMs})),
+              '${idOf(letter)}', sipHash128('${letter}')`,
     clickhouse_settings: { async_insert: 0, wait_end_of_query: 1 },
   })
 }
@@ -39,7 +40,7 @@ it('shows findings that have arrived since a snapshot by their arrival before it
   await arrive('a', Date.now())
   await arrive('c', Date.now())
   const none = { surfaceId: undefined, serviceName: undefined, fromMs: undefined, toMs: undefined, text: undefined }
-  const page = { workspaceId: 'ws_1', snapshot, filter: none, limit: 10, after: undefined }
+  const page = { workspaceId: 'ws_1', merges: new Map(), snapshot, filter: none, limit: 10, after: undefined }
   const found = await selectFindingsPage(client, page, signal)
   expect(found.map(({ id, storedMs }) => [id, Number(storedMs)])).toEqual([
     [idOf('c'), now],

@@ -87,7 +87,7 @@ describe('migrate', () => {
     }
     expect(await settings('spans')).toEqual([4 * DAY_S, 1, 1])
     expect(await settings('ingest_log')).toEqual([16 * DAY_S, 1, 1])
-    for (const view of ['findings', 'finding_traces', 'finding_arrivals', 'finding_buckets', 'session_findings']) {
+    for (const view of ['findings', 'finding_buckets']) {
       expect(await settings(view)).toEqual(await settings('exceptions'))
     }
     const others = await select<{ name: string }>(
@@ -191,7 +191,7 @@ describe('migrate', () => {
        WHERE database = '${database}' AND days != '' ORDER BY name`,
     )
     expect(expiring.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['exceptions', 'finding_traces', 'findings', 'spans']),
+      expect.arrayContaining(['exceptions', 'finding_buckets', 'findings', 'spans']),
     )
     expect(new Set(expiring.map(({ days }) => days))).toEqual(new Set(['14']))
   })

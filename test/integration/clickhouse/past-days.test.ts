@@ -28,11 +28,13 @@ it('lets the parts of a past day become one in the tables that are read by key',
        AND match(engine_full, 'min_age_to_force_merge_on_partition_only = (1|true)')
        AND match(engine_full, 'enable_max_bytes_limit_for_min_age_to_force_merge = (1|true)') ORDER BY name`,
   )
-  const ofFindings = ['finding_buckets', 'finding_details', 'finding_frames', 'finding_traces', 'findings']
+  const ofFindings = ['finding_buckets', 'finding_frames', 'findings']
   const others = ['release_frames', 'replay_chunks']
-  const ofSessions = ['session_findings', 'session_heartbeats', 'session_identities', 'session_traces']
+  const ofSessions = ['session_heartbeats', 'session_identities', 'session_traces']
   expect(found.map(({ name }) => name)).toEqual([
+    'exception_twins',
     'exceptions',
+    'failures',
     ...ofFindings,
     ...others,
     ...ofSessions,

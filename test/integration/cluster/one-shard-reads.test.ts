@@ -63,7 +63,7 @@ describe('reads of a trace', () => {
       expect(await countRows({ texts: 'shown', maxRows: 10, spanIds: ['0000000000000002'] })).toBe(1)
       expect(await countRows({ texts: 'sizes', maxRows: 10 })).toBe(2)
       expect((await selectTraceExtent(client, key, signal))?.endedAtUnixNano).toBeGreaterThan(0n)
-      expect(await selectFindingHasTrace(client, { ...key, findingId: FINDING }, signal)).toBe(true)
+      expect(await selectFindingHasTrace(client, { ...key, findingIds: [FINDING] }, signal)).toBe(true)
     }
     // The text of each of the five reads contains this, and a read of both shards would be in the log of each.
     // A server logs a query after it has answered.

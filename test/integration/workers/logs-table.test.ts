@@ -62,7 +62,7 @@ describe('the table of logs', () => {
   })
   beforeEach(async () => {
     batch.reset()
-    for (const table of ['logs', 'exceptions', 'findings', 'finding_traces']) {
+    for (const table of ['logs', 'exceptions', 'findings', 'finding_buckets']) {
       await client.command({ query: `TRUNCATE TABLE ${table}` })
     }
   })

@@ -50,15 +50,7 @@ describe('the tables of spans and exceptions', () => {
   })
   beforeEach(async () => {
     batch.reset()
-    for (const table of [
-      'spans',
-      'exceptions',
-      'findings',
-      'finding_details',
-      'finding_traces',
-      'session_findings',
-      'session_traces',
-    ]) {
+    for (const table of ['spans', 'exceptions', 'failures', 'findings', 'finding_buckets', 'session_traces']) {
       await client.command({ query: `TRUNCATE TABLE ${table}` })
     }
   })
@@ -95,19 +87,20 @@ describe('the tables of spans and exceptions', () => {
   }
 
   it(`contain every value of ${STORED_MESSAGES} random messages`, async () => {
-    const expected: { spans: Row[]; exceptions: Row[] } = { spans: [], exceptions: [] }
+    const expected: Record<'spans' | 'exceptions' | 'failures', Row[]> = { spans: [], exceptions: [], failures: [] }
     for (const [i, request] of fc.sample(traceRequest, STORED_MESSAGES).entries()) {
       const origin = originOf(i)
       const body = Buffer.from(toBinary(ExportTraceServiceRequestSchema, request))
       const result = batch.append(origin, body)
       expect(result.ok || result.reason).toBeOneOf([true, 'no_records'])
-      const { spans, exceptions } = expectedTables(origin, request)
+      const { spans, exceptions, failures } = expectedTables(origin, request)
       expected.spans.push(...spans)
       expected.exceptions.push(...exceptions)
+      expected.failures.push(...failures)
     }
     await insert()
-    for (const table of ['spans', 'exceptions'] as const) {
-      expect(expected[table].length).toBeGreaterThan(500)
+    for (const table of ['spans', 'exceptions', 'failures'] as const) {
+      expect(expected[table].length).toBeGreaterThan(100)
       expect(inOrder(await selectNative(table))).toEqual(inOrder(expected[table]))
     }
   })
@@ -125,23 +118,23 @@ describe('the tables of spans and exceptions', () => {
     expect(await count('SELECT count() AS n FROM exceptions')).toBe(2 * exceptions.length)
     expect(await count('SELECT count() AS n FROM spans')).toBe(2 * batch.rows)
     expect(await count('SELECT sum(occurrence_count) AS n FROM findings')).toBe(2 * exceptions.length)
-    expect(await count('SELECT sum(occurrence_count) AS n FROM finding_traces')).toBe(2 * exceptions.length)
+    expect(await count('SELECT sum(occurrence_count) AS n FROM finding_buckets')).toBe(2 * exceptions.length)
     const findings = await select<{ id: string; workspace: string; n: string; last: string; message: string }>(
-      `SELECT finding_id AS id, workspace_id AS workspace, sum(occurrence_count) AS n, max(last_seen_unix_nano) AS last,
-              hex(any(details.message)) AS message
-       FROM findings JOIN (
-         SELECT finding_id, workspace_id, argMaxMerge(finding_details.message) AS message
-         FROM finding_details GROUP BY ALL) AS details USING (finding_id, workspace_id)
-       GROUP BY id, workspace`,
+      `SELECT lower(hex(variant_id)) AS id, workspace_id AS workspace, sum(occurrence_count) AS n,
+              max(last_seen_unix_nano) AS last, hex(max(latest).message) AS message
+       FROM findings GROUP BY id, workspace`,
+    )
+    const latest = await select<{ id: string; workspace: string; message: string }>(
+      `SELECT DISTINCT lower(hex(variant_id)) AS id, workspace_id AS workspace, hex(leftUTF8(message, 1000)) AS message
+       FROM exceptions WHERE (workspace_id, variant_id, stored_at, received_at) IN (
+         SELECT workspace_id, variant_id, max(tuple(stored_at, received_at)).1, max(tuple(stored_at, received_at)).2
+         FROM exceptions GROUP BY workspace_id, variant_id)`,
     )
     for (const { id, workspace, n, last, message } of findings) {
-      const own = exceptions.filter(
-        row => row.finding_id === Buffer.from(id).toString('hex') && row.workspace_id === workspace,
-      )
+      const own = exceptions.filter(row => row.variant_id === id && row.workspace_id === workspace)
       expect(Number(n)).toBe(2 * own.length)
       expect(own.every(row => seenAt(row) <= BigInt(last))).toBe(true)
-      const latest = own.filter(row => seenAt(row) === BigInt(last)).map(row => row.message)
-      expect(latest).toContain(Buffer.from(message, 'hex').toString('latin1'))
+      expect(latest).toContainEqual({ id, workspace, message })
     }
   })
 
@@ -191,15 +184,10 @@ describe('the tables of spans and exceptions', () => {
       ]),
     })
     expect(JSON.parse(String(row?.resource))).toMatchObject({ 'service.version': bytes(long) })
-    expect(
-      await select(
-        `SELECT groupUniqArrayMerge(20)(service_versions) AS versions,
-           (SELECT any(service_name) FROM findings) AS name FROM finding_details`,
-      ),
-    ).toEqual([{ versions: ['日'.repeat(85)], name: '日'.repeat(341) }])
-    expect(
-      await select('SELECT session_id FROM session_findings UNION ALL SELECT session_id FROM session_traces'),
-    ).toEqual([])
+    expect(await select('SELECT service_version AS version, service_name AS name FROM failures')).toEqual([
+      { version: '日'.repeat(85), name: '日'.repeat(341) },
+    ])
+    expect(await select('SELECT session_id FROM session_traces')).toEqual([])
   })
 
   it('show the last occurrence that was received, after one whose time is far in the future', async () => {
@@ -243,13 +231,9 @@ describe('the tables of spans and exceptions', () => {
     await insert()
     expect(
       await select(
-        `SELECT argMaxMerge(message) AS message, (SELECT max(last_seen_unix_nano) FROM findings) AS last
-         FROM finding_details GROUP BY finding_id`,
+        'SELECT max(latest).message AS message, max(last_seen_unix_nano) AS last FROM findings GROUP BY variant_id',
       ),
     ).toEqual([{ message: 'real', last: String(nano(tenMinutesLater.receivedAtMs)) }])
-    expect(await select('SELECT max(last_seen_unix_nano) AS last FROM finding_traces')).toEqual([
-      { last: String(nano(tenMinutesLater.receivedAtMs)) },
-    ])
   })
 
   it('return the values that were sent', async () => {
@@ -334,7 +318,7 @@ describe('the tables of spans and exceptions', () => {
     fc.assert(
       fc.property(traceRequest, fc.nat(), (request, seed) => {
         const plain = toBinary(ExportTraceServiceRequestSchema, request)
-        const { spans, exceptions } = expectedTables(origin, request)
+        const { spans, exceptions, failures } = expectedTables(origin, request)
         batch.reset()
         batch.append(
           origin as never,
@@ -343,6 +327,7 @@ describe('the tables of spans and exceptions', () => {
         const tables = readTables(batch)
         expect(tables.get('spans') ?? []).toEqual(spans)
         expect(tables.get('exceptions') ?? []).toEqual(exceptions)
+        expect(tables.get('failures') ?? []).toEqual(failures)
       }),
       { numRuns: MESSAGES },
     )

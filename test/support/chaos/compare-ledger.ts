@@ -245,13 +245,12 @@ async function compareViews(installation: StoredState): Promise<string[]> {
       (SELECT count() FROM exceptions) AS exceptions,
       (SELECT uniqExact(span_name) FROM exceptions) AS distinct_exceptions,
       (SELECT sum(occurrence_count) FROM findings) AS findings,
-      (SELECT sum(occurrence_count) FROM finding_traces) AS finding_traces,
-      (SELECT sum(occurrence_count) FROM session_findings) AS session_findings,
+      (SELECT sum(occurrence_count) FROM finding_buckets) AS finding_buckets,
       (SELECT count() FROM spans) AS spans,
       (SELECT sum(span_count) FROM session_traces) AS session_traces`,
   )
   const faults: string[] = []
-  for (const name of ['exceptions', 'distinct_exceptions', 'findings', 'finding_traces', 'session_findings']) {
+  for (const name of ['exceptions', 'distinct_exceptions', 'findings', 'finding_buckets']) {
     if (counts?.[name] !== counts?.failed)
       faults.push(`${name} count ${counts?.[name]} of ${counts?.failed} failed spans`)
   }

@@ -51,7 +51,10 @@ export const PAYLOADS: Readonly<Record<string, MakePayload>> = {
       startTimeUnixNano,
       endTimeUnixNano: startTimeUnixNano + 1_000n,
       attributes: [text('session.id', `s${serial % 20}`)],
-      ...(isFailed(serial, i) ? { status: { code: 2, message: 'it failed' } } : {}),
+      ...(isFailed(serial, i) && {
+        status: { code: 2 },
+        events: [{ name: 'exception', attributes: [text('exception.type', 'E')] }],
+      }),
     }))
     const message = create(ExportTraceServiceRequestSchema, { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] })
     const body = toBinary(ExportTraceServiceRequestSchema, message)

@@ -154,3 +154,15 @@ export function failedSpans(count: number, seed: string): Buffer {
   }
   return field(1, field(2, spans))
 }
+
+/** Encodes an export of a span for each of these exceptions, which are the attributes of an event. */
+export function spansWithExceptions(exceptions: readonly Readonly<Record<string, string>>[]): Buffer {
+  const spans = exceptions.map(attributes => {
+    const encoded = Object.entries(attributes).map(([key, value]) =>
+      field(3, field(1, Buffer.from(key)), field(2, field(1, Buffer.from(value)))),
+    )
+    const event = field(11, field(2, Buffer.from('exception')), ...encoded)
+    return field(2, field(1, randomBytes(16)), field(2, randomBytes(8)), event)
+  })
+  return field(1, field(2, ...spans))
+}

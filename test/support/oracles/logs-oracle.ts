@@ -1,17 +1,18 @@
 import type { ExportLogsServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import type { KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { LogRecord } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
-import { identify } from '../../../workers/exceptions/fingerprint.ts'
 import type { PayloadSource, RejectedRows } from '../../../workers/otlp/protobuf/refusal.ts'
 import {
   attributeColumns,
   canonicalJson,
   cut,
   hex,
+  identityColumns,
   lastText,
   latin1,
   noteRejection,
   noteSession,
+  placeColumns,
   promotedText,
   sessionIdOf,
   textOf,
@@ -100,41 +101,33 @@ const DESCRIBING = ['exception.type', 'exception.message', 'exception.stacktrace
 
 function exceptionRows(record: LogRecord, shared: Row, origin: PayloadSource, resourceAttributes: KeyValue[]): Row[] {
   const { attributes } = record
-  const serviceName = promotedText(resourceAttributes, 'service.name')
   if (!attributes.some(({ key, value }) => DESCRIBING.includes(key) && textOf(value) !== '')) return []
   const type = cut(lastText(attributes, 'exception.type'), 1024)
   const message = cut(lastText(attributes, 'exception.message'), 8192)
   const stacktrace = cut(lastText(attributes, 'exception.stacktrace'), 32_768)
   const fingerprint = cut(lastText(attributes, 'exception.fingerprint'), 1024)
-  const { workspaceId, surfaceId } = origin
-  const identity = {
-    workspaceId,
-    surfaceId,
-    serviceName: cut(serviceName, 1_024),
-    type,
-    message,
-    stacktrace,
-    fingerprint,
-  }
   return [
     {
       workspace_id: shared.workspace_id as string,
       surface_id: shared.surface_id as string,
       received_at: shared.received_at as bigint,
-      finding_id: hex(Buffer.from(identify(identity).id)),
+      ...identityColumns(origin, resourceAttributes, { type, message, stacktrace, fingerprint }),
       trace_id: hex(record.traceId).padStart(32, '0'),
       span_id: hex(record.spanId).padStart(16, '0'),
+      parent_span_id: '0'.repeat(16),
       occurred_at_unix_nano: eventTime(record, origin),
       service_name: shared.service_name as string,
       service_version: shared.service_version as string,
       session_id: latin1(sessionIdOf(attributes, resourceAttributes)),
       source: 2,
+      fingerprint: latin1(fingerprint),
       type: latin1(type),
       message: latin1(message),
       stacktrace: latin1(stacktrace),
       span_name: '',
       escaped: lastText(attributes, 'exception.escaped') === 'true',
       debug_ids: [], // random values contain no UUIDs
+      ...placeColumns(attributes, resourceAttributes),
     },
   ]
 }

@@ -1,7 +1,9 @@
 import type { ExportTraceServiceRequest } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { AnyValue, KeyValue } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { Span, Span_Event } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
-import { identify } from '../../../workers/exceptions/fingerprint.ts'
+import { identify } from '../../../shared/grouping/fingerprint.ts'
+import { placesOf, titleOfFailure } from '../../../workers/exceptions/places.ts'
+import { PLACE_ATTRIBUTES } from '../../../workers/otlp/protobuf/place-attributes.ts'
 import type { PayloadSource, RejectedRows, RowRejection } from '../../../workers/otlp/protobuf/refusal.ts'
 import type { NativeValue } from './read-block.ts'
 
@@ -12,12 +14,13 @@ export type Row = Record<string, NativeValue>
 interface ExpectedTables {
   spans: Row[]
   exceptions: Row[]
+  failures: Row[]
   rejected: RejectedRows
 }
 
 /** Computes the rows of a payload from the decoded message with plain objects, in the terms of `readBlock`. */
 export function expectedTables(origin: PayloadSource, request: ExportTraceServiceRequest): ExpectedTables {
-  const result: ExpectedTables = { spans: [], exceptions: [], rejected: {} }
+  const result: ExpectedTables = { spans: [], exceptions: [], failures: [], rejected: {} }
   for (const { resource, scopeSpans, schemaUrl } of request.resourceSpans) {
     const resourceAttributes = resource?.attributes ?? []
     for (const { scope, spans, schemaUrl: scopeSchemaUrl } of scopeSpans) {
@@ -42,7 +45,9 @@ export function expectedTables(origin: PayloadSource, request: ExportTraceServic
         else {
           result.spans.push({ ...shared, ...spanRow(span, resourceAttributes) })
           noteSession(result.rejected, span.attributes, resourceAttributes)
-          result.exceptions.push(...exceptionRows(span, shared, origin, resourceAttributes))
+          for (const row of exceptionRows(span, shared, origin, resourceAttributes)) {
+            result[row.source === 3 ? 'failures' : 'exceptions'].push(row)
+          }
         }
       }
     }
@@ -111,7 +116,6 @@ function spanRow(span: Span, resourceAttributes: KeyValue[]): Row {
 }
 
 function exceptionRows(span: Span, shared: Row, origin: PayloadSource, resourceAttributes: KeyValue[]): Row[] {
-  const serviceName = promotedText(resourceAttributes, 'service.name')
   const events = span.events.filter(event => event.name === 'exception')
   const found =
     events.length > 0
@@ -120,7 +124,7 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, resourceA
         ? [
             {
               source: 3,
-              type: cut(span.name, 1024),
+              type: titleOfFailure(cut(span.name, 1024), placeTexts(span.attributes, 'record')),
               message: cut(span.status?.message ?? '', 8192),
               stacktrace: '',
               fingerprint: '',
@@ -133,33 +137,55 @@ function exceptionRows(span: Span, shared: Row, origin: PayloadSource, resourceA
     workspace_id: shared.workspace_id as string,
     surface_id: shared.surface_id as string,
     received_at: shared.received_at as bigint,
-    finding_id: hex(
-      Buffer.from(
-        identify({
-          workspaceId: origin.workspaceId,
-          surfaceId: origin.surfaceId,
-          serviceName: cut(serviceName, 1_024),
-          type,
-          message,
-          stacktrace,
-          fingerprint,
-        }).id,
-      ),
-    ),
+    ...identityColumns(origin, resourceAttributes, { type, message, stacktrace, fingerprint }),
     trace_id: hex(span.traceId),
     span_id: hex(span.spanId),
+    parent_span_id: hex(span.parentSpanId).padStart(16, '0'),
     occurred_at_unix_nano: occurredAt,
     service_name: shared.service_name as string,
     service_version: shared.service_version as string,
     session_id: latin1(sessionIdOf(span.attributes, resourceAttributes)),
     source,
+    fingerprint: latin1(fingerprint),
     type: latin1(type),
     message: latin1(message),
     stacktrace: latin1(stacktrace),
     span_name: latin1(cut(span.name, 1024)),
     escaped,
     debug_ids: [], // random values contain no UUIDs
+    ...placeColumns(span.attributes, resourceAttributes),
   }))
+}
+
+/** Returns the columns of what an exception belongs to. */
+export function identityColumns(
+  { workspaceId, surfaceId }: PayloadSource,
+  resourceAttributes: KeyValue[],
+  exception: Record<'type' | 'message' | 'stacktrace' | 'fingerprint', string>,
+): Row {
+  const serviceName = cut(promotedText(resourceAttributes, 'service.name'), 1_024)
+  const serviceVersion = cut(promotedText(resourceAttributes, 'service.version'), 256)
+  const identity = identify({ workspaceId, surfaceId, serviceName, serviceVersion, ...exception })
+  const { id, variantId, topFrame } = identity
+  return { variant_id: hex(variantId), finding_id: hex(Buffer.from(id)), rank: 0n, top_frame: latin1(topFrame) }
+}
+
+/** Returns the columns of where an exception occurred. */
+export function placeColumns(attributes: KeyValue[], resourceAttributes: KeyValue[]): Row {
+  const places = placesOf(placeTexts(attributes, 'record'), placeTexts(resourceAttributes, 'resource'))
+  return Object.fromEntries(Object.entries(places).map(([name, text]) => [name, latin1(text)]))
+}
+
+/** Returns the texts of the attributes that state a place. A zero byte in one of a record empties it. */
+function placeTexts(attributes: KeyValue[], of: 'record' | 'resource'): Map<string, string> {
+  const textIn = (value: AnyValue | undefined) => {
+    if (value?.value.case === 'arrayValue') return Buffer.byteLength(textOf(value)) <= 512 ? textOf(value) : ''
+    if (value?.value.case !== 'stringValue' && value?.value.case !== 'intValue') return ''
+    const text = textOf(value)
+    return of === 'record' && text.includes('\0') ? '' : cut(text, 512)
+  }
+  const known = attributes.filter(({ key }) => PLACE_ATTRIBUTES.has(key))
+  return new Map(known.map(({ key, value }) => [key, textIn(value)]))
 }
 
 function ofEvent({ attributes, timeUnixNano }: Span_Event) {

@@ -12,7 +12,7 @@ import { readRows } from './read-block.ts'
 import { wholeRow } from './whole-row.ts'
 
 /** Rows by table, each as JSON with sorted columns, and sorted. The times at which they arrived are left out. */
-export type ComparableRows = Readonly<Record<'spans' | 'exceptions' | 'logs' | 'metric_points', readonly string[]>>
+export type ComparableRows = Readonly<Record<(typeof TABLES)[number], readonly string[]>>
 
 /** Computes the rows that these messages must have become. */
 export function recordedRows(
@@ -20,12 +20,19 @@ export function recordedRows(
   exports: readonly RecordedExport[],
 ): ComparableRows {
   const source = { ...origin, receivedAtMs: Date.now() }
-  const rows = { spans: [] as Row[], exceptions: [] as Row[], logs: [] as Row[], metric_points: [] as Row[] }
+  const rows: Record<(typeof TABLES)[number], Row[]> = {
+    spans: [],
+    exceptions: [],
+    failures: [],
+    logs: [],
+    metric_points: [],
+  }
   for (const sent of exports) {
     if (sent.signal === 'traces') {
-      const { spans, exceptions } = expectedTables(source, decode(ExportTraceServiceRequestSchema, sent))
+      const { spans, exceptions, failures } = expectedTables(source, decode(ExportTraceServiceRequestSchema, sent))
       rows.spans.push(...spans)
       rows.exceptions.push(...exceptions)
+      rows.failures.push(...failures)
     } else if (sent.signal === 'logs') {
       const { logs, exceptions } = expectedLogTables(source, decode(ExportLogsServiceRequestSchema, sent))
       rows.logs.push(...logs)
@@ -41,9 +48,11 @@ export function recordedRows(
 export async function storedRows(clickhouse: ClickHouseClient, service: string): Promise<ComparableRows> {
   const rows = new Map<string, Row[]>()
   for (const table of TABLES) {
-    const columns = table === 'exceptions' ? '* EXCEPT stored_at' : '*'
+    const columns = table === 'exceptions' || table === 'failures' ? '* EXCEPT stored_at' : '*'
+    // Failed spans are copied to `exceptions`.
+    const own = table === 'exceptions' ? "AND source != 'span_status'" : ''
     const { stream } = await clickhouse.exec({
-      query: `SELECT ${columns} FROM ${table} WHERE service_name = {service: String} FORMAT Native`,
+      query: `SELECT ${columns} FROM ${table} WHERE service_name = {service: String} ${own} FORMAT Native`,
       query_params: { service },
     })
     const chunks: Buffer[] = []
@@ -53,13 +62,14 @@ export async function storedRows(clickhouse: ClickHouseClient, service: string):
   return byTable(table => rows.get(table) ?? [])
 }
 
-const TABLES = ['spans', 'exceptions', 'logs', 'metric_points'] as const
+const TABLES = ['spans', 'exceptions', 'failures', 'logs', 'metric_points'] as const
 
 function byTable(rows: (table: (typeof TABLES)[number]) => readonly Row[]): ComparableRows {
   const comparable = (table: (typeof TABLES)[number]) => rows(table).map(text).sort()
   return {
     spans: comparable('spans'),
     exceptions: comparable('exceptions'),
+    failures: comparable('failures'),
     logs: comparable('logs'),
     metric_points: comparable('metric_points'),
   }

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { PLACE_ATTRIBUTES } from '../../../workers/otlp/protobuf/place-attributes.ts'
 
 /** Random texts, and texts that decide between two branches of the code. */
 const EDGE_TEXTS = [
@@ -96,7 +97,7 @@ export const { anyValue, keyValue } = fc.letrec<{ anyValue: AnyValueInit; keyVal
     },
   ),
   keyValue: fc.record(
-    { key: fc.oneof(fc.constantFrom(...KEYS), text), value: tie('anyValue') },
+    { key: fc.oneof(fc.constantFrom(...KEYS), fc.constantFrom(...PLACE_ATTRIBUTES), text), value: tie('anyValue') },
     { requiredKeys: ['key'] },
   ),
 }))

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, hash, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { Redis } from 'ioredis'
 import { SignJWT } from 'jose'
@@ -7,9 +7,10 @@ import { createResourceRoutes } from '../../../api/auth/protected-resource.ts'
 import { apiConfigSchema } from '../../../api/config.ts'
 import { connectApi } from '../../../api/connect.ts'
 import { createApiRoutes } from '../../../api/routes.ts'
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { type ClickHouseClient, insertNative } from '../../../clickhouse/client.ts'
+import { type FindingMove, FindingMovesTable } from '../../../clickhouse/tables/finding-moves-table.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
-import { MIB } from '../../../schemas/units.ts'
+import { DAY_S, MIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { createHttpServer } from '../../../shared/http/server/server.ts'
@@ -17,6 +18,7 @@ import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
+import { blocksOf } from '../../../workers/sink/row-batch.ts'
 import { clusterSettings, connectDatabase, migrateDatabase } from '../cluster/connect.ts'
 import { packAttributes } from '../pack-attributes.ts'
 import { until } from '../until.ts'
@@ -108,10 +110,13 @@ export async function call(baseUrl: string, operation: string, request: Call = {
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
 }
 
+/** Expiry of a token that is valid for nearly as long as a token may be. */
+export const FAR_EXPIRY = Math.floor(Date.now() / 1_000) + 29 * DAY_S
+
 /** Signs a session token of a user, which is valid unless its claims are changed. */
 export function signToken(claims: Record<string, unknown> = {}): Promise<string> {
   const nowSeconds = Math.floor(Date.now() / 1_000)
-  const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'user_1', org: 'acme', exp: nowSeconds + 600, ...claims }
+  const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'user_1', org: 'acme', exp: nowSeconds + 3_600, ...claims }
   return new SignJWT(payload).setProtectedHeader({ alg: 'EdDSA' }).sign(sessionKeys.privateKey)
 }
 
@@ -204,6 +209,8 @@ export async function insertSpans(client: ClickHouseClient, spans: readonly Stor
 interface StoredException {
   workspaceId?: string
   findingId: string
+  /** 16 bytes as hexadecimal digits. By default, exceptions of a finding with the same version, type and stack have the same. */
+  variantId?: string
   traceId: string
   spanId?: string
   source?: 'span_event' | 'log_record' | 'span_status'
@@ -214,11 +221,13 @@ interface StoredException {
   surfaceId?: string
   occurredAtUnixNano?: bigint
   receivedAt?: number
+  /** By default the time of the server. */
+  storedAt?: number
   serviceVersion?: string
   sessionId?: string
 }
 
-/** Inserts occurrences; the views of the schema derive findings and their traces from them. */
+/** Inserts occurrences; the views of the schema derive findings from them. */
 export async function insertExceptions(
   client: ClickHouseClient,
   exceptions: readonly StoredException[],
@@ -232,23 +241,51 @@ export async function insertExceptions(
     surfaceId: 'srf_1',
     occurredAtUnixNano: START,
     receivedAt: Date.now(),
+    storedAt: 0,
     spanId: '00000000000000aa',
     source: 'span_event',
     serviceVersion: '',
     sessionId: '',
     ...exception,
+    variantId: exception.variantId ?? variantOf(exception),
   }))
-  const structure = `workspaceId String, surfaceId String, receivedAt Int64, findingId String, traceId String, spanId String, source String,
-    occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String, stacktrace String`
+  const structure = `workspaceId String, surfaceId String, receivedAt Int64, storedAt Int64, variantId String, findingId String,
+    traceId String, spanId String, source String, occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String, stacktrace String`
   await insertRows(
     client,
-    `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, trace_id, span_id, occurred_at_unix_nano,
-       service_name, service_version, session_id, type, message, stacktrace, source)
-     SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt), findingId, unhex(traceId),
+    `INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, variant_id, finding_id, trace_id, span_id,
+       occurred_at_unix_nano, service_name, service_version, session_id, type, message, stacktrace, source)
+     SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt),
+       if(storedAt = 0, now64(3), fromUnixTimestamp64Milli(storedAt)), unhex(variantId), findingId, unhex(traceId),
        unhex(spanId), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message, stacktrace, source
      FROM input('${structure}')`,
     rows,
   )
+}
+
+/** Returns the variant of an occurrence, as 32 hexadecimal digits. */
+export function variantOf({
+  findingId,
+  serviceVersion = '',
+  type = '',
+  stacktrace = '',
+}: Omit<StoredException, 'traceId'>): string {
+  return hash('sha256', JSON.stringify([findingId, serviceVersion, type, stacktrace])).slice(0, 32)
+}
+
+/** Moves the variant of an occurrence to another finding, as symbolication does. */
+export async function moveVariant(
+  client: ClickHouseClient,
+  occurrence: StoredException,
+  { findingId, rank }: Pick<FindingMove, 'findingId' | 'rank'>,
+): Promise<void> {
+  const { workspaceId = 'ws_1' } = occurrence
+  const variantId = occurrence.variantId ?? variantOf(occurrence)
+  const table = new FindingMovesTable()
+  table.append({ workspaceId, variantId, findingId, rank })
+  for (const { table: name, columns, block } of blocksOf([table.buffer])) {
+    await insertNative(client, { table: name, columns, block, deduplicationToken: randomUUID(), timeoutMs: 20_000 })
+  }
 }
 
 async function insertRows(client: ClickHouseClient, query: string, rows: readonly object[]): Promise<void> {

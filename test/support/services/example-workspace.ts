@@ -21,7 +21,7 @@ import { connectDatabase } from '../cluster/connect.ts'
 import { packedAttributes, packedNumbers } from '../packed-sql.ts'
 import { insertLogs } from '../workspaces/log-rows.ts'
 import { registerRelease } from '../workspaces/stored-releases.ts'
-import { call, putWorkspace, signToken, startApi } from './api.ts'
+import { call, insertExceptions, putWorkspace, signToken, startApi } from './api.ts'
 import { issueKey, startEdge } from './edge.ts'
 import { startPools } from './pools.ts'
 import { type ServiceAddresses, s3Settings } from './services.ts'
@@ -66,6 +66,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   await storeExampleLetter(services, database.name)
   await storeExampleLog(services, database.name)
   await storeExamplePoint(services, database.name)
+  await storeExampleFinding(services, database.name)
   await storeExampleOutcomes(services, database.name)
   const sessionToken = await signToken({ sub: userId, org: workspaceSlug })
   const publicKey = await issueKey(directory, OWNER)
@@ -139,6 +140,15 @@ async function makeWorkspaceKey(baseUrl: string, bearer: string): Promise<string
   const body = { idempotencyKey: crypto.randomUUID(), name: 'All', scopes: PERMISSIONS, secondsUntilExpiration: null }
   const answer = await call(baseUrl, `POST /v3/workspaces/${workspaceSlug}/api-keys`, { bearer, body })
   return workspaceKeyCreatedSchema.parse(answer.body).apiKey.secret
+}
+
+/** Stores an occurrence of the finding that is merged in the examples. */
+async function storeExampleFinding({ clickhouseUrl }: ServiceAddresses, database: string): Promise<void> {
+  const client = connectDatabase(clickhouseUrl, database)
+  const { mergedFindingId: findingId, serviceName, traceId, recordedAtMs } = EXAMPLE
+  const occurredAtUnixNano = BigInt(recordedAtMs + 1_000) * 1_000_000n
+  await insertExceptions(client, [{ ...OWNER, findingId, serviceName, traceId, occurredAtUnixNano }])
+  await client.close()
 }
 
 /** Stores the log record of the examples. */

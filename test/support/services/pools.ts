@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { MIB } from '../../../schemas/units.ts'
+import { createFindingRulesStore } from '../../../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { Lane } from '../../../shared/queue/queue.ts'
@@ -12,8 +13,10 @@ import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
 import { createAccess } from '../../../workers/connect.ts'
 import type { PoolsDeps } from '../../../workers/deps.ts'
+import { createKnownRules } from '../../../workers/exceptions/known-rules.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { createBatches, type RowsPlan, startBatches } from '../../../workers/pools/start-batches.ts'
+import { startExceptionsPool } from '../../../workers/pools/start-exceptions.ts'
 import { clickhouseInserts } from '../../../workers/pools/start-rows.ts'
 import { POOLS } from '../../../workers/pools/table.ts'
 import { readInternalBacklogs } from '../../../workers/queue/backlog.ts'
@@ -25,6 +28,7 @@ import { ColumnMemory } from '../../../workers/sink/column-memory.ts'
 import { JOB_LIMITS } from '../../../workers/sink/job-limits.ts'
 import { ExpressFirst } from '../../../workers/sink/pace/express-first.ts'
 import { InsertPace } from '../../../workers/sink/pace/insert-pace.ts'
+import { createMapAccess } from '../../../workers/symbolication/map-access.ts'
 import { connectDatabase } from '../cluster/connect.ts'
 import type { ServiceAddresses } from './services.ts'
 
@@ -42,16 +46,17 @@ interface TestAddresses extends ServiceAddresses {
 
 /**
  * Starts pools of the workers in this process; `redisUrl` names the database of Redis, `database` that of ClickHouse.
- * `settings` replace defaults.
+ * `settings` replace defaults. Exceptions wait up to `lookUpMs` for their findings.
  */
 export function startPools(
   queues: readonly QueueName[],
   addresses: TestAddresses,
   database: string,
   settings: Record<string, string> = {},
+  lookUpMs?: number,
 ): TestPools {
   const { deps, metrics, stopping, close } = connectPools(addresses, database, settings)
-  const pools = queues.map(queue => POOLS[queue](deps))
+  const pools = queues.map(queue => (queue === 'exceptions' ? startExceptionsPool(deps, lookUpMs) : POOLS[queue](deps)))
   return {
     metrics,
     async stop() {
@@ -157,6 +162,7 @@ function connectPools(
     clickhouse,
     objects,
     releases,
+    rules: createKnownRules(createFindingRulesStore(directoryRedis)),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
   }
@@ -165,14 +171,15 @@ function connectPools(
   const letterQuota = new RedisLetterQuota(redis, letterLimits(config), workerMetrics.observeLetters)
   const accessTo = createAccess(config, logger, lifecycle)
   const shared = { accessTo, config, letterQuota, logger, stopping: stopping.signal, metrics: workerMetrics }
-  const deps: PoolsDeps = { ...stores, ...shared }
+  const maps = createMapAccess({ ...shared, redis, objects, releases }, lifecycle)
+  const deps: PoolsDeps = { ...stores, ...shared, maps }
   return {
     deps,
     stopping,
     metrics: () => metrics.registry.metrics(),
     async close() {
       followed.stop()
-      for (const close of closers) close()
+      for (const close of closers) await close()
       objects.close()
       await clickhouse.close()
       queues.close()

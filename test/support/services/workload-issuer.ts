@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
+import { FAR_EXPIRY } from './api.ts'
 
 /** Issuer that signs tokens of workloads and publishes its key for an API with these settings. */
 export interface WorkloadIssuer {
@@ -25,7 +26,7 @@ export async function startWorkloadIssuer(): Promise<WorkloadIssuer> {
       WORKLOAD_JWKS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     },
     sign: claims =>
-      new SignJWT({ iss, aud, sub: 'job-7', exp: 4_000_000_000, ...claims })
+      new SignJWT({ iss, aud, sub: 'job-7', exp: FAR_EXPIRY, ...claims })
         .setProtectedHeader({ alg: 'EdDSA', kid: 'w1' })
         .sign(privateKey),
     stop: () => new Promise(resolve => server.close(() => resolve())),

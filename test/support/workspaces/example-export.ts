@@ -6,7 +6,7 @@ import {
   Span_SpanKind,
   Status_StatusCode,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
-import { identify } from '../../../workers/exceptions/fingerprint.ts'
+import { identify } from '../../../shared/grouping/fingerprint.ts'
 
 /** An export request, and the ids under which its span can be read. */
 interface Example {

@@ -179,6 +179,15 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   read('GET /v3/findings', 'own', ({ surfaceId }) => `/v3/findings?surface=${surfaceId}`),
   read('GET /v3/findings/:findingId', 'absent', ({ findingId }) => `/v3/findings/${findingId}`),
   read('GET /v3/findings', 'own', (_, query) => `/v3/findings?status=open&${query}`),
+  read('GET /v3/finding-rules', 'own', () => '/v3/finding-rules'),
+  row('PUT /v3/finding-rules', MANAGERS, 'own', () => ({
+    path: '/v3/finding-rules',
+    body: { revision: 0, rules: [{ name: INTRUDER, type: '*', title: INTRUDER }] },
+  })),
+  row('POST /v3/finding-rules/try', READERS, 'own', () => ({
+    path: '/v3/finding-rules/try',
+    body: { rules: [{ name: 'all', type: '*', fingerprint: 'all' }] },
+  })),
   row('PATCH /v3/findings/:findingId', MANAGERS, 'absent', ({ findingId }) => ({
     path: `/v3/findings/${findingId}`,
     body: { status: 'resolved', assignee: null },
@@ -186,6 +195,14 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   row('POST /v3/findings/:findingId/comments', MANAGERS, 'absent', ({ findingId }) => ({
     path: `/v3/findings/${findingId}/comments`,
     body: { text: INTRUDER },
+  })),
+  row('POST /v3/findings/:findingId/merge', MANAGERS, 'absent', ({ findingId }) => ({
+    path: `/v3/findings/${findingId}/merge`,
+    body: { findingIds: [`fnd_${'b'.repeat(26)}`] },
+  })),
+  row('POST /v3/findings/:findingId/split', MANAGERS, 'absent', ({ findingId }) => ({
+    path: `/v3/findings/${findingId}/split`,
+    body: { findingId: `fnd_${'b'.repeat(26)}` },
   })),
   read(
     'GET /v3/findings/:findingId/activity',
@@ -197,6 +214,12 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     'absent',
     ({ findingId }, query) => `/v3/findings/${findingId}/traces?${query}`,
   ),
+  read(
+    'GET /v3/findings/:findingId/occurrences',
+    'absent',
+    ({ findingId }, query) => `/v3/findings/${findingId}/occurrences?${query}`,
+  ),
+  read('GET /v3/findings/:findingId/values', 'absent', ({ findingId }) => `/v3/findings/${findingId}/values`),
   read(
     'GET /v3/findings/:findingId/traces/:traceId',
     'absent',

@@ -273,8 +273,10 @@ export class LogDecoder {
       view: new DataView(ids.buffer, ids.byteOffset, ids.length),
       traceIdStart: 0,
       spanIdStart: 16,
+      parentSpanIdStart: undefined,
       spanName: '',
       sessionId: this.promoted.sessionId(),
+      places: this.attributes.placeTexts(),
     })
   }
 }

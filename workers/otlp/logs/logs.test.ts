@@ -4,10 +4,10 @@ import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/
 import type { AnyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import type { LogRecordSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/logs/v1/logs_pb.js'
 import { MIB } from '../../../schemas/units.ts'
+import { identify } from '../../../shared/grouping/fingerprint.ts'
 import { readBlock, rowsOf } from '../../../test/support/oracles/read-block.ts'
 import { wholeRow } from '../../../test/support/oracles/whole-row.ts'
 import { withExceptions } from '../../../test/support/oracles/with-exceptions.ts'
-import { identify } from '../../exceptions/fingerprint.ts'
 import { createLogsBatch } from './logs.ts'
 
 type RecordInit = Exclude<MessageInitShape<typeof LogRecordSchema>, { $typeName: string }>

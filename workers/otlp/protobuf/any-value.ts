@@ -1,4 +1,4 @@
-import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
 import { cutString, cutText, endOfCut } from './cut-text.ts'
 import { appendInt64, appendRawInt64, doubleJson, doubleText } from './number-text.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
@@ -83,6 +83,17 @@ export function promotedText(wire: WireCursor, start: number, end: number, limit
   if (member.tag !== STRING_TAG) return ''
   // Invalid bytes become longer characters, so the text is cut once more.
   return cutString(cutText(member.wire.bytes, member.start, member.end, limitBytes), limitBytes)
+}
+
+/** Returns the text of an AnyValue as `promotedText` does, and an array as JSON if that has at most `limitBytes`, else ''. */
+export function placeText(wire: WireCursor, start: number, end: number, limitBytes: number): string {
+  const member = selectMember(wire, start, end)
+  if (member.tag !== ARRAY_TAG) return promotedText(wire, start, end, limitBytes)
+  // An array of doubles is shorter as JSON, by less than this.
+  if (member.end - member.start > 8 * limitBytes) return ''
+  const json = new GrowingBuffer()
+  writeMember(json, member, 0)
+  return json.length > limitBytes ? '' : json.bytes.toString('utf8', 0, json.length)
 }
 
 /** The member of a oneof that is set, and the location of its bytes. `tag` is 0 if none is set. */

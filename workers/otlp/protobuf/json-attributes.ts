@@ -1,5 +1,6 @@
 import type { LowCardinality } from '../../../clickhouse/native/low-cardinality.ts'
-import { type KeyValue, promotedText, readKeyValue, writeJsonPair } from './any-value.ts'
+import { type KeyValue, placeText, promotedText, readKeyValue, writeJsonPair } from './any-value.ts'
+import { type AttributeTexts, PLACE_ATTRIBUTES, PLACE_TEXT_BYTES } from './place-attributes.ts'
 import type { WireCursor } from './wire.ts'
 
 /** An attribute: the positions of key and value, and the cursor over the key. */
@@ -52,5 +53,14 @@ export class JsonAttributes {
     const attribute = this.#byKey.get(key)
     if (attribute === undefined) return ''
     return promotedText(attribute.value, attribute.valueStart, attribute.valueEnd, limitBytes)
+  }
+
+  /** Returns the texts of the attributes that state a place. */
+  placeTexts(): AttributeTexts {
+    const texts = new Map<string, string>()
+    for (const [key, { value, valueStart, valueEnd }] of this.#byKey) {
+      if (PLACE_ATTRIBUTES.has(key)) texts.set(key, placeText(value, valueStart, valueEnd, PLACE_TEXT_BYTES))
+    }
+    return texts
   }
 }

@@ -2,9 +2,11 @@ import type { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts
 
 const ZERO = 48
 const MINUS = 45
-/** Digits of the current number, right-aligned. 2^64 has twenty digits. */
-const digits = Buffer.alloc(24)
-const digitsView = new DataView(digits.buffer, digits.byteOffset, digits.length)
+/** Where digits end. 2^64 has twenty digits. */
+const END = 24
+/** Digits of the current number, right-aligned before `END`. Copies by four bytes read a little beyond it. */
+const digits = Buffer.alloc(END + 8)
+const digitsView = new DataView(digits.buffer, digits.byteOffset, digits.byteLength)
 
 /** Appends an int64, given as two unsigned halves in two's complement, as a String value in exact decimal. */
 export function appendInt64(target: GrowingBuffer, low: number, high: number): void {
@@ -13,13 +15,13 @@ export function appendInt64(target: GrowingBuffer, low: number, high: number): v
     return
   }
   const start = writeDigits(low, high)
-  target.string(digits, digitsView, start, digits.length)
+  target.string(digits, digitsView, start, END)
 }
 
 /** Appends an int64 in decimal without a length, for JSON. */
 export function appendRawInt64(target: GrowingBuffer, low: number, high: number): void {
   const start = writeDigits(low, high)
-  target.raw(digits, digitsView, start, digits.length)
+  target.raw(digits, digitsView, start, END)
 }
 
 /** Appends a number below 1,000, as most are, without a copy. */
@@ -33,7 +35,7 @@ function appendShort(target: GrowingBuffer, value: number): void {
 }
 
 function writeDigits(low: number, high: number): number {
-  let at = digits.length
+  let at = END
   const negative = high >>> 31 === 1
   let lower = low
   let upper = high
@@ -66,7 +68,7 @@ function writeSmall(bytes: Buffer, value: number, end: number): number {
 
 /** Divides 64 bits by 10,000 repeatedly, sixteen bits at a time, so that every step is exact in a double. */
 function writeWide(low: number, high: number): number {
-  let at = digits.length
+  let at = END
   let a = high >>> 16
   let b = high & 0xffff
   let c = low >>> 16

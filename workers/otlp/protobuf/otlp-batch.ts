@@ -223,4 +223,5 @@ export const NO_RESOURCE: ResourceEntry = {
   serviceNameText: '',
   serviceVersionText: '',
   sessionId: '',
+  places: new Map(),
 }

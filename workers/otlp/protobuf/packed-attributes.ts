@@ -1,4 +1,4 @@
-import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { GrowingBuffer, MAX_LENGTH_BYTES } from '../../../clickhouse/native/growing-buffer.ts'
 import { LowCardinality } from '../../../clickhouse/native/low-cardinality.ts'
 import { endOfString, startOfString } from '../../../clickhouse/native/native-string.ts'
 import {
@@ -11,11 +11,15 @@ import {
 import { MIB } from '../../../schemas/units.ts'
 import { appendAnyValue, readKeyValue, ValueType } from './any-value.ts'
 import { BytesCache } from './bytes-cache.ts'
+import { cutString, cutText } from './cut-text.ts'
 import { appendRawInt64, doubleText } from './number-text.ts'
+import { type AttributeTexts, PLACE_ATTRIBUTES, PLACE_TEXT_BYTES } from './place-attributes.ts'
 import type { WireCursor } from './wire.ts'
 
 /** Limit of the cached lists of keys. A batch with more lists writes some of them again. */
 const CACHE_LIMIT_BYTES = 8 * MIB
+/** Length of the longest key that is looked up as a text. */
+const KEY_BYTES = 40
 /** A loop over shorter texts is faster than a search by `Buffer`. */
 const LOOP_SEARCH_BYTES = 24
 
@@ -84,6 +88,34 @@ export class PackedAttributes {
   /** Removes the record. */
   discard(): void {
     this.values.truncate(this.recordStart)
+  }
+
+  /**
+   * Returns the texts of the attributes of the record that state a place, before its end. The last value of a repeated key counts,
+   * and an escaped one, which has a zero byte, is empty. Only records with an exception are read for it.
+   */
+  placeTexts(): AttributeTexts {
+    const { keys, values, count } = this
+    const texts = new Map<string, string>()
+    let start = this.recordStart + MAX_LENGTH_BYTES
+    for (let i = 0, at = 0; i < count; i++) {
+      const keyStart = startOfString(keys.bytes, at)
+      const keyEnd = endOfString(keys.bytes, at)
+      const type = keys.bytes[keyEnd] as number
+      at = keyEnd + 1
+      const end = firstSeparator(values.bytes, start)
+      const key = keyEnd - keyStart <= KEY_BYTES ? keys.bytes.toString('latin1', keyStart, keyEnd) : ''
+      if (PLACE_ATTRIBUTES.has(key)) texts.set(key, this.placeText(type, start, end))
+      start = end + 1
+    }
+    return texts
+  }
+
+  /** Returns a text, an int, or a short array as JSON. Other values have no text. */
+  private placeText(type: number, start: number, end: number): string {
+    const isCounted = type === ValueType.string || type === ValueType.int
+    if (!isCounted && !(type === ValueType.array && end - start <= PLACE_TEXT_BYTES)) return ''
+    return cutString(cutText(this.values.bytes, start, end, PLACE_TEXT_BYTES), PLACE_TEXT_BYTES)
   }
 
   /**

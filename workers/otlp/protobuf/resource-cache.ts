@@ -3,6 +3,7 @@ import { MIB } from '../../../schemas/units.ts'
 import { BytesCache } from './bytes-cache.ts'
 import { cutText, isOverlongSessionId, SESSION_ID_BYTES, TEXT_LIMITS } from './cut-text.ts'
 import { JsonAttributes } from './json-attributes.ts'
+import type { AttributeTexts } from './place-attributes.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
 /** Limit of the cached raw bytes. A batch with more resources converts some of them again. */
@@ -18,6 +19,7 @@ export interface ResourceEntry {
   serviceVersionText: string
   /** Session of the records that name none themselves; empty if there is none, undefined if it is too long to be one. */
   sessionId: string | undefined
+  places: AttributeTexts
 }
 
 /** An InstrumentationScope as dictionary indexes of the scope columns. */
@@ -88,6 +90,7 @@ export class ResourceCache {
       serviceNameText,
       serviceVersionText,
       sessionId: isOverlongSessionId(Buffer.from(sessionId), 0, Buffer.byteLength(sessionId)) ? undefined : sessionId,
+      places: attributes.placeTexts(),
     }
   }
 

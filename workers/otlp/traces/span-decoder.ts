@@ -267,8 +267,10 @@ export class SpanDecoder {
       view,
       traceIdStart: this.traceId,
       spanIdStart: this.spanId,
+      parentSpanIdStart: this.parentIdLength === 8 ? this.parentId : undefined,
       spanName: cutText(bytes, this.name, this.nameEnd, NAME_LIMIT_BYTES),
       sessionId: this.promoted.sessionId(),
+      places: this.attributes.placeTexts(),
     }
     if (this.hasException) {
       this.exceptions.derivePending(ExceptionSource.spanEvent, resource, context)

@@ -219,7 +219,7 @@ describe('a batch of spans', () => {
       rejected: { session_id_too_long: { count: 1, indexes: [] } },
     })
     expect(rows('spans')[0]).toMatchObject({ session_id: '', attributes: [['session.id', 'a'.repeat(1_025)]] })
-    expect(rows('exceptions')[0]).toMatchObject({ session_id: '' })
+    expect(rows('failures')[0]).toMatchObject({ session_id: '' })
     expect(batch.append(ORIGIN, payload([{}]))).toEqual({ ok: true, rows: 1, rejected: {} })
   })
 
@@ -277,6 +277,8 @@ describe('a batch of spans', () => {
         session_id: 's1',
       },
       { source: 1, span_name: 'both', type: 'E', message: 'm' },
+    ])
+    expect(rows('failures')).toMatchObject([
       {
         source: 3,
         span_name: 'status',
@@ -286,7 +288,7 @@ describe('a batch of spans', () => {
         stacktrace: '',
       },
     ])
-    const ids = rows('exceptions').map(row => row.finding_id)
+    const ids = [...rows('exceptions'), ...rows('failures')].map(row => row.finding_id)
     expect([ids[0] === ids[1], ids[0] === ids[2]]).toEqual([true, false])
   })
 

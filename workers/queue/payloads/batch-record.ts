@@ -23,6 +23,8 @@ export interface Formation {
   readonly refused: RefusedRequests
   /** Requests whose outcome is logged when their exceptions are stored, which leave when this batch is. */
   readonly passedOn?: RefusedRequests
+  /** Revisions of the rules by which exceptions are grouped, by workspace. A repetition uses the same, to make the same rows. */
+  readonly rules?: Readonly<Record<string, number>> | undefined
 }
 
 /** The record of a named batch in Redis. */
@@ -117,6 +119,6 @@ export function isSameFormation(a: Formation, b: Formation): boolean {
 }
 
 /** The version of the decoder is left out: versions that make the same rows agree. */
-function describe({ tables, digest, refused, passedOn = {} }: Formation): string {
-  return JSON.stringify([tables, digest, refused, passedOn])
+function describe({ tables, digest, refused, passedOn = {}, rules = {} }: Formation): string {
+  return JSON.stringify([tables, digest, refused, passedOn, Object.entries(rules).sort()])
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { MINUTE_MS } from '../../../schemas/units.ts'
+import { MIB, MINUTE_MS } from '../../../schemas/units.ts'
 import { queueScript } from '../../../shared/queue/queue-script.ts'
 
 /** A map counts as unusable for this long after it was found to be. */
@@ -22,8 +22,21 @@ export interface MapGuards {
 
 const ENTER = queueScript('enter-map')
 
-/** Creates the guards of maps. A worker that has not left a map `deadlineMs` after it entered has ended. */
-export function createMapGuards(redis: Pick<Redis, 'evalsha' | 'eval' | 'set' | 'del'>, deadlineMs: number): MapGuards {
+/** Options of the guards. */
+interface MapGuardsOptions {
+  /** A worker that has not left a map so long after it entered has ended. */
+  readonly deadlineMs: number
+  /** Heap limit of the process that parses maps. A map that is too large for it may be usable with another limit. */
+  readonly heapBytes: number
+}
+
+/** Creates the guards of maps, which workers with the same heap limit share. */
+export function createMapGuards(
+  redis: Pick<Redis, 'evalsha' | 'eval' | 'set' | 'del'>,
+  { deadlineMs, heapBytes }: MapGuardsOptions,
+): MapGuards {
+  // The key of a map contains its workspace.
+  const guardKey = (mapKey: string) => `penstock:{symbolication.0}:map:${Math.ceil(heapBytes / MIB)}:${mapKey}`
   return {
     async enter(mapKey) {
       const args = [deadlineMs, MAX_TRIES, UNUSABLE_FOR_MS]
@@ -37,6 +50,3 @@ export function createMapGuards(redis: Pick<Redis, 'evalsha' | 'eval' | 'set' | 
     },
   }
 }
-
-/** The key of a map contains its workspace. */
-const guardKey = (mapKey: string) => `penstock:{symbolication.0}:map:${mapKey}`

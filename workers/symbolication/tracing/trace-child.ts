@@ -7,6 +7,8 @@ const ENTRY = fileURLToPath(new URL('./trace-process.ts', import.meta.url))
 /** Stack of the main thread in KiB, for the recursion of the parser of sources. Systems allow at least 8 MiB. */
 const STACK_KIB = 3_500
 
+/** Time that a process may take to start, which no map is blamed for. */
+const START_DEADLINE_MS = 10_000
 /** Text of stderr that is searched for the fault that ended the process. */
 const ERROR_CHARACTERS = 8_192
 const FAULT = /(?:FATAL ERROR|Error): [^\n]{1,200}/
@@ -19,7 +21,10 @@ export interface DeadChild {
 
 /** An answer that is awaited. */
 interface AwaitedAnswer {
-  /** Returns the answer, or that the process is dead if it has not answered within the deadline, counted from this call. */
+  /**
+   * Returns the answer, or that the process is dead if it has not answered within the deadline, counted from this call. A
+   * process that has not started yet has the time of its start besides.
+   */
   within(): Promise<TraceAnswer | DeadChild>
   /** Stops counting, while something else than the process is waited for. */
   pause(): void
@@ -108,7 +113,8 @@ export class TraceChild {
       drop: () => settle({ kind: 'dead', reason: 'the answer is not needed' }),
       within: () => {
         pause()
-        if (!awaited.isSettled) timer = setTimeout(() => settle(late), this.#deadlineMs)
+        const startMs = this.isReady ? 0 : START_DEADLINE_MS
+        if (!awaited.isSettled) timer = setTimeout(() => settle(late), startMs + this.#deadlineMs)
         return promise
       },
     }

@@ -13,11 +13,12 @@ const REQUESTS = ['session_identities', 'session_heartbeats', 'replay_chunks'].m
     SELECT toDate(min(received_at)) AS first, toDate(max(received_at)) AS last, 1 AS isKnown
     FROM ${table} WHERE ${OF_SESSION} HAVING count() > 0`,
 )
+const TRACES = `
+    SELECT min(day) AS first, max(day) AS last, 1 AS isKnown FROM session_traces WHERE ${OF_SESSION} HAVING count() > 0`
 // Findings alone are no session, as in GET /v3/sessions/{sessionId}.
-const DERIVED = [['session_traces', 1] as const, ['session_findings', 0] as const].map(
-  ([table, isKnown]) => `
-    SELECT min(day) AS first, max(day) AS last, ${isKnown} AS isKnown FROM ${table} WHERE ${OF_SESSION} HAVING count() > 0`,
-)
+const FINDINGS = `
+    SELECT toDate(min(received_at)) AS first, toDate(max(received_at)) AS last, 0 AS isKnown
+    FROM exceptions WHERE ${OF_SESSION} HAVING count() > 0`
 
 /** Returns the days of a session, or undefined if nothing of it is retained in this workspace. */
 export async function selectSessionDays(
@@ -28,7 +29,7 @@ export async function selectSessionDays(
   const [days] = await selectRows<SessionDays>(client, {
     query: `
       SELECT min(first) AS firstDay, max(last) AS lastDay
-      FROM (${[...REQUESTS, ...DERIVED].join(' UNION ALL ')}) HAVING max(isKnown) = 1`,
+      FROM (${[...REQUESTS, TRACES, FINDINGS].join(' UNION ALL ')}) HAVING max(isKnown) = 1`,
     params: { workspaceId, sessionId },
     signal,
   })

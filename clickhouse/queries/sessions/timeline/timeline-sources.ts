@@ -1,6 +1,7 @@
 import { TIMELINE_TEXT, type TimelineKind } from '../../../../schemas/http/sessions/timeline.ts'
 import { inBucketsOf } from '../../attributes/buckets-of-traces.ts'
-import { OF_SESSION } from '../session-key.ts'
+import { isCounting } from '../../attributes/membership.ts'
+import { EXCEPTIONS_OF_SESSION, OF_SESSION } from '../session-key.ts'
 
 /** Columns of every row of a timeline. 64-bit numbers are decimal text; absent texts are empty, and absent ids are zeros. */
 export interface TimelineRow {
@@ -43,6 +44,9 @@ export interface TimelineRows {
     }
   readonly finding: TimelineRow &
     OfTrace & {
+      /** 16 bytes as hexadecimal digits. */
+      readonly variantId: string
+      /** The finding as it was known when the row was stored. */
       readonly findingId: string
       readonly serviceName: string
       readonly exceptionType: string
@@ -99,8 +103,8 @@ const OPEN_TRACES = `
 
 /**
  * The sources of a timeline by its kinds. Heartbeats, identities and chunks are read by their primary key, spans by the traces of
- * the session, and occurrences by its findings. Log records are found by the index of the attribute `session.id`, whose value is
- * the id of the session (workers/otlp/logs/log-decoder.ts).
+ * the session. Occurrences are found by the index of their session, and log records by that of the attribute `session.id`, whose
+ * value is the id of the session (workers/otlp/logs/log-decoder.ts).
  */
 export const TIMELINE_SOURCES: Readonly<Record<TimelineKind, TimelineSource>> = {
   span: {
@@ -122,11 +126,11 @@ export const TIMELINE_SOURCES: Readonly<Record<TimelineKind, TimelineSource>> = 
   },
   finding: {
     table: 'exceptions',
-    ofSession: `${IN_SESSION} AND ${ON_ITS_DAYS} AND finding_id IN (SELECT finding_id FROM session_findings WHERE ${OF_SESSION})`,
+    ofSession: `${EXCEPTIONS_OF_SESSION} AND ${ON_ITS_DAYS} AND ${isCounting(EXCEPTIONS_OF_SESSION)}`,
     at: 'occurred_at_unix_nano',
-    distinct: 'finding_id, surface_id, trace_id, span_id, type, message',
-    columns: `${IDS}, finding_id AS findingId, ${cutName('service_name')} AS serviceName, ${cutName('type')} AS exceptionType,
-      ${cutText('message')} AS exceptionMessage`,
+    distinct: 'variant_id, surface_id, trace_id, span_id, type, message',
+    columns: `${IDS}, lower(hex(variant_id)) AS variantId, finding_id AS findingId, ${cutName('service_name')} AS serviceName,
+      ${cutName('type')} AS exceptionType, ${cutText('message')} AS exceptionMessage`,
   },
   heartbeat: {
     table: 'session_heartbeats',

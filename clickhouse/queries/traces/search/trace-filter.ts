@@ -40,9 +40,7 @@ export function spanCondition(workspaceId: string, filter: TraceFilter): BoundCo
         ]),
     ...(attribute === undefined ? [] : [attribute.sql]),
     ...(sessionId === undefined ? [] : [inBucketsOf(OF_SESSION_TRACES)]),
-    ...(hasFinding
-      ? ['trace_id IN (SELECT trace_id FROM finding_traces WHERE workspace_id = {workspaceId: String})']
-      : []),
+    ...(hasFinding ? ['trace_id IN (SELECT trace_id FROM exceptions WHERE workspace_id = {workspaceId: String})'] : []),
   ]
   const bound = {
     workspaceId,

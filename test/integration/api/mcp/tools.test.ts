@@ -172,7 +172,12 @@ describe('the tools of agents', () => {
       message: '"\u200b'.repeat(50_000),
       type: 'T'.repeat(5_000),
     }
-    await insertExceptions(clickhouse, [exception])
+    const others = Array.from({ length: 24 }, (_, i) => ({
+      ...exception,
+      findingId: `fnd_${String.fromCharCode(97 + i).repeat(25)}d`,
+      traceId: randomBytes(16).toString('hex'),
+    }))
+    await insertExceptions(clickhouse, [exception, ...others])
     const body = 'log "\n'.repeat(20_000)
     await insertLogs(
       clickhouse,

@@ -25,13 +25,12 @@ it('one release has its counters, builds, symbolication and manifest', async () 
     day: at(NOW).slice(0, 10),
     workspace_id: 'ws_1',
     release_slug: slug,
-    service_version: '2',
     rank: 1,
   }
   await insertRows(client, 'release_frames', [
-    { ...frames, finding_id: `fnd_${'a'.repeat(26)}`, frame_count: 10, resolved_frame_count: 7 },
-    { ...frames, finding_id: `fnd_${'b'.repeat(26)}`, frame_count: 6, resolved_frame_count: 5 },
-    { ...frames, finding_id: `fnd_${'c'.repeat(26)}`, frame_count: 9, workspace_id: 'ws_2' },
+    { ...frames, variant_id: 'a'.repeat(16), frame_count: 10, resolved_frame_count: 7 },
+    { ...frames, variant_id: 'b'.repeat(16), frame_count: 6, resolved_frame_count: 5 },
+    { ...frames, variant_id: 'c'.repeat(16), frame_count: 9, workspace_id: 'ws_2' },
   ])
 
   const answer = await askRelease(slug)

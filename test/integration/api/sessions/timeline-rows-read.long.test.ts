@@ -63,7 +63,14 @@ afterAll(async () => {
 
 it('reads for a page of a timeline a few granules of each table, however many rows other sessions have', async () => {
   const time = { since: 0n, until: UNIX_NANO_MAX, after: undefined }
-  const search = { workspaceId: 'ws_1', sessionId: 'mine', kinds: TIMELINE_KINDS, ...time, limit: 50 }
+  const search = {
+    workspaceId: 'ws_1',
+    sessionId: 'mine',
+    kinds: TIMELINE_KINDS,
+    ...time,
+    limit: 50,
+    merges: new Map(),
+  }
   const timeline = await loadTimeline(client, search, AbortSignal.timeout(20_000))
   expect(timeline?.entries).toHaveLength(50)
   // Three tables have half a million rows each. The filter of sessions is wrong for one granule in a hundred.

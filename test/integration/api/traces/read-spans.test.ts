@@ -7,7 +7,7 @@ import { ExportTraceServiceRequestSchema } from '../../../../schemas/otlp/genera
 import { DAY_MS } from '../../../../schemas/units.ts'
 import { createSpansBatch } from '../../../../workers/otlp/traces/spans.ts'
 import { withExceptions } from '../../../support/oracles/with-exceptions.ts'
-import { START, signToken } from '../../../support/services/api.ts'
+import { insertExceptions, START, signToken } from '../../../support/services/api.ts'
 import { api, child, client, id, span, store } from './fixture.ts'
 
 const token = await signToken()
@@ -98,8 +98,14 @@ describe('POST /v3/traces/{traceId}/spans', () => {
       ],
     })
     await storeExport(toBinary(ExportTraceServiceRequestSchema, request))
-    const [hexTrace, hexSpan, hexOther] = [traceId, spanId, other].map(bytes => bytes.toString('hex'))
-    const { spans, ...lists } = await read(hexTrace as string, [hexSpan as string])
+    const [hexTrace, hexSpan, hexOther] = [traceId, spanId, other].map(bytes => bytes.toString('hex')) as [
+      string,
+      string,
+      string,
+    ]
+    const findingId = `fnd_${'a'.repeat(26)}`
+    await insertExceptions(client, [{ traceId: hexTrace, spanId: hexSpan, findingId }])
+    const { spans, ...lists } = await read(hexTrace, [hexSpan])
     expect(lists).toEqual({ traceId: hexTrace, rest: [], tooLarge: [], absent: [] })
     expect(spans).toEqual([
       {
@@ -150,7 +156,7 @@ describe('POST /v3/traces/{traceId}/spans', () => {
           },
         ],
         droppedLinksCount: 7,
-        findingIds: [expect.stringMatching(/^fnd_/)],
+        findingIds: [findingId],
         resource: {
           attributes: expect.objectContaining({ 'service.name': 'shop' }),
           droppedAttributesCount: 1,

@@ -1,6 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { call, insertExceptions, insertSpans, sessionPublicKeyPem, signToken } from '../../../support/services/api.ts'
+import {
+  call,
+  FAR_EXPIRY,
+  insertExceptions,
+  insertSpans,
+  sessionPublicKeyPem,
+  signToken,
+} from '../../../support/services/api.ts'
 import { api, ask, client, FINDING, id, nextTraceId, OTHER_FINDING, read, span, store } from './fixture.ts'
 
 describe('a trace is not found', () => {
@@ -83,7 +90,7 @@ describe('a trace is not found', () => {
 
 describe('access to a trace', () => {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const claims = { iss: 'https://login.test', aud: 'penstock', sub: 'user_1', org: 'acme', exp: 4_000_000_000 }
+  const claims = { iss: 'https://login.test', aud: 'penstock', sub: 'user_1', org: 'acme', exp: FAR_EXPIRY }
   const hs256 = () => {
     const signed = `${part({ alg: 'HS256' })}.${part(claims)}`
     return `${signed}.${createHmac('sha256', sessionPublicKeyPem).update(signed).digest('base64url')}`

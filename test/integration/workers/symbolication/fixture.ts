@@ -6,16 +6,22 @@ import { runInNewContext } from 'node:vm'
 import { create, toBinary } from '@bufbuild/protobuf'
 import { pino } from 'pino'
 import { afterAll, afterEach, expect } from 'vitest'
-import { type FindingFrame, findingAnswerSchema } from '../../../../schemas/http/findings/schemas.ts'
+import { selectFindingsOfVariants } from '../../../../clickhouse/queries/attributes/membership.ts'
+import {
+  type FindingFrame,
+  type FindingsPage,
+  findingAnswerSchema,
+  findingsPageSchema,
+} from '../../../../schemas/http/findings/schemas.ts'
 import { ExportTraceServiceRequestSchema } from '../../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { QueueName } from '../../../../schemas/queues/names.ts'
 import type { SymbolicationRequest } from '../../../../schemas/queues/symbolication.ts'
 import { createReleaseStore } from '../../../../shared/directory/release-store.ts'
+import { identify } from '../../../../shared/grouping/fingerprint.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { encodePayload } from '../../../../shared/queue/payload-frame.ts'
 import { newJobId, queueKeys } from '../../../../shared/queue/queue.ts'
 import { connectConsumer } from '../../../../shared/queue/redis.ts'
-import { identify } from '../../../../workers/exceptions/fingerprint.ts'
 import { createJobAdder } from '../../../../workers/queue/sweep.ts'
 import { buildApp, ORIGINAL_FRAMES } from '../../../support/pages/built-app.ts'
 import { queueOn } from '../../../support/queue-on.ts'
@@ -61,15 +67,21 @@ afterAll(async () => {
 export function workers(
   queues: readonly QueueName[] = ['traces', 'exceptions', 'symbolication'],
   s3 = services.s3,
+  lookUpMs?: number,
 ): TestPools {
-  const pools = startPools(queues, { ...services, redisUrl, s3 }, DATABASE)
+  const pools = startPools(queues, { ...services, redisUrl, s3 }, DATABASE, {}, lookUpMs)
   opened.push(() => pools.stop())
   return pools
 }
 
-export async function enqueue(queue: QueueName, owner: ReleaseOwner, body: Buffer): Promise<string> {
+export async function enqueue(
+  queue: QueueName,
+  owner: ReleaseOwner,
+  body: Buffer,
+  receivedAtMs = Date.now(),
+): Promise<string> {
   const contentType = queue === 'traces' ? ('application/x-protobuf' as const) : ('application/json' as const)
-  const frame = { ...owner, receivedAtMs: Date.now(), contentType, contentEncoding: 'identity' as const }
+  const frame = { ...owner, receivedAtMs, contentType, contentEncoding: 'identity' as const }
   const payload = encodePayload([{ ...frame, attributes: '', body }])
   const jobId = newJobId()
   await redis.set(queueKeys(queue).payload(jobId), payload)
@@ -96,64 +108,52 @@ interface Thrown {
   readonly debugIds?: Record<string, string>
 }
 
-/** Enqueues an exception and returns the id of its finding. */
+/** Enqueues an exception and returns its variant. Which finding it belongs to depends on its source maps. */
 export async function send(thrown: Thrown, owner = OWNER): Promise<string> {
   await enqueueSpan(thrown, owner)
-  return identify({ ...owner, serviceName: thrown.service, type: 'Error', message: '', stacktrace: thrown.stack }).id
+  const { service: serviceName, version: serviceVersion = '', stack: stacktrace } = thrown
+  const exception = { ...owner, serviceName, serviceVersion, type: 'Error', message: '', stacktrace }
+  return identify(exception).variantId.toString('hex')
 }
 
+const text = (key: string, value: string) => ({ key, value: { value: { case: 'stringValue' as const, value } } })
+
 export function enqueueSpan({ stack, version, service, debugIds }: Thrown, owner: ReleaseOwner): Promise<string> {
-  const text = (key: string, value: string) => ({
-    key,
-    value: { value: { case: 'stringValue' as const, value } },
+  return enqueueExceptions([{ type: 'Error', message: '', stack, debugIds }], { version, service }, owner)
+}
+
+/** An exception of a span. */
+interface SpanException {
+  readonly type: string
+  readonly message: string
+  readonly stack: string
+  readonly debugIds?: Record<string, string> | undefined
+}
+
+/** Enqueues a span with these exceptions. */
+export function enqueueExceptions(
+  exceptions: readonly SpanException[],
+  { version, service }: { readonly version?: string | undefined; readonly service: string },
+  owner = OWNER,
+  receivedAtMs = Date.now(),
+): Promise<string> {
+  const names = [text('service.name', service), ...(version === undefined ? [] : [text('service.version', version)])]
+  const events = exceptions.map(({ type, message, stack, debugIds }) => {
+    const values = Object.entries(debugIds ?? {}).map(([url, id]) => text(url, id))
+    const ids = { key: 'exception.debug_ids', value: { value: { case: 'kvlistValue' as const, value: { values } } } }
+    const texts = { type, message, stacktrace: stack }
+    const attributes = Object.entries(texts).map(([name, value]) => text(`exception.${name}`, value))
+    return {
+      name: 'exception',
+      timeUnixNano: BigInt(receivedAtMs) * 1_000_000n,
+      attributes: [...attributes, ...(debugIds === undefined ? [] : [ids])],
+    }
   })
-  const message = create(ExportTraceServiceRequestSchema, {
-    resourceSpans: [
-      {
-        resource: {
-          attributes: [
-            text('service.name', service),
-            ...(version === undefined ? [] : [text('service.version', version)]),
-          ],
-        },
-        scopeSpans: [
-          {
-            spans: [
-              {
-                traceId: Buffer.from(randomUUID().replaceAll('-', ''), 'hex'),
-                spanId: Buffer.from('00000000000000aa', 'hex'),
-                name: 'order',
-                events: [
-                  {
-                    name: 'exception',
-                    timeUnixNano: BigInt(Date.now()) * 1_000_000n,
-                    attributes: [
-                      text('exception.type', 'Error'),
-                      text('exception.stacktrace', stack),
-                      ...(debugIds === undefined
-                        ? []
-                        : [
-                            {
-                              key: 'exception.debug_ids',
-                              value: {
-                                value: {
-                                  case: 'kvlistValue' as const,
-                                  value: { values: Object.entries(debugIds).map(([url, id]) => text(url, id)) },
-                                },
-                              },
-                            },
-                          ]),
-                    ],
-                  },
-                ],
-              },
-            ],
-          },
-        ],
-      },
-    ],
-  })
-  return enqueue('traces', owner, Buffer.from(toBinary(ExportTraceServiceRequestSchema, message)))
+  const traceId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex')
+  const span = { traceId, spanId: Buffer.from('00000000000000aa', 'hex'), name: 'order', events }
+  const resourceSpans = [{ resource: { attributes: names }, scopeSpans: [{ spans: [span] }] }]
+  const message = create(ExportTraceServiceRequestSchema, { resourceSpans })
+  return enqueue('traces', owner, Buffer.from(toBinary(ExportTraceServiceRequestSchema, message)), receivedAtMs)
 }
 
 export async function mapsHaveArrived(slug: string, release: string, owner = OWNER): Promise<void> {
@@ -161,7 +161,20 @@ export async function mapsHaveArrived(slug: string, release: string, owner = OWN
   await enqueue('symbolication', owner, Buffer.from(JSON.stringify(request)))
 }
 
-export async function framesOf(findingId: string): Promise<FindingFrame[] | undefined> {
+/** Returns the findings of a service as the list shows them. */
+export async function listFindings(service: string): Promise<FindingsPage['findings']> {
+  const answer = await fetch(`${api.baseUrl}/v3/findings?limit=100&service=${service}`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  expect(answer.status).toBe(200)
+  return findingsPageSchema.parse(await answer.json()).findings
+}
+
+/** Returns the frames of the finding that a variant belongs to, or undefined if it is not stored. */
+export async function framesOf(variantId: string): Promise<FindingFrame[] | undefined> {
+  const key = { workspaceId: OWNER.workspaceId, variantIds: [variantId], merges: new Map() }
+  const findingId = (await selectFindingsOfVariants(client, key, AbortSignal.timeout(5_000))).get(variantId)
+  if (findingId === undefined) return undefined
   const answer = await fetch(`${api.baseUrl}/v3/findings/${findingId}`, {
     headers: { authorization: `Bearer ${token}` },
   })
@@ -170,16 +183,16 @@ export async function framesOf(findingId: string): Promise<FindingFrame[] | unde
   return findingAnswerSchema.parse(await answer.json()).finding.frames
 }
 
-export async function storedFrames(findingId: string): Promise<FindingFrame[]> {
+export async function storedFrames(variantId: string): Promise<FindingFrame[]> {
   return until('frames are stored', async () => {
-    const frames = await framesOf(findingId)
+    const frames = await framesOf(variantId)
     return frames?.some(({ resolved, unresolvedReason }) => resolved || unresolvedReason) ? frames : undefined
   })
 }
 
-export async function resolvedFrames(findingId: string): Promise<FindingFrame[]> {
+export async function resolvedFrames(variantId: string): Promise<FindingFrame[]> {
   return until('frames are resolved', async () => {
-    const frames = await framesOf(findingId)
+    const frames = await framesOf(variantId)
     return frames?.some(frame => frame.resolved) ? frames : undefined
   })
 }

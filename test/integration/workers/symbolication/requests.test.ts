@@ -44,12 +44,12 @@ describe('requests of symbolication', () => {
     const stack = await throwIn(`https://cdn.test/often/${app.script}`)
     workers(['traces', 'exceptions'])
     const sent = { stack, version: '5.0.0', service: 'often' }
-    const findingId = await send(sent)
-    await until('the first occurrence is stored', async () => (await framesOf(findingId)) !== undefined)
+    const variantId = await send(sent)
+    await until('the first occurrence is stored', async () => (await framesOf(variantId)) !== undefined)
     await until('the stack is requested', async () => (await requests()).length === 1)
     for (let i = 0; i < 3; i++) await send(sent)
     await until('all occurrences are stored', async () => {
-      const query = `SELECT count() AS n FROM exceptions WHERE finding_id = '${findingId}'`
+      const query = `SELECT count() AS n FROM exceptions WHERE variant_id = unhex('${variantId}')`
       const [row] = await (await client.query({ query, format: 'JSONEachRow' })).json<{ n: string }>()
       return Number(row?.n) === 4
     })
@@ -86,8 +86,8 @@ describe('requests of symbolication', () => {
     opened.push(() => redis.hincrby(flow, 'acceptedBytes', -256 * MIB))
     workers(['traces', 'exceptions'])
     const stack = await throwIn(`https://cdn.test/behind/${app.script}`)
-    const findingId = await send({ stack, version: '7.0.0', service: 'behind' })
-    await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
+    const variantId = await send({ stack, version: '7.0.0', service: 'behind' })
+    await until('the finding exists', async () => (await framesOf(variantId)) !== undefined)
     await untilNothingWaits()
     expect(await requests()).toEqual(before)
   })

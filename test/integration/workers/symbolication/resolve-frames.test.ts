@@ -33,8 +33,8 @@ describe('the frames of a finding', () => {
     })
     workers()
     const stack = await throwIn(url)
-    const findingId = await send({ stack, version: '1.0.0', service: 'one' })
-    const frames = await resolvedFrames(findingId)
+    const variantId = await send({ stack, version: '1.0.0', service: 'one' })
+    const frames = await resolvedFrames(variantId)
     expect(frames.slice(0, 4)).toMatchObject(EXPECTED)
     expect(frames[0]).toMatchObject({
       sourceLine: "throw new UnknownPriceError('no price of ' + sku + ' in ' + PRICES.size)",
@@ -53,8 +53,8 @@ describe('the frames of a finding', () => {
   it('are those of the script until the maps arrive, and are then resolved', async () => {
     const url = `https://cdn.test/late/${app.script}`
     workers()
-    const findingId = await send({ stack: await throwIn(url), version: '2.0.0', service: 'late' })
-    const before = await storedFrames(findingId)
+    const variantId = await send({ stack: await throwIn(url), version: '2.0.0', service: 'late' })
+    const before = await storedFrames(variantId)
     expect(before[0]).toMatchObject({ resolved: false, file: url, line: 1 })
     expect(before[0]).not.toHaveProperty('sourceLine')
     const slug = await storeRelease(stores, OWNER, '2.0.0', [{ ...uploaded(), chunkUrl: url }])
@@ -65,7 +65,7 @@ describe('the frames of a finding', () => {
       resolvedFrames: 0,
     })
     await mapsHaveArrived(slug, '2.0.0')
-    expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
+    expect((await resolvedFrames(variantId)).slice(0, 4)).toMatchObject(EXPECTED)
     // Its view may be written after the frames.
     await until('the share of the release is known', async () => {
       const { resolvedFrames: resolved, totalFrames } = await selectReleaseFrameShare(
@@ -88,8 +88,8 @@ describe('the frames of a finding', () => {
     })
     const url = 'https://proxy.test/scripts/0.js?v=3'
     const debugIds = { [url]: debugId.replaceAll('-', '') }
-    const findingId = await send({ stack: await throwIn(url), service: 'by-id', debugIds })
-    expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
+    const variantId = await send({ stack: await throwIn(url), service: 'by-id', debugIds })
+    expect((await resolvedFrames(variantId)).slice(0, 4)).toMatchObject(EXPECTED)
   })
 
   it('are resolved by debug id when the maps arrive later', async () => {
@@ -97,11 +97,11 @@ describe('the frames of a finding', () => {
     const url = 'https://proxy.test/scripts/1.js'
     workers()
     const stack = await throwIn(url)
-    const findingId = await send({ stack, version: 'web-9', service: 'by-late-id', debugIds: { [url]: debugId } })
-    expect((await storedFrames(findingId))[0]?.resolved).toBe(false)
+    const variantId = await send({ stack, version: 'web-9', service: 'by-late-id', debugIds: { [url]: debugId } })
+    expect((await storedFrames(variantId))[0]?.resolved).toBe(false)
     const slug = await storeRelease(stores, OWNER, 'build-78', [{ ...uploaded(), debugId }])
     await mapsHaveArrived(slug, 'build-78')
-    expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
+    expect((await resolvedFrames(variantId)).slice(0, 4)).toMatchObject(EXPECTED)
   })
 
   it('are never resolved by maps of another workspace or surface', async () => {

@@ -3,7 +3,6 @@ import { insertNative } from '../../../../clickhouse/client.ts'
 import { selectReleaseFrameShare } from '../../../../clickhouse/queries/releases/select-release.ts'
 import { FindingFramesTable } from '../../../../clickhouse/tables/finding-frames-table.ts'
 import { blocksOf } from '../../../../workers/sink/row-batch.ts'
-import { insertExceptions } from '../../../support/services/api.ts'
 import { type CountingProxy, startCountingProxy } from '../../../support/services/counting-proxy.ts'
 import { until } from '../../../support/until.ts'
 import { storeRelease } from '../../../support/workspaces/store-release.ts'
@@ -33,26 +32,29 @@ describe('the frames of a finding', () => {
     const gate: CountingProxy = await startCountingProxy(services.s3.endpoint)
     await gate.close()
     const pools = workers(['traces', 'exceptions', 'symbolication'], { ...services.s3, endpoint: gate.url })
-    const findingId = await send({ stack: await throwIn(url), version: '4.0.0', service: 'away' })
-    await until('the finding exists', async () => (await framesOf(findingId)) !== undefined)
+    const variantId = await send({ stack: await throwIn(url), version: '4.0.0', service: 'away' })
+    await until('the finding exists', async () => (await framesOf(variantId)) !== undefined)
     await until('the stack waits', async () => (await requests()).length > 0)
-    expect((await framesOf(findingId))?.every(({ resolved }) => !resolved)).toBe(true)
+    expect((await framesOf(variantId))?.every(({ resolved }) => !resolved)).toBe(true)
     // Another worker replaces this one and finds the request.
     await pools.stop()
     opened.length = 0
     workers()
-    expect((await resolvedFrames(findingId)).slice(0, 4)).toMatchObject(EXPECTED)
+    expect((await resolvedFrames(variantId)).slice(0, 4)).toMatchObject(EXPECTED)
     await until('no request is left', async () => (await requests()).length === 0)
   })
 
   it('stay resolved when a worker without the maps stores its result last', async () => {
-    const findingId = `fnd_${'r'.repeat(26)}`
-    await insertExceptions(client, [{ findingId, traceId: '1'.padStart(32, '0') }])
+    const variantId = 'b'.repeat(32)
+    await client.command({
+      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, variant_id, finding_id, source)
+              SELECT 'ws_1', 'srf_1', now(), unhex('${variantId}'), 'fnd_${'r'.repeat(26)}', 'log_record'`,
+    })
     const place = { function: 'f', file: 'f.js', line: 1, column: 1 }
     const row = (file: string, sequence: number, resolvedFrameCount: number, occurredAtUnixNano: string) => ({
       ...OWNER,
       ...{
-        findingId,
+        variantId,
         serviceVersion: '1',
         releaseSlug: 'rel_rank',
         receivedAtMs: Date.now(),
@@ -73,7 +75,7 @@ describe('the frames of a finding', () => {
     const share = () =>
       selectReleaseFrameShare(client, { workspaceId: 'ws_1', releaseSlug: 'rel_rank' }, AbortSignal.timeout(5_000))
     for (let merged = 0; merged < 2; merged++) {
-      expect((await framesOf(findingId))?.[0]?.file).toBe('second.ts')
+      expect((await framesOf(variantId))?.[0]?.file).toBe('second.ts')
       expect(await share()).toEqual({ resolvedFrames: 2, totalFrames: 3 })
       for (const table of ['finding_frames', 'release_frames']) {
         await client.command({ query: `OPTIMIZE TABLE ${DATABASE}.${table} FINAL` })
@@ -86,9 +88,9 @@ describe('the frames of a finding', () => {
     const stack = await throwIn(url)
     const FINDINGS = 450
     await client.command({
-      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, finding_id, service_version, source, stacktrace)
+      query: `INSERT INTO exceptions (workspace_id, surface_id, received_at, variant_id, finding_id, service_version, source, stacktrace)
               SELECT 'ws_1', 'srf_1', now() - if(number < ${FINDINGS}, number % 80000, 90000),
-                     'fnd_' || leftPad(toString(number), 26, 'm'), '8.0.0', 'log_record', {stack: String}
+                     unhex(leftPad(toString(number), 32, '0')), 'fnd_' || leftPad(toString(number), 26, 'm'), '8.0.0', 'log_record', {stack: String}
               FROM numbers(${FINDINGS + 50})`,
       query_params: { stack },
     })

@@ -18,7 +18,13 @@ function mapOf(name: string, source: string): UploadedMap {
 /** Enqueues a stack whose frame is in the script with this name, as a job. */
 async function enqueueStack(owner: ReleaseOwner, name: string): Promise<void> {
   const request: SymbolicationRequest = {
-    ...{ kind: 'stack', findingId: `fnd_${name.padEnd(26, 'a')}`, serviceVersion: VERSION, debugIds: {} },
+    ...{
+      kind: 'stack',
+      variantId: Buffer.from(name.padEnd(16, '.')).toString('hex'),
+      serviceVersion: VERSION,
+      debugIds: {},
+    },
+    ...{ serviceName: 'shop', type: 'Error', message: 'x', fingerprint: '' },
     ...{ stacktrace: `Error: x\n    at f (https://turns.test/${name}.js:1:1)`, occurredAtUnixNano: '1' },
   }
   await enqueue('symbolication', owner, Buffer.from(JSON.stringify(request)))

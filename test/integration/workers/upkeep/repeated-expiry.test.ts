@@ -23,6 +23,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   logs: 'body',
   metric_points: 'metric_name',
   exceptions: 'message',
+  failures: 'message',
   session_identities: 'session_id',
   session_heartbeats: 'session_id',
   replay_chunks: 'segment_id',
@@ -64,7 +65,7 @@ async function fill({ id }: { id: string }, text: string): Promise<void> {
     // The letters of clients' requests are those that the audit counts.
     const queue = table === 'dead_letters' ? { queue: 'traces' } : {}
     // By default it is the time of the insert.
-    const storedAt = table === 'exceptions' ? { stored_at: at(ARRIVED) } : {}
+    const storedAt = table === 'exceptions' || table === 'failures' ? { stored_at: at(ARRIVED) } : {}
     await insertRows(client, table, [{ ...owner, ...queue, ...storedAt, [column]: text }])
   }
 }

@@ -61,14 +61,14 @@ async function fill(workspaceId: string, age: number): Promise<void> {
   const traceId = 'a'.repeat(31) + age.toString(16)
   await insertSpans(client, [{ workspaceId, sessionId, traceId, spanId: '00000000000000a1', receivedAt }])
   await insertExceptions(client, [{ workspaceId, findingId: `fnd_${'a'.repeat(26)}`, traceId, sessionId, receivedAt }])
+  await insertRows(client, 'failures', [columns])
+  await insertRows(client, 'exception_twins', [{ ...columns, change: 0 }])
   await insertRows(client, 'logs', [{ ...columns, timestamp: at(receivedAt), body: 'x' }])
   await insertRows(client, 'metric_points', [{ ...surface, metric_name: 'm' }])
   await insertRows(client, 'session_identities', [{ ...columns, identifier: 'anna' }])
   await insertRows(client, 'session_heartbeats', [columns])
   await insertRows(client, 'build_reports', [{ ...surface, release_slug: 'rel_1' }])
-  await insertRows(client, 'finding_frames', [
-    { ...surface, finding_id: `fnd_${'a'.repeat(26)}`, release_slug: 'rel_1' },
-  ])
+  await insertRows(client, 'finding_frames', [{ ...surface, variant_id: 'v'.repeat(16), release_slug: 'rel_1' }])
   await storeChunk(client, objects, owner, {
     windowId: 'w',
     segmentId: '0',
@@ -82,11 +82,11 @@ async function fill(workspaceId: string, age: number): Promise<void> {
 
 const letterKey = (workspaceId: string, age: number) => `dead-letters/${workspaceId}/srf_1/traces/${age}/job`
 
-/** Returns the number of rows of a workspace by table. */
+/** Returns the number of rows of a workspace by table. Views add rows to derived tables that are merged later: their days count. */
 async function rowsOf(workspaceId: string): Promise<Record<string, number>> {
-  const counts = RETAINED_TABLES.map(async ({ table }) => {
+  const counts = RETAINED_TABLES.map(async ({ table, day, isSource }) => {
     const result = await client.query({
-      query: `SELECT count() AS n FROM ${table} WHERE workspace_id = '${workspaceId}'`,
+      query: `SELECT ${isSource ? 'count()' : `uniqExact(${day})`} AS n FROM ${table} WHERE workspace_id = '${workspaceId}'`,
       format: 'JSONEachRow',
     })
     return [table, Number((await result.json<{ n: number }>())[0]?.n)] as const
@@ -140,9 +140,9 @@ it('deletes rows and objects past the retention of a workspace, counts them, and
   await upkeep.stop()
 
   const withoutOldest = Object.fromEntries(Object.entries(before).map(([table, rows]) => [table, rows - 1]))
-  // Lists of findings keep arrivals by the time of the insert, which is now. One chunk was uploaded again.
-  const { finding_arrivals, metric_points, replay_chunks } = before
-  const expected = { ...withoutOldest, finding_arrivals, metric_points, replay_chunks }
+  // Metrics are kept longer, and one chunk was uploaded again.
+  const { metric_points, replay_chunks } = before
+  const expected = { ...withoutOldest, metric_points, replay_chunks }
   expect(await rowsOf(SHORT.id)).toEqual(expected)
   expect(await rowsOf(OTHER.id)).toEqual(before)
   expect(await keysOf(`replays/${OTHER.id}/`)).toEqual(objectsOfOther)

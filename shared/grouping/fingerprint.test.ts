@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { EXAMPLE, EXAMPLE_EXCEPTION } from '../../schemas/http/example-values.ts'
 import { leastCpuMs } from '../../test/support/least-cpu-ms.ts'
 import { type ExceptionIdentity, identify } from './fingerprint.ts'
+import { groupStored } from './group-exception.ts'
+import { NO_RULES } from './rules.ts'
 
 const EXCEPTION: ExceptionIdentity = {
   workspaceId: 'ws_1',
@@ -26,12 +28,22 @@ describe('the id of a finding', () => {
   it('never changes, because stored findings are identified by it', () => {
     expect(ID).toMatch(/^fnd_[a-z2-7]{26}$/)
     const fixed = { workspaceId: 'w', surfaceId: 's', serviceName: 'n', type: 't', message: 'm', stacktrace: '' }
-    expect(identify(fixed)).toEqual({ id: 'fnd_xcpqex3xsd3xzntzrglugucufg', usesMessage: true })
+    expect(identify(fixed)).toMatchObject({ id: 'fnd_xcpqex3xsd3xzntzrglugucufg', usesMessage: true })
   })
 
   it('gives the exception of the document its id', () => {
     const { workspaceId, surfaceId, serviceName, findingId } = EXAMPLE
-    expect(identify({ workspaceId, surfaceId, serviceName, ...EXAMPLE_EXCEPTION }).id).toBe(findingId)
+    const place = { line: 1, column: 1 }
+    // As its source map has it, which names no function.
+    const frame = {
+      ...place,
+      function: 'checkout',
+      file: 'cart.ts',
+      resolved: true,
+      generated: { ...place, file: 'app.js' },
+    }
+    const stored = { workspaceId, surfaceId, serviceName, ...EXAMPLE_EXCEPTION, frames: JSON.stringify([frame]) }
+    expect(groupStored(stored, NO_RULES).findingId).toBe(findingId)
   })
 
   it.each([
@@ -133,6 +145,39 @@ describe('without a known stack', () => {
     const lua = (line: number, name: string) => idOf({ stacktrace: `boom ${line}\n  in ${name} orders.lua:${line}` })
     expect(lua(1, 'load')).toBe(lua(2, 'load'))
     expect(lua(1, 'load')).not.toBe(lua(1, 'save'))
+  })
+})
+
+describe('the variant', () => {
+  const variantOf = (changes: Partial<ExceptionIdentity>) =>
+    identify({ ...EXCEPTION, ...changes }).variantId.toString('hex')
+  const python = (line: number, message: string) =>
+    variantOf({
+      stacktrace: `Traceback (most recent call last):
+  File "/srv/app/cart.py", line ${line}, in pay
+ValueError: ${message}`,
+    })
+  const go = (offset: string, routine: number) =>
+    variantOf({
+      stacktrace: `goroutine ${routine} [running]:
+main.pay({0xc00012${offset}, 0x2})
+\t/srv/cart/main.go:17 +0x${offset}`,
+    })
+
+  it('is the same whatever message, arguments and addresses a stack has', () => {
+    expect(python(3, 'order 17')).toBe(python(3, 'order 18 of anna'))
+    expect(go('1d', 7)).toBe(go('2e', 8))
+  })
+
+  it('differs by the places of the stack and by the version, which source maps and rules look at', () => {
+    expect(python(3, 'order 17')).not.toBe(python(4, 'order 17'))
+    expect(variantOf({ serviceVersion: '2' })).not.toBe(variantOf({}))
+    expect(variantOf({ stacktrace: EXCEPTION.stacktrace.replace('d.js:1:1', 'd.js:1:2') })).not.toBe(variantOf({}))
+  })
+
+  it('begins as those of the finding that the exception was sent as', () => {
+    expect(python(3, 'x').slice(0, 16)).toBe(python(4, 'x').slice(0, 16))
+    expect(variantOf({ type: 'RangeError' }).slice(0, 16)).not.toBe(variantOf({}).slice(0, 16))
   })
 })
 
