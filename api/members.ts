@@ -121,7 +121,7 @@ function changeMemberRoute(deps: Deps): Route {
       let member: Member | undefined
       const decide = (before: Member | undefined): MemberDecision<MemberFault> => {
         if (before === undefined) return { refused: 'absent' }
-        const lacking = lackingFor(caller, before.permissions, permissions)
+        const lacking = lackingToChange(caller, before, permissions)
         if (lacking.length > 0) return { refused: { lacking } }
         member = { ...before, permissions }
         return { to: member, change: { action: 'member.changed', subject: userId, permissions } }
@@ -190,6 +190,20 @@ function lackingFor(
     permission => before.includes(permission) !== after.includes(permission),
   )
   return changed.filter(permission => !permissions.has(permission))
+}
+
+/**
+ * Returns the permissions that the caller lacks to give a member other ones. Who takes a permission from another member must have
+ * all that the member has, as for removing him: else a lesser manager could take the workspace away from a greater one.
+ */
+function lackingToChange(
+  { userId, permissions }: Caller,
+  before: Pick<Member, 'userId' | 'permissions'>,
+  after: readonly Permission[],
+): Permission[] {
+  const isTaken = before.permissions.some(permission => !after.includes(permission))
+  if (!isTaken || before.userId === userId) return lackingFor({ permissions }, before.permissions, after)
+  return [...new Set([...before.permissions, ...after])].filter(permission => !permissions.has(permission))
 }
 
 /** Returns a member as responses show it. */

@@ -1,6 +1,7 @@
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createLocalJWKSet, errors, exportJWK, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
+import { DAY_S } from '../../schemas/units.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { createTokenVerifier, type TokenIssuer } from './verify-token.ts'
 
@@ -90,6 +91,10 @@ describe('a token verifier', () => {
     ['is from another issuer', { iss: 'https://evil.example' }, 'the token is from another issuer'],
     ['names no issuer', { iss: undefined }, 'the token has no claim "iss"'],
     ['is for another audience', { aud: 'elsewhere' }, 'the token is for another audience'],
+    ['was issued in the future', { iat: NOW_SECONDS + 6 }, 'the token was issued in the future'],
+    ['is valid for more than 30 days', { exp: NOW_SECONDS + 31 * DAY_S }, 'the token is valid for more than 30 days'],
+    ['was valid for as long', { iat: NOW_SECONDS - 30 * DAY_S }, 'the token is valid for more than 30 days'],
+    ['is valid for ever', { exp: 1e300 }, 'the token is valid for more than 30 days'],
     ['names no user', { sub: undefined }, 'the token has no claim "sub"'],
     ['names a user who is not a string', { sub: 7 }, 'the claim "sub" of the token is malformed'],
     ['names an empty user', { sub: '' }, 'the claim "sub" of the token is malformed'],
@@ -98,6 +103,18 @@ describe('a token verifier', () => {
     ['names a user of 201 characters', { sub: 'u'.repeat(201) }, 'the claim "sub" of the token is malformed'],
   ])('refuses a token that %s', async (_, change, reason) => {
     expect(await verify(await bearer({ ...CLAIMS, ...change }))).toEqual({ ok: false, reason })
+  })
+
+  it('accepts only the types of access tokens', async () => {
+    const sign = async (typ: string) =>
+      `Bearer ${await new SignJWT(CLAIMS).setProtectedHeader({ alg: 'EdDSA', typ }).sign(session.privateKey)}`
+    for (const typ of ['JWT', 'jwt', 'at+jwt', 'application/at+jwt']) {
+      expect(await verify(await sign(typ)), typ).toMatchObject({ ok: true })
+    }
+    const reason = 'the type of the token is not JWT or at+jwt'
+    for (const typ of ['logout+jwt', 'JWS', '', 'xjwt']) {
+      expect(await verify(await sign(typ)), typ).toEqual({ ok: false, reason })
+    }
   })
 
   it('tolerates clocks that differ by up to five seconds', async () => {

@@ -3,12 +3,14 @@ import {
   decodeJwt,
   errors,
   type JWTHeaderParameters,
+  type JWTPayload,
   type JWTVerifyGetKey,
   type JWTVerifyOptions,
   type JWTVerifyResult,
   jwtVerify,
 } from 'jose'
 import { userIdSchema } from '../../schemas/records/directory.ts'
+import { DAY_S } from '../../schemas/units.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 
@@ -46,6 +48,7 @@ export type TokenVerdict = { ok: true; claims: TokenClaims } | { ok: false; reas
 export type VerifyToken = (authorization: string) => Promise<TokenVerdict>
 
 const CLOCK_TOLERANCE_SECONDS = 5
+const LIFETIME_MAX_SECONDS = 30 * DAY_S
 /** Longer than any token that an issuer of this service creates. Longer ones are refused before they are parsed. */
 const TOKEN_LENGTH_MAX = 8_192
 const TOO_LONG = 'the token is too long: at most 8,192 characters, so let its issuer leave out groups or other claims'
@@ -87,6 +90,8 @@ export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssu
         currentDate: new Date(now()),
         requiredClaims: issuer.kind === 'session' ? ['exp', 'sub'] : ['exp'],
       })
+      const fault = faultOf(payload, protectedHeader, Math.floor(now() / 1_000))
+      if (fault !== undefined) return refuse(fault)
       // The id must be valid Unicode: Redis keys are UTF-8, where all lone surrogates would be the same user.
       const subject = userIdSchema.optional().safeParse(payload.sub)
       if (!subject.success) return refuse('the claim "sub" of the token is malformed')
@@ -103,6 +108,18 @@ export function createTokenVerifier(issuers: readonly [TokenIssuer, ...TokenIssu
       throw new TransientError('the keys of the token issuer cannot be fetched', { cause: error })
     }
   }
+}
+
+/**
+ * Returns what is wrong with a token that its issuer has signed, besides what every verifier looks at. Logout and ID tokens of an
+ * issuer can have the same audience, so a token must state no other type.
+ */
+function faultOf({ exp = 0, iat }: JWTPayload, { typ }: JWTHeaderParameters, nowSeconds: number): string | undefined {
+  if (typ !== undefined && !/^(application\/)?(at\+)?jwt$/i.test(typ))
+    return 'the type of the token is not JWT or at+jwt'
+  if ((iat ?? 0) > nowSeconds + CLOCK_TOLERANCE_SECONDS) return 'the token was issued in the future'
+  if (exp - (iat ?? nowSeconds) > LIFETIME_MAX_SECONDS) return 'the token is valid for more than 30 days'
+  return undefined
 }
 
 /** Returns whether the issuer still has the key that verified the token. A fault is found again when the token is verified. */

@@ -4,9 +4,11 @@ import { stripVTControlCharacters } from 'node:util'
 import { createClickHouse } from '../../clickhouse/client.ts'
 import { MIGRATION_TIMEOUT_MS, migrate } from '../../clickhouse/migrate/migrate.ts'
 import { BUILD_SCRIPT, isConsoleBuilt } from '../../console/build/freshness.ts'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { tableSettingsOf } from '../../shared/runtime/config.ts'
+import { errorFields } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { LocalConfig } from './config.ts'
@@ -54,6 +56,8 @@ export class StartError extends Error {
 
 /** Time in which the first workspace must be stored. A local Redis has answered before. */
 const REDIS_DEADLINE_MS = 30_000
+/** Programs read the session token from the file of the credentials when they start. It is valid for twelve hours. */
+const RENEW_TOKEN_MS = HOUR_MS
 
 /** Lines of a failed build that are shown: its end. */
 const BUILD_LINES = 40
@@ -103,6 +107,12 @@ export async function startEverything(deps: StartDeps): Promise<Started> {
 
   const credentials = credentialsOf(config, secrets, access)
   await writePrivateJson(credentialsPath, credentials)
+  const renewToken = async () => {
+    const renewed = await loadSecrets(config.LOCAL_DIR)
+    await writePrivateJson(credentialsPath, credentialsOf(config, renewed, access))
+  }
+  const onFault = (error: unknown) => logger.warn(errorFields(error), 'the session token was not renewed')
+  setInterval(() => void renewToken().catch(onFault), RENEW_TOKEN_MS).unref()
   return { credentials, consoleUrl: await consoleUrlOf(config, env) }
 }
 

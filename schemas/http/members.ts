@@ -117,7 +117,8 @@ export const changeMember: PermittedOperation = {
   service: 'operation',
   tag: 'workspaces',
   summary: 'Replace the permissions of a member',
-  description: 'The caller must have every permission that is added or removed.',
+  description:
+    'The caller must have every permission that is added. To take one from another member, it must have all that the member has.',
   permission: 'org:members:write',
   credentials: USER,
   parameters: { path: memberPath },

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
 import { type AdminServer, createAdminServer, type Health } from './admin-server.ts'
 import { BUILD } from './build-info.ts'
@@ -26,6 +27,18 @@ async function start(isLive: () => Health | Promise<Health>, isReady: () => Heal
   }
 }
 
+/** Starts a healthy server and returns its port. */
+function startHealthy(): Promise<number> {
+  const server = createAdminServer({
+    registry: createMetrics('test').registry,
+    isLive: () => true,
+    isReady: () => true,
+    logger: createLogger('test', 'fatal'),
+  })
+  servers.push(server)
+  return server.listen('127.0.0.1', 0)
+}
+
 it('returns 200 for a healthy check, and 503 with the cause for an unhealthy one', async () => {
   const healthy = await start(
     () => true,
@@ -44,37 +57,51 @@ it('returns 200 for a healthy check, and 503 with the cause for an unhealthy one
 
 // Linux has all of 127.0.0.0/8, so that 127.0.0.2 is to this server as any other address of the machine.
 it.runIf(process.platform === 'linux')('is reachable only at the address that it listens on', async () => {
-  const server = createAdminServer({
-    registry: createMetrics('test').registry,
-    isLive: () => true,
-    isReady: () => true,
-    logger: createLogger('test', 'fatal'),
-  })
-  servers.push(server)
-  const port = await server.listen('127.0.0.1', 0)
+  const port = await startHealthy()
   expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200)
   await expect(fetch(`http://127.0.0.2:${port}/metrics`)).rejects.toThrow('fetch failed')
 })
 
+it.each([
+  ['127.0.0.1:4319', 200],
+  ['localhost', 200],
+  ['LOCALHOST:4319', 200],
+  ['[::1]:4319', 200],
+  ['10.0.0.7', 200],
+  ['evil.example', 421],
+  ['evil.example:4319', 421],
+  ['localhost.evil.example', 421],
+  ['127.0.0.1.evil.example', 421],
+  ['[evil]', 421],
+])('answers a request of this machine that names %s with %i', async (host, status) => {
+  const port = await startHealthy()
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+  get({ port, host: '127.0.0.1', path: '/metrics', headers: { host } }, response => {
+    response.resume()
+    resolve(response.statusCode)
+  }).on('error', reject)
+  expect(await promise).toBe(status)
+})
+
 it('reports a check that hangs as unhealthy', async () => {
-  const get = await start(
+  const ask = await start(
     () => true,
     () => new Promise(() => {}),
   )
-  expect(await get('/readyz')).toEqual({ status: 503, text: `Error: the check timed out\n${BUILD_LINE}` })
+  expect(await ask('/readyz')).toEqual({ status: 503, text: `Error: the check timed out\n${BUILD_LINE}` })
 })
 
 it('serves only the metrics of its registry, with the process as a label', async () => {
-  const get = await start(
+  const ask = await start(
     () => true,
     () => true,
   )
-  const { status, text } = await get('/metrics')
+  const { status, text } = await ask('/metrics')
   expect(status).toBe(200)
   expect(text).toContain('penstock_things_total{kind="a",process="test"} 3')
   expect(text).toContain('nodejs_eventloop_lag_seconds')
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   expect(text).toContain(`penstock_build_info{version="${version}",commit="unknown",process="test"} 1`)
-  expect((await get('/')).status).toBe(404)
-  expect((await get('/metrics', 'POST')).status).toBe(405)
+  expect((await ask('/')).status).toBe(404)
+  expect((await ask('/metrics', 'POST')).status).toBe(405)
 })

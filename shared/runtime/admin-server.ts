@@ -1,5 +1,5 @@
-import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, isIP } from 'node:net'
 import { Gauge } from 'prom-client'
 import { BUILD } from './build-info.ts'
 import { describeError, errorFields } from './errors.ts'
@@ -72,6 +72,7 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
   })
 
   const server = createServer((request, response) => {
+    if (isMisdirected(request)) return send(response, 421, 'text/plain; charset=utf-8', MISDIRECTED)
     const path = request.url?.split('?', 1)[0]
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
@@ -94,6 +95,21 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
   })
 
   return opened(server)
+}
+
+const MISDIRECTED = 'use an IP address or localhost: this port has no other name here\n'
+const LOOPBACK = /^(::ffff:)?127\.|^::1$/
+/** An IPv6 address is in brackets. */
+const HOST_NAME = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/
+
+/**
+ * Returns whether a request to a loopback address names another host. A page of a stranger can let its own name lead to this
+ * machine, and would read what the port answers.
+ */
+function isMisdirected({ socket, headers }: IncomingMessage): boolean {
+  if (!LOOPBACK.test(socket.localAddress ?? '')) return false
+  const [, address, name = ''] = HOST_NAME.exec(headers.host ?? '') ?? []
+  return address === undefined ? isIP(name) === 0 && name.toLowerCase() !== 'localhost' : isIP(address) === 0
 }
 
 function opened(server: Server): AdminServer {

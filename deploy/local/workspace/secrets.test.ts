@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importSPKI, jwtVerify } from 'jose'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { DAY_MS, DAY_S } from '../../../schemas/units.ts'
+import { HOUR_MS, HOUR_S } from '../../../schemas/units.ts'
 import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from './secrets.ts'
 
@@ -21,7 +21,7 @@ it('creates the secrets once, readable only by this user', async () => {
   expect(await loadSecrets(directory)).toEqual(secrets)
 })
 
-it('signs a token for the user in the workspace that is valid for a year', async () => {
+it('signs a token for the user in the workspace that is valid for half a day', async () => {
   const secrets = await loadSecrets(directory)
   const { payload } = await jwtVerify(secrets.sessionToken, await importSPKI(secrets.authPublicKey, 'EdDSA'), {
     issuer: AUTH_ISSUER,
@@ -29,14 +29,14 @@ it('signs a token for the user in the workspace that is valid for a year', async
     algorithms: ['EdDSA'],
   })
   expect(payload).toMatchObject({ sub: secrets.userId, org: 'local' })
-  expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(365 * DAY_S)
+  expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBe(12 * HOUR_S)
 })
 
-it('replaces only the token, and only when it expires in less than 30 days', async () => {
+it('replaces only the token, and only when it is an hour old', async () => {
   const { sessionToken, ...others } = await loadSecrets(directory)
-  const later = await loadSecrets(directory, () => Date.now() + 334 * DAY_MS)
+  const later = await loadSecrets(directory, () => Date.now() + 0.9 * HOUR_MS)
   expect(later.sessionToken).toBe(sessionToken)
-  const muchLater = await loadSecrets(directory, () => Date.now() + 336 * DAY_MS)
+  const muchLater = await loadSecrets(directory, () => Date.now() + 1.1 * HOUR_MS)
   expect(muchLater.sessionToken).not.toBe(sessionToken)
   expect(muchLater).toMatchObject(others)
 })

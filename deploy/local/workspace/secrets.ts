@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodeJwt, exportPKCS8, exportSPKI, generateKeyPair } from 'jose'
 import { z } from 'zod'
-import { DAY_S } from '../../../schemas/units.ts'
+import { HOUR_S } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { generateKey } from '../../../shared/ids/credentials.ts'
 import { LOCAL_AUDIENCE, LOCAL_ISSUER, signLocalSession } from '../../../shared/ids/local-session-token.ts'
@@ -41,8 +41,10 @@ const secretsSchema = z.object({
 /** Ids, keys and tokens that a local installation creates once and keeps. */
 export type LocalSecrets = z.infer<typeof secretsSchema>
 
-const TOKEN_LIFETIME_SECONDS = 365 * DAY_S
-const RENEW_BEFORE_SECONDS = 30 * DAY_S
+/** It is printed, so that it may be in logs. `penstock token` makes others. */
+const TOKEN_LIFETIME_SECONDS = 12 * HOUR_S
+/** A start makes a new one, unless another process has just done so. */
+const RENEW_BEFORE_SECONDS = 11 * HOUR_S
 
 /** Reads the secrets of a directory, or creates them. Replaces a session token that expires soon. */
 export async function loadSecrets(directory: string, now: () => number = Date.now): Promise<LocalSecrets> {

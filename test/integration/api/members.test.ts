@@ -70,6 +70,22 @@ describe('members and the log of changes', () => {
     expect((await clerk('POST /v3/members', { userId: 'friend', permissions: ['org:members:read'] })).status).toBe(201)
   })
 
+  it('takes no permission from a member who has one that the caller lacks', async () => {
+    const owner = await workspace('lesser')
+    const lesser = ['org:members:read', 'org:members:write', 'org:surfaces:read']
+    await owner('POST /v3/members', { userId: 'lesser', permissions: lesser })
+    const manager = caller('lesser', 'lesser')
+    const withoutManaging = PERMISSIONS.filter(permission => permission !== 'org:members:write')
+    expect(await manager('PATCH /v3/members/owner', { permissions: withoutManaging })).toMatchObject({
+      status: 403,
+      body: { code: 'PERMISSION_DENIED', message: expect.stringContaining('org:findings:write') },
+    })
+    expect((await owner('GET /v3/members')).status).toBe(200)
+    await owner('POST /v3/members', { userId: 'equal', permissions: lesser.slice(1) })
+    expect((await manager('PATCH /v3/members/equal', { permissions: ['org:surfaces:read'] })).status).toBe(200)
+    expect((await manager('PATCH /v3/members/lesser', { permissions: ['org:surfaces:read'] })).status).toBe(200)
+  })
+
   it('keeps a member who can change members, also when two remove each other at once', async () => {
     const owner = await workspace('last')
     const last = { status: 400, body: { message: expect.stringContaining('org:members:write') } }
