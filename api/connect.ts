@@ -29,6 +29,7 @@ import { metadataUrl } from './auth/protected-resource.ts'
 import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
 import type { ApiDeps } from './deps.ts'
+import { ReadThreads } from './grafana/threads/read-threads.ts'
 import { cachedRetention } from './retention.ts'
 import { connectTraceQueues } from './traces/completeness/trace-queues.ts'
 
@@ -53,16 +54,13 @@ const SHARES = {
   logSearches: { slots: 8, waiting: 64 },
   /** Lists and timelines of sessions. A list reads every request of its window of time, with all cores. */
   sessionReads: { slots: 8, waiting: 64 },
-  /** Reads of metrics, which may sort millions of points in ClickHouse. */
-  metricReads: { slots: 4, waiting: 64 },
+  /** Reads of metrics, which may sort millions of points in ClickHouse. Each query of PromQL has the memory of a thread. */
+  metricReads: { slots: 2, waiting: 64 },
   /** Histories of the pipeline, which read a row for each job, surface and dead letter of their time. */
   pipelineReads: { slots: 4, waiting: 64 },
   /** Searches of traces, which read 8,192 rows for each trace that they look at, with all cores. */
   traceSearches: { slots: 8, waiting: 64 },
-  /**
-   * Large traces in memory. The largest takes 100 MB. Two would not fit into 256 MB, and would not be read faster either,
-   * because most of the time is that of the only thread.
-   */
+  /** Large traces in memory. The largest takes 100 MB. Two would not fit into 256 MB. */
   largeTraces: { slots: 1, waiting: 64 },
   /** Pages of manifests in memory, with up to 8 MiB of files each. */
   manifestPages: { slots: 4, waiting: 64 },
@@ -122,6 +120,8 @@ export function connectApi(
     now,
     metadataUrl: (presented, path) => metadataUrl(config, presented, path),
   })
+  const threads = new ReadThreads(SHARES.metricReads.slots + SHARES.largeTraces.slots, logger)
+  lifecycle.onStop('threads', () => threads.close())
   const replayJobs = new ReplayJobs(queues)
   const retentionOf = cachedRetention(directory, now)
   let wasReady = false
@@ -167,6 +167,7 @@ export function connectApi(
       retentionDays: config.RETENTION_DAYS,
       sessionReads: new FairSlots(SHARES.sessionReads),
       shares: { requests: new FairSlots(SHARES.requests), replyBytes: new FairShares(SHARES.replyBytes) },
+      threads,
       traceQueues: connectTraceQueues(queues),
       traceSearches: new FairSlots(SHARES.traceSearches),
       watermarks: surfaces => readWatermarks(queues, surfaces),

@@ -13,6 +13,7 @@ import type { OldestWatermarks, WatermarkSurface, Watermarks } from '../shared/q
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { RowKind } from '../shared/runtime/retention.ts'
 import type { Authenticate } from './auth/caller.ts'
+import type { ReadThreads } from './grafana/threads/read-threads.ts'
 import type { ReadShares } from './http/read-shares.ts'
 import type { ReplayShares } from './replay/read-replay-events.ts'
 import type { TraceQueues } from './traces/completeness/trace-queues.ts'
@@ -69,6 +70,8 @@ export interface ApiDeps {
   /** Slots for lists and timelines of sessions. */
   readonly sessionReads: Pick<FairSlots, 'run'>
   readonly shares: ReadShares
+  /** Threads for responses whose computation takes long. */
+  readonly threads: Pick<ReadThreads, 'run'>
   /** Watermark and refusals of requests with spans. */
   readonly traceQueues: TraceQueues
   /** Slots for searches of traces. */

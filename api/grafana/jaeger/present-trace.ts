@@ -4,6 +4,7 @@ import type { JaegerTrace } from '../../../schemas/http/grafana/jaeger.ts'
 import { SPAN_KINDS } from '../../../schemas/http/traces/schemas.ts'
 import { exactNumber, parseJson } from '../../http/parse-json.ts'
 import type { WholeTrace } from '../../traces/spans/load-all-spans.ts'
+import { TextBytes } from '../text-bytes.ts'
 
 type Span = JaegerTrace['spans'][number]
 type Tag = Span['tags'][number]
@@ -12,11 +13,36 @@ const CUT = 'the trace is larger than a response: only its first spans are shown
 const STATUS_OK = 1
 const STATUS_ERROR = 2
 
-/** Returns a trace as Jaeger does, with the tags that OpenTelemetry's mapping to Jaeger names. */
-export function presentJaegerTrace({ traceId, rows, truncated }: WholeTrace): JaegerTrace {
+/** Returns a trace in JSON, which takes less memory than its objects. */
+export function jaegerTraceJson(whole: WholeTrace): string {
+  const parts: string[] = []
+  addJaegerTrace(whole, text => parts.push(text))
+  return parts.join('')
+}
+
+/** Returns the JSON of a response with traces that are JSON already. */
+export function jaegerAnswer(traces: readonly string[]): string {
+  return `${BEFORE_TRACES}${traces.join(',')}${afterTraces(traces.length)}`
+}
+
+/** Returns the same with one trace, which may be large, as bytes. */
+export function jaegerAnswerOfOne(whole: WholeTrace): Uint8Array {
+  const out = new TextBytes()
+  out.add(BEFORE_TRACES)
+  addJaegerTrace(whole, text => out.add(text))
+  out.add(afterTraces(1))
+  return out.take()
+}
+
+const BEFORE_TRACES = '{"data":['
+const afterTraces = (count: number) => `],"total":${count},"limit":0,"offset":0,"errors":null}`
+
+/** Adds a trace as Jaeger does, span by span, with the tags that OpenTelemetry's mapping to Jaeger names. */
+function addJaegerTrace({ traceId, rows, truncated }: WholeTrace, add: (text: string) => void): void {
   const processIds = new Map<string, string>()
   const processes: JaegerTrace['processes'] = {}
-  const spans = rows.map(row => {
+  add(`{"traceID":${JSON.stringify(traceId)},"spans":[`)
+  for (const [i, row] of rows.entries()) {
     const process = JSON.stringify([row.serviceName, row.resourceJson])
     let processID = processIds.get(process)
     if (processID === undefined) {
@@ -25,9 +51,10 @@ export function presentJaegerTrace({ traceId, rows, truncated }: WholeTrace): Ja
       const tags = objectTags(row.resourceJson).filter(({ key }) => key !== 'service.name')
       processes[processID] = { serviceName: row.serviceName, tags }
     }
-    return presentSpan(traceId, row, processID)
-  })
-  return { traceID: traceId, spans, processes, warnings: truncated ? [CUT] : null }
+    const span = JSON.stringify(presentSpan(traceId, row, processID))
+    add(i === 0 ? span : `,${span}`)
+  }
+  add(`],"processes":${JSON.stringify(processes)},"warnings":${JSON.stringify(truncated ? [CUT] : null)}}`)
 }
 
 function presentSpan(traceID: string, row: SpanDetailsRow, processID: string): Span {

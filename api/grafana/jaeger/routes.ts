@@ -16,7 +16,6 @@ import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okJson } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import type { TraceReadDeps } from '../../traces/load-columns.ts'
 import {
   filterOfConditions,
   goDurationNanos,
@@ -24,10 +23,11 @@ import {
   searchRange,
 } from '../../traces/search/search-filter.ts'
 import { recentTraces, runTraceSearch, searchTraces, type TraceSearch } from '../../traces/search/search-traces.ts'
-import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from '../../traces/spans/load-all-spans.ts'
-import { presentJaegerTrace } from './present-trace.ts'
+import { loadFirstSpans, WHOLE_TRACE } from '../../traces/spans/load-all-spans.ts'
+import { type ReadTraceDeps, readTrace } from '../read-trace.ts'
+import { jaegerAnswer, jaegerTraceJson } from './present-trace.ts'
 
-interface Deps extends GuardedRouteDeps, TraceReadDeps {
+interface Deps extends GuardedRouteDeps, ReadTraceDeps {
   /** Slots for searches of traces. */
   readonly traceSearches: Pick<FairSlots, 'run'>
   readonly now: () => number
@@ -53,8 +53,8 @@ function traceRoute(deps: Deps): Route {
     async run({ workspaceId, param, deadline }) {
       const traceId = param('traceId').toLowerCase().padStart(32, '0')
       if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
-      const trace = await useAllSpans(deps, { workspaceId, traceId }, traceJson, deadline)
-      return trace === undefined ? notFound(TRACES) : answerOf([trace])
+      const found = await readTrace(deps, { key: { workspaceId, traceId }, form: 'jaeger' }, deadline)
+      return found === undefined ? notFound(TRACES) : { ok: true, value: found }
     },
   })
 }
@@ -74,7 +74,7 @@ function searchRoute(deps: Deps): Route {
       // The slot is held while the spans are read, because the text of the traces stays in memory meanwhile.
       const read = () => findTraces(clickhouse, search, deadline)
       const found = await runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, read)
-      return found.ok ? answerOf(found.value) : found
+      return found.ok ? { ok: true, value: jaegerAnswer(found.value) } : found
     },
   })
 }
@@ -89,8 +89,8 @@ async function findTraces(clickhouse: ClickHouseClient, search: TraceSearch, dea
   }
   const shown: string[] = []
   for (const { traceId } of traces) {
-    const trace = await useFirstSpans(clickhouse, { workspaceId, traceId }, limits, traceJson, deadline)
-    if (trace !== undefined) shown.push(trace)
+    const trace = await loadFirstSpans(clickhouse, { workspaceId, traceId }, limits, deadline)
+    if (trace !== undefined) shown.push(jaegerTraceJson(trace))
   }
   return shown
 }
@@ -142,17 +142,6 @@ function readOperations(
     const source = { workspaceId, traceIds, limit: NAMES_MAX }
     return selectTagValues(clickhouse, source, { key: undefined, serviceName: service }, deadline)
   })
-}
-
-/** Returns a trace in JSON, which takes less memory than its objects. */
-function traceJson(whole: WholeTrace): string {
-  return JSON.stringify(presentJaegerTrace(whole))
-}
-
-/** Returns the answer of traces that are JSON already. */
-function answerOf(traces: readonly string[]): Outcome<string> {
-  const rest = `"total":${traces.length},"limit":0,"offset":0,"errors":null`
-  return { ok: true, value: `{"data":[${traces.join(',')}],${rest}}` }
 }
 
 function answer(data: readonly unknown[]): Outcome<unknown> {

@@ -36,7 +36,7 @@ import {
 } from './prometheus-route.ts'
 import { NAME_LABEL } from './promql/expression.ts'
 import { parseSelector } from './promql/parse-promql.ts'
-import { keyOf } from './promql/vector.ts'
+import { labelsText } from './promql/vector.ts'
 
 interface Deps extends PrometheusDeps {
   readonly clickhouse: ClickHouseClient
@@ -73,7 +73,7 @@ export function labelRoutes(deps: Deps): readonly Route[] {
       const rows = await selectSeriesLabels(clickhouse, search, request.deadline)
       return rows.flatMap(row => presentSeries(row, search.ofBuckets))
     })
-    const byKey = new Map(found.flat().map(each => [keyOf(Object.entries(each)), each]))
+    const byKey = new Map(found.flat().map(each => [labelsText(Object.entries(each)), each]))
     return cut([...byKey.values()], limit)
   }
 

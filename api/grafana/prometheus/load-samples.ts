@@ -9,8 +9,8 @@ import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
 import { DAY_MS } from '../../../schemas/units.ts'
 import { NAME_LABEL, type SelectorExpression } from './promql/expression.ts'
 import { LOOKBACK_MS, leadOf, type SampledSeries } from './promql/over-time.ts'
-import { PromqlError } from './promql/promql-error.ts'
-import { keyOf, type TimeGrid } from './promql/vector.ts'
+import { PromqlError, TOO_MANY_SAMPLES } from './promql/promql-error.ts'
+import { labelsText, type TimeGrid } from './promql/vector.ts'
 
 /** Most series that a selector may select. */
 const SELECTED_SERIES_MAX = 5_000
@@ -52,10 +52,7 @@ export async function loadSamples(
     const series = await loadSelector(source, selector)
     segments += series.reduce((sum, each) => sum + each.segments.length, 0)
     if (segments > SEGMENTS_MAX) {
-      throw new PromqlError(
-        'query processing would load too many samples into memory in query execution: request fewer series, a longer step or a shorter range',
-        'execution',
-      )
+      throw new PromqlError(TOO_MANY_SAMPLES, 'execution')
     }
     loaded.set(key, series)
   }
@@ -138,7 +135,7 @@ export function labelsOf(name: string, given: Readonly<Record<string, string>>):
 /** Adds the label `series.id` to series with the same labels, which differ in attributes of resource or scope. */
 function toldApart(found: readonly (readonly [SampleSeriesRow, SampledSeries])[]): readonly SampledSeries[] {
   const counts = new Map<string, number>()
-  const keys = found.map(([, { labels }]) => keyOf(labels))
+  const keys = found.map(([, { labels }]) => labelsText(labels))
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
   return found.map(([{ seriesId }, series], i) =>
     counts.get(keys[i] as string) === 1

@@ -8,7 +8,7 @@ import { type IdentifiedRequest, problemHeaders, type Reply, type Route } from '
 import type { Access } from '../../auth/caller.ts'
 import { presentedBy } from '../../auth/protected-resource.ts'
 import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters } from '../../http/guarded-route.ts'
-import { type Outcome, okReply, replyUnlessUnavailable } from '../../http/outcome.ts'
+import { type Outcome, okJson, okReply, replyUnlessUnavailable } from '../../http/outcome.ts'
 import { withinShares } from '../../http/read-shares.ts'
 import { METRICS, type MetricReads, readWithinLimits } from '../../metrics/resource.ts'
 import { PromqlError } from './promql/promql-error.ts'
@@ -34,8 +34,8 @@ export interface PrometheusAnswer {
   readonly warnings?: readonly string[]
 }
 
-/** Computes an answer. Throws a PromqlError for a request that is refused. */
-type Run = (request: PrometheusRequest) => Promise<PrometheusAnswer> | PrometheusAnswer
+/** Computes an answer, or the JSON of one. Throws a PromqlError for a request that is refused. */
+type Run = (request: PrometheusRequest) => Promise<PrometheusAnswer | Uint8Array> | PrometheusAnswer
 
 /**
  * Returns a route of the interface of Prometheus. The checks are those of a guarded route. Every refusal has the form that
@@ -96,7 +96,11 @@ async function answerWithinShares(
   const deadline = AbortSignal.any([AbortSignal.timeout(queryTimeoutMs), closed])
   const compute = async (): Promise<Outcome<Reply>> => {
     try {
-      return { ok: true, value: okReply({ status: 'success', ...(await run({ ...request, deadline })) }) }
+      const answer = await run({ ...request, deadline })
+      return {
+        ok: true,
+        value: answer instanceof Uint8Array ? okJson(answer) : okReply({ status: 'success', ...answer }),
+      }
     } catch (error) {
       if (!(error instanceof PromqlError)) throw error
       const status = error.type === 'execution' ? { status: UNPROCESSABLE } : {}

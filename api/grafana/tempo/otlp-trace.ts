@@ -1,21 +1,28 @@
-import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf'
+import { create, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf'
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { AttributeColumns, AttributeType } from '../../../clickhouse/queries/attributes/attribute-columns.ts'
 import type { SpanDetailsRow } from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { AnyValueSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
 import {
-  type ResourceSpansSchema,
-  type SpanSchema,
-  type TracesData,
-  TracesDataSchema,
+  ResourceSpansSchema,
+  ScopeSpansSchema,
+  SpanSchema,
 } from '../../../schemas/otlp/generated/opentelemetry/proto/trace/v1/trace_pb.js'
 import { parseJson } from '../../http/parse-json.ts'
 import type { WholeTrace } from '../../traces/spans/load-all-spans.ts'
+import type { TextBytes } from '../text-bytes.ts'
 
 type Value = MessageInitShape<typeof AnyValueSchema>
 
-/** Returns a trace as the message of OTLP. Spans of the same resource and scope are together. */
-export function otlpTrace({ traceId, rows }: WholeTrace): TracesData {
-  const resources = new Map<string, { resource: SpanDetailsRow; scopes: Map<string, SpanDetailsRow[]> }>()
+/** The spans of a resource, by scope. */
+interface ResourceGroup {
+  readonly first: SpanDetailsRow
+  readonly scopes: ReadonlyMap<string, readonly SpanDetailsRow[]>
+}
+
+/** Returns the spans of the same resource and scope together. */
+function groupsOf({ rows }: WholeTrace): Iterable<ResourceGroup> {
+  const resources = new Map<string, { first: SpanDetailsRow; scopes: Map<string, SpanDetailsRow[]> }>()
   for (const row of rows) {
     const { resourceJson, resourceSchemaUrl, resourceDroppedAttributesCount } = row
     const ofResource = JSON.stringify([
@@ -24,7 +31,7 @@ export function otlpTrace({ traceId, rows }: WholeTrace): TracesData {
       resourceSchemaUrl,
       resourceDroppedAttributesCount,
     ])
-    const resource = resources.get(ofResource) ?? { resource: row, scopes: new Map() }
+    const resource = resources.get(ofResource) ?? { first: row, scopes: new Map() }
     resources.set(ofResource, resource)
     const { scopeName, scopeVersion, scopeAttributes, scopeSchemaUrl, scopeDroppedAttributesCount } = row
     const ofScope = JSON.stringify([
@@ -38,40 +45,85 @@ export function otlpTrace({ traceId, rows }: WholeTrace): TracesData {
     resource.scopes.set(ofScope, spans)
     spans.push(row)
   }
-  const resourceSpans = [...resources.values()].map(
-    ({ resource, scopes }): MessageInitShape<typeof ResourceSpansSchema> => ({
-      resource: {
-        attributes: ofObject(resource.resourceJson),
-        droppedAttributesCount: resource.resourceDroppedAttributesCount,
-      },
-      schemaUrl: resource.resourceSchemaUrl,
-      scopeSpans: [...scopes.values()].map(spans => {
-        const [scope] = spans as [SpanDetailsRow, ...SpanDetailsRow[]]
-        return {
-          scope: {
-            name: scope.scopeName,
-            version: scope.scopeVersion,
-            attributes: ofObject(scope.scopeAttributes),
-            droppedAttributesCount: scope.scopeDroppedAttributesCount,
-          },
-          schemaUrl: scope.scopeSchemaUrl,
-          spans: spans.map(row => otlpSpan(traceId, row)),
-        }
-      }),
-    }),
-  )
-  return create(TracesDataSchema, { resourceSpans })
+  return resources.values()
 }
 
-/** Returns the message in protobuf. */
-export function traceBytes(trace: TracesData): Uint8Array {
-  return toBinary(TracesDataSchema, trace)
+/** Fields of opentelemetry.proto.trace.v1: TracesData.resource_spans, ResourceSpans.scope_spans and ScopeSpans.spans. */
+const FIELDS = { resourceSpans: 1, scopeSpans: 2, spans: 2 } as const
+
+/** Returns a trace as TracesData in protobuf. Its spans become messages one by one, because all of them would take 150 MB. */
+export function traceBytes(trace: WholeTrace): Uint8Array {
+  const writer = new BinaryWriter()
+  const begin = (field: number) => writer.tag(field, WireType.LengthDelimited).fork()
+  for (const { first, scopes } of groupsOf(trace)) {
+    begin(FIELDS.resourceSpans).raw(toBinary(ResourceSpansSchema, create(ResourceSpansSchema, otlpResource(first))))
+    for (const spans of scopes.values()) {
+      const scope = create(ScopeSpansSchema, otlpScope(spans[0] as SpanDetailsRow))
+      begin(FIELDS.scopeSpans).raw(toBinary(ScopeSpansSchema, scope))
+      for (const row of spans) {
+        const span = toBinary(SpanSchema, create(SpanSchema, otlpSpan(trace.traceId, row)))
+        writer.tag(FIELDS.spans, WireType.LengthDelimited).bytes(span)
+      }
+      writer.join()
+    }
+    writer.join()
+  }
+  return writer.finish()
 }
 
-/** Returns the resources of the message in the JSON of protobuf, in which ids are base64, as Tempo has them. */
-export function resourceSpansJson(trace: TracesData): unknown {
-  const json = toJson(TracesDataSchema, trace) as { resourceSpans?: unknown }
-  return json.resourceSpans ?? []
+/** Adds the resources of a trace in the JSON of protobuf, in which ids are base64, as Tempo has them. */
+export function addResourceSpans(trace: WholeTrace, out: TextBytes): void {
+  out.add('[')
+  let separator = ''
+  for (const { first, scopes } of groupsOf(trace)) {
+    const resource = toJsonString(ResourceSpansSchema, create(ResourceSpansSchema, otlpResource(first)))
+    out.add(`${separator}${opened(resource)},"scopeSpans":[`)
+    addScopes(trace.traceId, scopes, out)
+    out.add(']}')
+    separator = ','
+  }
+  out.add(']')
+}
+
+function addScopes(traceId: string, scopes: ResourceGroup['scopes'], out: TextBytes): void {
+  let separator = ''
+  for (const rows of scopes.values()) {
+    const scope = toJsonString(ScopeSpansSchema, create(ScopeSpansSchema, otlpScope(rows[0] as SpanDetailsRow)))
+    out.add(`${separator}${opened(scope)},"spans":[`)
+    for (const [i, row] of rows.entries()) {
+      const span = toJsonString(SpanSchema, create(SpanSchema, otlpSpan(traceId, row)))
+      out.add(i === 0 ? span : `,${span}`)
+    }
+    out.add(']}')
+    separator = ','
+  }
+}
+
+/** Returns the JSON of an object with a member, without its end, so that others can follow. */
+function opened(json: string): string {
+  return json.slice(0, -1)
+}
+
+function otlpResource(row: SpanDetailsRow): MessageInitShape<typeof ResourceSpansSchema> {
+  return {
+    resource: {
+      attributes: ofObject(row.resourceJson),
+      droppedAttributesCount: row.resourceDroppedAttributesCount,
+    },
+    schemaUrl: row.resourceSchemaUrl,
+  }
+}
+
+function otlpScope(row: SpanDetailsRow): MessageInitShape<typeof ScopeSpansSchema> {
+  return {
+    scope: {
+      name: row.scopeName,
+      version: row.scopeVersion,
+      attributes: ofObject(row.scopeAttributes),
+      droppedAttributesCount: row.scopeDroppedAttributesCount,
+    },
+    schemaUrl: row.scopeSchemaUrl,
+  }
 }
 
 function otlpSpan(traceId: string, row: SpanDetailsRow): MessageInitShape<typeof SpanSchema> {

@@ -24,9 +24,8 @@ import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import { NO_SNIFF, NO_STORE, type Reply, type Route } from '../../../shared/http/route.ts'
 import { millisecondsBetween } from '../../http/format-time.ts'
 import { type GuardedRequest, type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
-import { invalid, type Outcome, okReply } from '../../http/outcome.ts'
+import { invalid, type Outcome, okJson } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
-import type { TraceReadDeps } from '../../traces/load-columns.ts'
 import {
   filterOfConditions,
   goDurationNanos,
@@ -34,11 +33,11 @@ import {
   searchRange,
 } from '../../traces/search/search-filter.ts'
 import { recentTraces, runTraceSearch, searchTraces } from '../../traces/search/search-traces.ts'
-import { useAllSpans, type WholeTrace } from '../../traces/spans/load-all-spans.ts'
-import { otlpTrace, resourceSpansJson, traceBytes } from './otlp-trace.ts'
+import { type ReadTraceDeps, readTrace } from '../read-trace.ts'
+import type { TraceForm } from '../render-trace.ts'
 import { parseTags, parseTraceQl } from './parse-search.ts'
 
-interface Deps extends GuardedRouteDeps, TraceReadDeps {
+interface Deps extends GuardedRouteDeps, ReadTraceDeps {
   /** Slots for searches of traces. */
   readonly traceSearches: Pick<FairSlots, 'run'>
   readonly now: () => number
@@ -52,8 +51,8 @@ const TIMES = ['start', 'end'] as const
 /** Returns the routes of the interface of Tempo (docs/api/other-tools.md#tempo). */
 export function tempoRoutes(deps: Deps): readonly Route[] {
   return [
-    traceRoute(deps, tempoTrace, renderTrace),
-    traceRoute(deps, tempoTraceV2, renderTraceV2),
+    traceRoute(deps, tempoTrace, { protobuf: 'tempoProtobuf', json: 'tempoJson' }),
+    traceRoute(deps, tempoTraceV2, { protobuf: 'tempoV2Protobuf', json: 'tempoV2Json' }),
     searchRoute(deps),
     ...tagRoutes(deps),
     guardedRoute(deps, tempoEcho, {
@@ -68,7 +67,11 @@ export function tempoRoutes(deps: Deps): readonly Route[] {
   ]
 }
 
-function traceRoute(deps: Deps, operation: typeof tempoTrace, render: (found: FoundTrace) => Reply): Route {
+function traceRoute(
+  deps: Deps,
+  operation: typeof tempoTrace,
+  { protobuf, json }: Record<'protobuf' | 'json', TraceForm>,
+): Route {
   return guardedRoute(deps, operation, {
     resource: TRACES,
     reply: (found: Reply) => found,
@@ -76,11 +79,16 @@ function traceRoute(deps: Deps, operation: typeof tempoTrace, render: (found: Fo
       const traceId = param('traceId').toLowerCase().padStart(32, '0')
       if (!/^[0-9a-f]{32}$/.test(traceId)) return notFound(TRACES)
       const isProtobuf = accept?.includes('application/protobuf') ?? false
-      const use = (whole: WholeTrace) => render({ trace: otlpTrace(whole), truncated: whole.truncated, isProtobuf })
-      const found = await useAllSpans(deps, { workspaceId, traceId }, use, deadline)
-      return found === undefined ? notFound(TRACES) : { ok: true, value: found }
+      const form = isProtobuf ? protobuf : json
+      const found = await readTrace(deps, { key: { workspaceId, traceId }, form }, deadline)
+      if (found === undefined) return notFound(TRACES)
+      return { ok: true, value: isProtobuf ? protobufReply(found) : okJson(found) }
     },
   })
+}
+
+function protobufReply(body: Uint8Array): Reply {
+  return { status: 200, headers: [['content-type', 'application/protobuf'], NO_SNIFF, NO_STORE], body }
 }
 
 function searchRoute(deps: Deps): Route {
@@ -162,41 +170,6 @@ async function tagValues(deps: Deps, request: TagRequest, tag: string): Promise<
 /** Returns the outcome with what is made of its value. */
 function withValue<T>(outcome: Outcome<T>, of: (value: T) => unknown): Outcome<unknown> {
   return outcome.ok ? { ok: true, value: of(outcome.value) } : outcome
-}
-
-interface FoundTrace {
-  readonly trace: ReturnType<typeof otlpTrace>
-  readonly truncated: boolean
-  readonly isProtobuf: boolean
-}
-
-const PARTIAL = 'the trace is larger than a response: only its first spans are shown'
-
-function protobufReply(body: Uint8Array): Reply {
-  return { status: 200, headers: [['content-type', 'application/protobuf'], NO_SNIFF, NO_STORE], body }
-}
-
-function renderTrace({ trace, isProtobuf }: FoundTrace): Reply {
-  return isProtobuf ? protobufReply(traceBytes(trace)) : okReply({ batches: resourceSpansJson(trace) })
-}
-
-/** Tags of tempopb.TraceByIDResponse: the trace is its field 1, its field 3 is 1 for a part of a trace, its field 4 a message. */
-const TRACE_TAG = 0x0a
-const IS_PARTIAL = [0x18, 0x01]
-const MESSAGE_TAG = 0x22
-
-function renderTraceV2({ trace, truncated, isProtobuf }: FoundTrace): Reply {
-  if (!isProtobuf) {
-    const status = truncated ? { status: 'PARTIAL', message: PARTIAL } : { status: 'COMPLETE' }
-    return okReply({ trace: { resourceSpans: resourceSpansJson(trace) }, ...status })
-  }
-  const bytes = traceBytes(trace)
-  const rest = truncated ? [...IS_PARTIAL, MESSAGE_TAG, PARTIAL.length, ...Buffer.from(PARTIAL)] : []
-  return protobufReply(Buffer.concat([Buffer.from([TRACE_TAG, ...varint(bytes.length)]), bytes, Buffer.from(rest)]))
-}
-
-function varint(value: number): number[] {
-  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]
 }
 
 function conditionsOf({

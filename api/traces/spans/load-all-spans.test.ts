@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { MIB } from '../../../schemas/units.ts'
 import { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
-import { useAllSpans, useFirstSpans, WHOLE_TRACE, type WholeTrace } from './load-all-spans.ts'
+import { loadFirstSpans, loadLargeTrace, loadSmallTrace, WHOLE_TRACE, type WholeTrace } from './load-all-spans.ts'
 import { useSpans } from './load-spans.ts'
 
 const KEY = { workspaceId: 'ws_1', traceId: 'ab'.repeat(16) }
@@ -11,7 +11,7 @@ const NEVER = new AbortController().signal
 const idOf = (number: number) => number.toString(16).padStart(16, '0')
 
 /** A store of spans with a status message of this size, which refuses results as ClickHouse does. */
-function storeOf(count: number, messageBytes: number) {
+function storeOf(count: number, messageBytes: number, isSlotted = true) {
   const spanIds = Array.from({ length: count }, (_, i) => idOf(i + 1))
   const limits: number[] = []
   let held = 0
@@ -32,7 +32,7 @@ function storeOf(count: number, messageBytes: number) {
     }
     const limit = Number(settings.max_result_bytes)
     limits.push(limit)
-    if (limit > 2 * MIB) expect(held).toBe(1)
+    if (limit > 2 * MIB && isSlotted) expect(held).toBe(1)
     if (asked.length * messageBytes > limit) {
       throw new ClickHouseError({ message: 'the result is too large', code: '396', type: 'TOO_MANY_ROWS_OR_BYTES' })
     }
@@ -63,27 +63,28 @@ function storeOf(count: number, messageBytes: number) {
   return { deps, spanIds, limits }
 }
 
-const shown = ({ rows, truncated }: WholeTrace) => ({ spans: rows.length, truncated })
+const shown = (whole: WholeTrace | undefined) => whole && { spans: whole.rows.length, truncated: whole.truncated }
 
 it('counts every text of a span, so that long status messages end a trace at its limit of bytes', async () => {
-  const { deps } = storeOf(5_000, 150_000)
-  const whole = await useAllSpans(deps, KEY, shown, NEVER)
-  expect(whole).toEqual({ spans: Math.floor(WHOLE_TRACE.bytes / 150_050), truncated: true })
+  const { deps } = storeOf(5_000, 150_000, false)
+  const whole = await loadLargeTrace(deps.clickhouse, KEY, NEVER)
+  expect(shown(whole)).toEqual({ spans: Math.floor(WHOLE_TRACE.bytes / 150_050), truncated: true })
 })
 
-it('reads a small trace without a slot, and a larger one in a slot', async () => {
+it('reads a small trace at once, and leaves a larger one', async () => {
   const small = storeOf(500, 1_000)
-  expect(await useAllSpans(small.deps, KEY, shown, NEVER)).toEqual({ spans: 500, truncated: false })
-  expect(small.limits).toEqual([MIB])
+  const found = await loadSmallTrace(small.deps.clickhouse, KEY, NEVER)
+  expect(shown(found as WholeTrace)).toEqual({ spans: 500, truncated: false })
   const large = storeOf(500, 3_000)
-  expect(await useAllSpans(large.deps, KEY, shown, NEVER)).toEqual({ spans: 500, truncated: false })
-  expect(large.limits).toEqual([MIB, 4 * MIB])
+  expect(await loadSmallTrace(large.deps.clickhouse, KEY, NEVER)).toBe('large')
+  expect([...small.limits, ...large.limits]).toEqual([MIB, MIB])
 })
 
-it('reads the first spans of one of many traces without a slot, as far as they fit', async () => {
+it('reads the first spans of one of many traces, as far as they fit', async () => {
   const { deps, limits } = storeOf(5_000, 10_000)
   const limitsOfTrace = { spans: 200, bytes: 500_000 }
-  expect(await useFirstSpans(deps.clickhouse, KEY, limitsOfTrace, shown, NEVER)).toEqual({ spans: 49, truncated: true })
+  const found = await loadFirstSpans(deps.clickhouse, KEY, limitsOfTrace, NEVER)
+  expect(shown(found)).toEqual({ spans: 49, truncated: true })
   expect(Math.max(...limits)).toBeLessThanOrEqual(2 * MIB)
 })
 
@@ -99,5 +100,6 @@ it('reads requested spans in a slot if they are large', async () => {
 
 it('finds nothing of a trace without spans', async () => {
   const { deps } = storeOf(0, 0)
-  expect(await useAllSpans(deps, KEY, shown, NEVER)).toBeUndefined()
+  expect(await loadSmallTrace(deps.clickhouse, KEY, NEVER)).toBeUndefined()
+  expect(await loadLargeTrace(deps.clickhouse, KEY, NEVER)).toBeUndefined()
 })

@@ -7,7 +7,6 @@ import {
 } from '../../../clickhouse/queries/traces/select-span-details.ts'
 import type { TraceKey } from '../../../clickhouse/read-connection.ts'
 import { MIB } from '../../../schemas/units.ts'
-import type { TraceReadDeps } from '../load-columns.ts'
 import { type LoadedSpans, loadSpans, RESPONSE_BYTES, SMALL_BYTES } from './load-spans.ts'
 
 /** The first spans of a trace with everything that was received, in the order of their starts. */
@@ -31,50 +30,52 @@ export const WHOLE_TRACE: WholeTraceLimits = { spans: 5_000, bytes: 16 * MIB }
 const BATCH_SPANS = 500
 
 /**
- * Loads a trace with the details of its spans and returns what `use` makes of it, or undefined if nothing of it is retained. One
- * with more rows than a batch, or more than `SMALL_BYTES`, is read in a slot for large traces. `use` runs while the slot is held,
- * and must not keep the rows.
+ * Loads a trace with the details of its spans, unless it has more rows than a batch, or more than `SMALL_BYTES`: then returns
+ * `large`. Returns undefined if nothing of it is retained.
  */
-export async function useAllSpans<T>(
-  { clickhouse, largeTraces }: TraceReadDeps,
+export async function loadSmallTrace(
+  clickhouse: ClickHouseClient,
   key: TraceKey,
-  use: (whole: WholeTrace) => T,
   signal: AbortSignal,
-): Promise<T | undefined> {
+): Promise<WholeTrace | 'large' | undefined> {
   const small = await tryLoadSmallTrace(clickhouse, key, BATCH_SPANS, signal)
-  if (small !== undefined) return useSmall(key, small, WHOLE_TRACE, use)
+  return small === undefined ? 'large' : wholeOf(key, keptOf(small, WHOLE_TRACE))
+}
+
+/** Loads a trace of any size, up to `WHOLE_TRACE`, or returns undefined if nothing of it is retained. */
+export async function loadLargeTrace(
+  clickhouse: ClickHouseClient,
+  key: TraceKey,
+  signal: AbortSignal,
+): Promise<WholeTrace | undefined> {
   const trace = await findSpans(clickhouse, key, WHOLE_TRACE.spans, signal)
   if (trace === undefined) return undefined
-  const useLarge = async () => {
-    const kept = new KeptSpans(trace, WHOLE_TRACE.bytes)
-    for (const batch of kept.batches()) {
-      kept.add(await loadSpans(clickhouse, key, batch, RESPONSE_BYTES, signal))
-    }
-    return useKept(key, kept, use)
+  const kept = new KeptSpans(trace, WHOLE_TRACE.bytes)
+  for (const batch of kept.batches()) {
+    kept.add(await loadSpans(clickhouse, key, batch, RESPONSE_BYTES, signal))
   }
-  return largeTraces.run(key.workspaceId, useLarge, signal)
+  return wholeOf(key, kept)
 }
 
 /**
- * Loads the first spans of a trace, one of many in a response, and returns what `use` makes of them, or undefined if nothing is
- * retained. It waits for no slot, because it has no more than `SMALL_BYTES` besides the rows that it keeps.
+ * Loads the first spans of a trace, one of many in a response, or returns undefined if nothing is retained. It waits for no slot,
+ * because it has no more than `SMALL_BYTES` besides the rows that it keeps.
  */
-export async function useFirstSpans<T>(
+export async function loadFirstSpans(
   clickhouse: ClickHouseClient,
   key: TraceKey,
   limits: WholeTraceLimits,
-  use: (whole: WholeTrace) => T,
   signal: AbortSignal,
-): Promise<T | undefined> {
+): Promise<WholeTrace | undefined> {
   const small = await tryLoadSmallTrace(clickhouse, key, Math.min(BATCH_SPANS, limits.spans), signal)
-  if (small !== undefined) return useSmall(key, small, limits, use)
+  if (small !== undefined) return wholeOf(key, keptOf(small, limits))
   const trace = await findSpans(clickhouse, key, limits.spans, signal)
   if (trace === undefined) return undefined
   const kept = new KeptSpans(trace, limits.bytes)
   for (const batch of kept.batches()) {
     kept.add(await loadSpans(clickhouse, key, batch, SMALL_BYTES, signal))
   }
-  return useKept(key, kept, use)
+  return wholeOf(key, kept)
 }
 
 /** Loads a trace in one query, or returns undefined if it has more stored rows than `maxRows`, or more than `SMALL_BYTES`. */
@@ -93,16 +94,11 @@ async function tryLoadSmallTrace(
   }
 }
 
-function useSmall<T>(
-  key: TraceKey,
-  spans: readonly SizedSpanRow[],
-  limits: WholeTraceLimits,
-  use: (whole: WholeTrace) => T,
-): T | undefined {
+function keptOf(spans: readonly SizedSpanRow[], limits: WholeTraceLimits): KeptSpans {
   // No spans are left to load.
   const kept = new KeptSpans({ spanIds: [], truncated: false }, limits.bytes)
   kept.keep(spans)
-  return useKept(key, kept, use)
+  return kept
 }
 
 interface FoundSpans {
@@ -167,10 +163,6 @@ class KeptSpans {
 }
 
 /** Returns undefined if the spans have gone since they were found. */
-function useKept<T>(
-  { traceId }: TraceKey,
-  { rows, truncated }: KeptSpans,
-  use: (whole: WholeTrace) => T,
-): T | undefined {
-  return rows.length === 0 && !truncated ? undefined : use({ traceId, rows, truncated })
+function wholeOf({ traceId }: TraceKey, { rows, truncated }: KeptSpans): WholeTrace | undefined {
+  return rows.length === 0 && !truncated ? undefined : { traceId, rows, truncated }
 }

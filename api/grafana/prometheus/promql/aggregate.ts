@@ -18,7 +18,7 @@ export function aggregate(
   const groups = new Map<string, Group>()
   for (const each of series) {
     const labels = labelsBy(each.labels, grouping, isWithout)
-    const key = keyOf(labels)
+    const key = keyOf(labels, budget)
     const group = groups.get(key) ?? { labels, members: [] }
     group.members.push(each)
     groups.set(key, group)

@@ -55,7 +55,7 @@ function withScalar(
     if (!isFilter) return { labels: withoutName(labels), values: computed, has }
     return { labels, values, has: has.map((present, step) => (present === 1 && computed[step] === 1 ? 1 : 0)) }
   })
-  return isFilter ? changed : joinSameLabels(changed)
+  return isFilter ? changed : joinSameLabels(changed, budget)
 }
 
 /** Returns the value of an operator for two numbers. A comparison is 1 or 0. */
@@ -97,14 +97,18 @@ interface Sides {
 }
 
 /** Returns the labels by which a series is matched. */
-function signatureOf({ labels }: Series, { labels: names, isOn }: VectorMatching): string {
-  return keyOf(labelsBy(labels, names, !isOn))
+function signatureOf({ labels }: Series, { labels: names, isOn }: VectorMatching, budget: EvaluationBudget): string {
+  return keyOf(labelsBy(labels, names, !isOn), budget)
 }
 
-function bySignature(series: readonly Series[], matching: VectorMatching): Map<string, Series[]> {
+function bySignature(
+  series: readonly Series[],
+  matching: VectorMatching,
+  budget: EvaluationBudget,
+): Map<string, Series[]> {
   const groups = new Map<string, Series[]>()
   for (const each of series) {
-    const signature = signatureOf(each, matching)
+    const signature = signatureOf(each, matching, budget)
     const group = groups.get(signature)
     if (group === undefined) groups.set(signature, [each])
     else group.push(each)
@@ -118,9 +122,9 @@ function combineSets(
   { left, right }: Sides,
   budget: EvaluationBudget,
 ): Series[] {
-  const others = bySignature(operator === 'or' ? left : right, matching)
+  const others = bySignature(operator === 'or' ? left : right, matching, budget)
   const keep = (series: Series, isKept: (isMatched: boolean) => boolean): Series => {
-    const matched = others.get(signatureOf(series, matching)) ?? []
+    const matched = others.get(signatureOf(series, matching, budget)) ?? []
     budget.spend(series.has.length * (1 + matched.length))
     const has = series.has.map((present, step) =>
       present === 1 && isKept(matched.some(other => other.has[step] === 1)) ? 1 : 0,
@@ -136,16 +140,18 @@ function matchVectors(expression: BinaryExpression, { left, right }: Sides, budg
   const { matching } = expression
   const isRightMany = matching.many === 'right'
   const [many, one] = isRightMany ? [right, left] : [left, right]
-  const ones = bySignature(one, matching)
+  const ones = bySignature(one, matching, budget)
   const results = new Map<string, Series>()
   /** Times at which a series of the many side has been matched, where only one may be. */
   const taken = new Map<string, Uint8Array>()
+  const asked = new Set<string>()
   for (const series of many) {
-    const signature = signatureOf(series, matching)
+    const signature = signatureOf(series, matching, budget)
+    asked.add(signature)
     for (const other of ones.get(signature) ?? []) {
       budget.spend(series.has.length)
       const labels = resultLabels(expression, series.labels, other.labels)
-      const key = keyOf(labels)
+      const key = keyOf(labels, budget)
       const result = results.get(key) ?? emptySeries(labels, series.has.length)
       results.set(key, result)
       const alone =
@@ -155,7 +161,7 @@ function matchVectors(expression: BinaryExpression, { left, right }: Sides, budg
       computePair(expression, pair, result, alone)
     }
   }
-  refuseDuplicates(ones, many, matching)
+  refuseDuplicates(ones, asked)
   return [...results.values()].filter(({ has }) => has.includes(1))
 }
 
@@ -181,12 +187,7 @@ function computePair(
 }
 
 /** Refuses series of the one side that match the same series and have values at the same time. */
-function refuseDuplicates(
-  ones: ReadonlyMap<string, readonly Series[]>,
-  many: readonly Series[],
-  matching: VectorMatching,
-): void {
-  const asked = new Set(many.map(series => signatureOf(series, matching)))
+function refuseDuplicates(ones: ReadonlyMap<string, readonly Series[]>, asked: ReadonlySet<string>): void {
   for (const [signature, [first, ...others]] of ones) {
     if (first === undefined || others.length === 0 || !asked.has(signature)) continue
     const has = first.has.slice()

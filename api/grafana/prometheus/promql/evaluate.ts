@@ -77,7 +77,7 @@ class Evaluator {
       }
       case 'binary': {
         const result = binary(expression, this.value(expression.left), this.value(expression.right), this.#budget)
-        return result.type === 'vector' ? this.#vector(joinSameLabels(result.series)) : result
+        return result.type === 'vector' ? this.#vector(joinSameLabels(result.series, this.#budget)) : result
       }
     }
   }

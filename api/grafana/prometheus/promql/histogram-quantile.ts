@@ -17,7 +17,7 @@ export function histogramQuantile(
     const bound = boundOf(each.labels.get('le'))
     if (bound === undefined) continue
     const labels = labelsBy(each.labels, ['le'], true)
-    const key = keyOf(labels)
+    const key = keyOf(labels, budget)
     const group = groups.get(key) ?? { of: emptySeries(labels, quantiles.length), buckets: [] }
     group.buckets.push({ bound, series: each })
     groups.set(key, group)
