@@ -47,8 +47,10 @@ export async function selectMatchingTraces(
   const { filter, after, limit, nowMs } = search
   const now = BigInt(nowMs) * 1_000_000n
   const beginsAt = [now, filter.toNano, ...(after === undefined ? [] : [BigInt(after.atUnixNano)])].reduce(earlier)
+  // The buckets of a session are known, and few in any period.
+  const windows = filter.sessionId === undefined ? WINDOWS_NANOS : []
   let found: TracePosition[] = []
-  for (const window of [...WINDOWS_NANOS, beginsAt]) {
+  for (const window of [...windows, beginsAt]) {
     const since = beginsAt - window > filter.fromNano ? beginsAt - window : filter.fromNano
     found = await selectSince(client, search, since, signal)
     if (found.length === limit || since === filter.fromNano) break
