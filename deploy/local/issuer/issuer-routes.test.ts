@@ -13,6 +13,14 @@ import { createLink } from './links.ts'
 
 const BASE = 'http://127.0.0.1:4318'
 const ISSUER = `${BASE}/local-issuer`
+/** The answer to a step of a page. */
+interface PageAnswer {
+  readonly location?: string
+  readonly session?: string
+  readonly text?: string
+  readonly isRefused?: boolean
+}
+
 const REDIRECT = `${BASE}/console/`
 
 describe('the local issuer', () => {
@@ -45,8 +53,17 @@ describe('the local issuer', () => {
     clockMs = Date.now()
   })
 
-  const visit = (path: string, cookie?: string) =>
-    fetch(address + path, { redirect: 'manual', headers: cookie ? { cookie } : {} })
+  const visit = (path: string) => fetch(address + path, { redirect: 'manual' })
+  /** Takes a step as the page of the issuer does. */
+  async function take(step: string, fields: Record<string, string>, session = '') {
+    const response = await fetch(`${address}/${step}`, {
+      method: 'POST',
+      body: new URLSearchParams({ ...fields, session }),
+    })
+    expect(response.headers.get('set-cookie')).toBeNull()
+    return { status: response.status, ...((await response.json()) as PageAnswer) }
+  }
+  const open = (code: string, session?: string) => take('open', { code }, session)
 
   const request = {
     client_id: 'penstock-console',
@@ -58,10 +75,9 @@ describe('the local issuer', () => {
     state: 'state\r\nx: y',
     nonce: 'nonce',
   }
-  const authorize = (changes: Partial<Record<keyof typeof request | 'prompt', string>>, cookie?: string) =>
-    visit(`/authorize?${new URLSearchParams({ ...request, ...changes })}`, cookie)
-  const parametersOf = (response: Response) => {
-    const location = response.headers.get('location') ?? ''
+  const authorize = (changes: Partial<Record<keyof typeof request | 'prompt', string>>, session?: string) =>
+    take('authorize', { ...request, ...changes }, session)
+  const parametersOf = ({ location = '' }: PageAnswer) => {
     expect(location.startsWith(`${REDIRECT}?`)).toBe(true)
     return Object.fromEntries(new URL(location).searchParams)
   }
@@ -78,36 +94,34 @@ describe('the local issuer', () => {
     })
 
   async function openSession(): Promise<string> {
-    const response = await visit(`/open?code=${await createLink(directory)}`)
-    expect(response.status).toBe(302)
-    expect(response.headers.get('location')).toBe(REDIRECT)
-    return (response.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? ''
+    const { status, location, session = '' } = await open(await createLink(directory))
+    expect({ status, location }).toEqual({ status: 200, location: REDIRECT })
+    return session
   }
 
   it('opens one session with a link, also when two ask at once', async () => {
     const code = await createLink(directory)
-    const answers = await Promise.all([1, 2].map(() => visit(`/open?code=${code}`)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([302, 410])
-    const cookie = answers.find(({ status }) => status === 302)?.headers.get('set-cookie')
-    expect(cookie).toMatch(/; Path=\/local-issuer; HttpOnly; SameSite=Lax$/)
-    expect((await visit(`/open?code=${code}`)).headers.get('set-cookie')).toBeNull()
+    // The page alone uses nothing up: a program that looks at the address of a link must not take it away.
+    expect((await visit(`/open?code=${code}`)).status).toBe(200)
+    const answers = await Promise.all([1, 2].map(() => open(code)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 410])
+    expect(answers.filter(({ session }) => session !== undefined)).toHaveLength(1)
+    expect((await open(code)).session).toBeUndefined()
   })
 
   it('leads to the console with a used link where the browser is signed in, else states how to get another', async () => {
-    const cookie = await openSession()
+    const session = await openSession()
     const code = await createLink(directory)
-    await visit(`/open?code=${code}`)
-    const again = await visit(`/open?code=${code}`, cookie)
-    expect([again.status, again.headers.get('location'), again.headers.get('set-cookie')]).toEqual([
-      302,
-      REDIRECT,
-      null,
-    ])
-    for (const sent of [undefined, `${cookie}x`]) {
-      const refused = await visit(`/open?code=${code}`, sent)
-      expect([refused.status, refused.headers.get('location')]).toEqual([410, null])
-      expect(await refused.text()).toContain('npm run console:link')
+    await open(code)
+    expect(await open(code, session)).toEqual({ status: 200, location: REDIRECT })
+    for (const sent of ['', `${session}x`]) {
+      expect(await open(code, sent)).toMatchObject({
+        status: 410,
+        isRefused: true,
+        text: expect.stringContaining('run:'),
+      })
     }
+    expect(await (await visit('/open')).text()).toContain('npm run console:link')
   })
 
   it('keeps no code of a link, and opens nothing with an old or a made-up one', async () => {
@@ -115,13 +129,12 @@ describe('the local issuer', () => {
     expect((await readdir(join(directory, 'sign-in-links'))).join()).not.toContain(code)
     clockMs += 2 * DAY_MS
     for (const tried of [code, 'made-up', '', '../../secrets']) {
-      expect((await visit(`/open?code=${encodeURIComponent(tried)}`)).status).toBe(410)
+      expect((await open(tried)).status).toBe(410)
     }
   })
 
   it('gives a session token of the API for a code, once, and an id token for the nonce', async () => {
-    const cookie = await openSession()
-    const { code = '', state, iss } = parametersOf(await authorize({}, `other=1; ${cookie}`))
+    const { code = '', state, iss } = parametersOf(await authorize({}, await openSession()))
     expect({ state, iss }).toEqual({ state: request.state, iss: ISSUER })
     const response = await exchange({ code })
     expect(response.status).toBe(200)
@@ -151,33 +164,46 @@ describe('the local issuer', () => {
   })
 
   it('redirects to no other address, and names no code there', async () => {
-    const cookie = await openSession()
+    const session = await openSession()
+    const page = (changes: object) => visit(`/authorize?${new URLSearchParams({ ...request, ...changes })}`)
     for (const redirect_uri of ['https://evil.example/', `${REDIRECT}x`, `${BASE}.evil.example/console/`, '']) {
-      const response = await authorize({ redirect_uri }, cookie)
+      const taken = await authorize({ redirect_uri }, session)
+      expect([taken.status, taken.location]).toEqual([400, undefined])
+      const response = await page({ redirect_uri })
       expect({ status: response.status, location: response.headers.get('location') }).toEqual({
         status: 400,
         location: null,
       })
     }
-    expect((await authorize({ client_id: 'other' }, cookie)).status).toBe(400)
-    const atLocalhost = await authorize({ redirect_uri: REDIRECT.replace('127.0.0.1', 'localhost') }, cookie)
+    expect((await authorize({ client_id: 'other' }, session)).status).toBe(400)
+    const atLocalhost = await page({ redirect_uri: REDIRECT.replace('127.0.0.1', 'localhost') })
     expect(atLocalhost.headers.get('location')).toBe(REDIRECT)
-    expect(parametersOf(await authorize({ code_challenge_method: 'plain' }, cookie))).toMatchObject({
+    expect(parametersOf(await authorize({ code_challenge_method: 'plain' }, session))).toMatchObject({
       error: 'invalid_request',
     })
   })
 
   it('asks for a link without a session, or with one that has ended, is changed or is an access token', async () => {
-    const cookie = await openSession()
-    const { code = '' } = parametersOf(await authorize({}, cookie))
+    const session = await openSession()
+    const { code = '' } = parametersOf(await authorize({}, session))
     const { access_token } = (await (await exchange({ code })).json()) as { access_token: string }
-    const name = cookie.split('=', 1)[0]
-    for (const sent of [undefined, `${cookie}x`, `${name}=`, `${name}=${access_token}`]) {
+    for (const sent of ['', `${session}x`, access_token]) {
       expect((await authorize({}, sent)).status).toBe(401)
     }
     expect(parametersOf(await authorize({ prompt: 'none' }))).toMatchObject({ error: 'login_required' })
-    expect((await visit('/end', cookie)).headers.get('set-cookie')).toContain('Max-Age=0')
     clockMs += 31 * DAY_MS
-    expect((await authorize({}, cookie)).status).toBe(401)
+    expect((await authorize({}, session)).status).toBe(401)
+  })
+
+  it('takes no step by GET, and lets no page of another origin read one', async () => {
+    const session = await openSession()
+    const headers = { origin: 'http://127.0.0.1:9', cookie: `penstock-session=${session}` }
+    const shown = await fetch(`${address}/authorize?${new URLSearchParams({ ...request, session })}`, { headers })
+    expect(await shown.text()).toContain('data-step="authorize"')
+    for (const step of ['authorize', 'open', 'allow']) {
+      const body = new URLSearchParams({ ...request, session })
+      const taken = await fetch(`${address}/${step}`, { method: 'POST', body, headers })
+      expect(taken.headers.get('access-control-allow-origin')).toBeNull()
+    }
   })
 })

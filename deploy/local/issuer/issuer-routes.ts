@@ -3,7 +3,7 @@ import { exportJWK } from 'jose'
 import { z } from 'zod'
 import { jsonReply, type Reply, type RequestHead, type Route } from '../../../shared/http/route.ts'
 import { parseJson } from '../../../shared/json/parse-json.ts'
-import { ISSUER_PATH } from './pages.ts'
+import { ISSUER_PATH, stepPage } from './pages.ts'
 import {
   type AuthorizationRequest,
   CLIENT_ID,
@@ -18,43 +18,58 @@ const FORM_LIMIT_BYTES = 8 * 1024
 
 /**
  * Returns the routes of the OpenID provider of `npm start`: code flow with PKCE for the console, and for programs of this machine
- * once the user allows it. A link that `npm start` prints opens a session, which a cookie of the issuer keeps. No other route
- * reads cookies.
+ * once the user allows it. A link that `npm start` prints opens a session, which the page keeps in the storage of its origin: a
+ * cookie would be sent to every port of this machine.
  */
 export async function createIssuerRoutes(issuer: LocalIssuer): Promise<readonly Route[]> {
   const provider = new Provider(issuer)
   const url = issuer.baseUrl + ISSUER_PATH
   const jwk = { ...(await exportJWK(createPublicKey(issuer.identity.authPublicKey))), use: 'sig', alg: 'EdDSA' }
   return [
-    get('/.well-known/openid-configuration', () => jsonReply(discoveryOf(url))),
-    get('/jwks.json', () => jsonReply({ keys: [jwk] })),
-    get('/authorize', head => provider.authorize(authorizationRequest(head), head.header('cookie'))),
-    get('/allow', head => provider.allow(head.query('request') ?? '', head.header('cookie'))),
-    get('/open', head => provider.open(head.query('code') ?? '', head.header('cookie'))),
-    get('/end', () => provider.end()),
-    post('/token', text => provider.exchange(new URLSearchParams(text))),
-    post('/register', registerProgram),
+    get('/.well-known/openid-configuration', () => jsonReply(discoveryOf(url)), READ_BY_PAGES),
+    get('/jwks.json', () => jsonReply({ keys: [jwk] }), READ_BY_PAGES),
+    get('/authorize', head => provider.authorizePage(authorizationRequest(name => head.query(name)))),
+    get('/open', () => stepPage('open')),
+    get('/end', () => stepPage('end', 'You are signed out. To sign in again, print another link:')),
+    step('/authorize', (read, session) => provider.authorize(authorizationRequest(read), session)),
+    step('/open', (read, session) => provider.open(read('code') ?? '', session)),
+    step('/allow', (read, session) => provider.allow(read('request') ?? '', session)),
+    post('/token', text => provider.exchange(new URLSearchParams(text)), READ_BY_PAGES),
+    post('/register', registerProgram, READ_BY_PAGES),
   ]
 }
 
-/** Returns a route that pages of the other address of the service may read. */
-function get(path: string, accept: (head: RequestHead) => Reply | Promise<Reply>): Route {
-  return { method: 'GET', path: ISSUER_PATH + path, cors: true, bodyLimitBytes: 0, accept }
+/** For routes that pages of the other address of the service, and tools in a browser, may read. */
+const READ_BY_PAGES = { cors: true }
+
+function get(path: string, accept: (head: RequestHead) => Reply | Promise<Reply>, options = { cors: false }): Route {
+  return { method: 'GET', path: ISSUER_PATH + path, ...options, bodyLimitBytes: 0, accept }
+}
+
+/** Reads a parameter. */
+type Read = (name: string) => string | undefined
+
+/** Returns a route that takes a step of a page: a form with the session that the page has. */
+function step(path: string, accept: (read: Read, session: string) => Promise<Reply>): Route {
+  return post(path, text => {
+    const form = new URLSearchParams(text)
+    return accept(name => form.get(name) ?? undefined, form.get('session') ?? '')
+  })
 }
 
 /** Returns a route that takes a small text. */
-function post(path: string, accept: (text: string) => Reply | Promise<Reply>): Route {
+function post(path: string, accept: (text: string) => Reply | Promise<Reply>, options = { cors: false }): Route {
   return {
     method: 'POST',
     path: ISSUER_PATH + path,
-    cors: true,
+    ...options,
     bodyLimitBytes: FORM_LIMIT_BYTES,
     accept: () => body => accept(body.toString('utf8')),
   }
 }
 
-function authorizationRequest(head: RequestHead): AuthorizationRequest {
-  const read = (name: string) => head.query(name) ?? ''
+function authorizationRequest(parameter: Read): AuthorizationRequest {
+  const read = (name: string) => parameter(name) ?? ''
   return {
     clientId: read('client_id'),
     redirectUri: read('redirect_uri'),
@@ -63,7 +78,7 @@ function authorizationRequest(head: RequestHead): AuthorizationRequest {
     challengeMethod: read('code_challenge_method'),
     state: read('state'),
     prompt: read('prompt'),
-    nonce: head.query('nonce')?.slice(0, TEXT_MAX),
+    nonce: parameter('nonce')?.slice(0, TEXT_MAX),
     resource: read('resource'),
   }
 }

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { type Header, NO_SNIFF, NO_STORE, type Reply } from '../../../shared/http/route.ts'
 import { commandFor } from '../config.ts'
 
@@ -5,8 +7,8 @@ import { commandFor } from '../config.ts'
 export const ISSUER_PATH = '/local-issuer'
 
 /** Returns a redirect that names no page as its referrer, because its own address has a code. */
-export function redirect(location: string, headers: Reply['headers'] = []): Reply {
-  return { status: 302, headers: [['location', location], NO_STORE, ['referrer-policy', 'no-referrer'], ...headers] }
+function redirect(location: string): Reply {
+  return { status: 302, headers: [['location', location], NO_STORE, ['referrer-policy', 'no-referrer']] }
 }
 
 /**
@@ -19,25 +21,32 @@ export function otherAddressReply(redirectUris: readonly string[], redirectUri: 
   return issuePage(400, `The console of this installation is at ${redirectUris[0]}. To sign in there, print a link:`)
 }
 
-/** Percent-encodes every value, so that no header of the redirect can have a line break of a client. */
+/** Adds parameters to an address, each of them percent-encoded. */
 export function withParameters(uri: string, parameters: Readonly<Record<string, string>>): string {
   return `${uri}?${new URLSearchParams(parameters)}`
 }
 
-const POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+const SCRIPT = readFileSync(new URL('page-script.js', import.meta.url), 'utf8')
+const SCRIPT_DIGEST = createHash('sha256').update(SCRIPT).digest('base64')
+const POLICY = [
+  ...["default-src 'none'", "style-src 'unsafe-inline'", `script-src 'sha256-${SCRIPT_DIGEST}'`, "connect-src 'self'"],
+  ...["form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'"],
+].join('; ')
 
-/** Returns the page that asks whether a program may sign in. */
-export function askPage(host: string, request: string): Reply {
-  const link = `<a href="${ISSUER_PATH}/allow?request=${request}">Allow</a>`
-  const text = `A program of this machine (${host}) asks to sign in as you. Allow it only if you have just started it.`
-  return issuePage(200, text, [], link)
+/** A step that a page takes with the session of the browser. */
+type PageStep = 'open' | 'authorize' | 'end'
+
+/** Returns the page that takes a step. `text` is shown until it has an answer. */
+export function stepPage(step: PageStep, text = 'Signing in …'): Reply {
+  return page(200, text, step)
 }
 
-const PRINT_LINK = `<code>${commandFor('console:link')}</code>`
+/** Returns a page of the issuer: a text of this program, and the command that prints another link. */
+function issuePage(status: number, text: string): Reply {
+  return page(status, text, undefined)
+}
 
-/** Returns a page of the issuer: a text of this program, and the command that prints another link or what to do. */
-export function issuePage(status: number, text: string, headers: readonly Header[] = [], action = PRINT_LINK): Reply {
+function page(status: number, text: string, step: PageStep | undefined): Reply {
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -49,19 +58,21 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 34rem; margin: 20vh auto
 h1 { font-size: 1.25rem }
 code { font: 14px/1.5 ui-monospace, monospace; background: color-mix(in srgb, currentColor 10%, transparent); padding: .25em .5em; border-radius: 4px }
 </style>
-<main>
+<main${step === undefined ? '' : ` data-step="${step}"`}>
 <h1>Penstock</h1>
 <p>${text.replaceAll('"', '&quot;')}</p>
-<p>${action}</p>
+<button id="allow" hidden>Allow</button>
+<p id="print"${step === undefined ? '' : ' hidden'}><code>${commandFor('console:link')}</code></p>
 </main>
+<script>${SCRIPT}</script>
 </html>
 `
-  const own: Header[] = [
+  const headers: Header[] = [
     ['content-type', 'text/html; charset=utf-8'],
     ['content-security-policy', POLICY],
     ['referrer-policy', 'no-referrer'],
     NO_SNIFF,
     NO_STORE,
   ]
-  return { status, headers: [...own, ...headers], body }
+  return { status, headers, body }
 }

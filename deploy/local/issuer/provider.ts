@@ -1,7 +1,7 @@
 import { jsonReply, NO_SNIFF, NO_STORE, type Reply } from '../../../shared/http/route.ts'
 import { type Grant, Grants } from './grants.ts'
 import { openLink } from './links.ts'
-import { askPage, ISSUER_PATH, issuePage, otherAddressReply, redirect, withParameters } from './pages.ts'
+import { ISSUER_PATH, otherAddressReply, stepPage, withParameters } from './pages.ts'
 import { ACCESS_TOKEN_SECONDS, type IssuerIdentity, IssuerTokens } from './tokens.ts'
 
 /** Id of the console and of programs at the issuer. */
@@ -53,37 +53,41 @@ export class Provider {
     this.#issuer = issuer
     this.#url = baseUrl + ISSUER_PATH
     this.#redirectUris = consoleOrigins.map(origin => `${origin}/console/`)
-    this.#tokens = new IssuerTokens({ identity, url: this.#url, clientId: CLIENT_ID, path: ISSUER_PATH, now })
+    this.#tokens = new IssuerTokens({ identity, url: this.#url, clientId: CLIENT_ID, now })
     this.#grants = new Grants(now)
   }
 
-  async authorize(request: AuthorizationRequest, cookie: string | undefined): Promise<Reply> {
+  /** Returns the page that takes the step of its address, or leads a sign-in of another address to where the console is. */
+  authorizePage({ clientId, redirectUri }: AuthorizationRequest): Reply {
+    if (this.#isKnown(clientId, redirectUri)) return stepPage('authorize')
+    return otherAddressReply(this.#redirectUris, clientId === CLIENT_ID ? redirectUri : '')
+  }
+
+  async authorize(request: AuthorizationRequest, session: string): Promise<Reply> {
     const { clientId, redirectUri, responseType, challenge, challengeMethod, state, prompt, nonce } = request
+    if (!this.#isKnown(clientId, redirectUri)) return refused(400, 'This sign-in is of another address.')
     const isProgram = this.#isOfProgram(redirectUri)
-    if (clientId !== CLIENT_ID || !(isProgram || this.#redirectUris.includes(redirectUri))) {
-      return otherAddressReply(this.#redirectUris, clientId === CLIENT_ID ? redirectUri : '')
-    }
     const back = (parameters: Record<string, string>) =>
-      redirect(withParameters(redirectUri, { ...parameters, iss: this.#url, state }))
+      answer({ location: withParameters(redirectUri, { ...parameters, iss: this.#url, state }) })
     const isValid = responseType === 'code' && challengeMethod === 'S256' && /^[\w-]{43}$/.test(challenge)
     if (!isValid || state.length > TEXT_MAX) return back({ error: 'invalid_request' })
     if (!this.#isOwn(request.resource)) return back({ error: 'invalid_target' })
-    if (await this.#tokens.isSession(cookie)) {
+    if (await this.#tokens.isSessionToken(session)) {
       const grant: Grant = { redirectUri, codeChallenge: challenge, nonce, state, isProgram }
       // Any page can lead here, and another user of the machine can wait at an address of it.
-      if (isProgram) return askPage(new URL(redirectUri).host, this.#grants.wait(grant))
+      if (isProgram) return answer({ text: questionOf(new URL(redirectUri).host), request: this.#grants.wait(grant) })
       return back({ code: this.#grants.add(grant) })
     }
     if (prompt === 'none') return back({ error: 'login_required' })
-    return issuePage(401, 'You are not signed in. Open the link that the start printed, or print another one:')
+    return refused(401, 'You are not signed in. Open the link that the start printed, or print another one:')
   }
 
   /** Answers the user who allows a program to sign in. */
-  async allow(name: string, cookie: string | undefined): Promise<Reply> {
-    const grant = (await this.#tokens.isSession(cookie)) ? this.#grants.allow(name) : undefined
-    if (grant === undefined) return issuePage(410, 'This request was answered before, or is too old. Sign in again.')
+  async allow(name: string, session: string): Promise<Reply> {
+    const grant = (await this.#tokens.isSessionToken(session)) ? this.#grants.allow(name) : undefined
+    if (grant === undefined) return refused(410, 'This request was answered before, or is too old. Sign in again.')
     const parameters = { code: this.#grants.add(grant), iss: this.#url, state: grant.state }
-    return redirect(withParameters(grant.redirectUri, parameters))
+    return answer({ location: withParameters(grant.redirectUri, parameters) })
   }
 
   async exchange(form: URLSearchParams): Promise<Reply> {
@@ -100,16 +104,15 @@ export class Provider {
     return grant === undefined ? tokenFault('invalid_grant') : this.#tokenReply(grant)
   }
 
-  async open(code: string, cookie: string | undefined): Promise<Reply> {
+  async open(code: string, session: string): Promise<Reply> {
     const { directory, baseUrl, now } = this.#issuer
-    const isOpened = await openLink(directory, code, now)
-    if (isOpened) return redirect(`${baseUrl}/console/`, [['set-cookie', await this.#tokens.sessionCookie()]])
-    return (await this.#tokens.isSession(cookie)) ? redirect(`${baseUrl}/console/`) : issuePage(410, USED_LINK)
+    const location = `${baseUrl}/console/`
+    if (await openLink(directory, code, now)) return answer({ location, session: await this.#tokens.sessionToken() })
+    return (await this.#tokens.isSessionToken(session)) ? answer({ location }) : refused(410, USED_LINK)
   }
 
-  end(): Reply {
-    const headers = [['set-cookie', this.#tokens.endedCookie]] as const
-    return issuePage(200, 'You are signed out. To sign in again, print another link:', headers)
+  #isKnown(clientId: string, redirectUri: string): boolean {
+    return clientId === CLIENT_ID && (this.#isOfProgram(redirectUri) || this.#redirectUris.includes(redirectUri))
   }
 
   /** Reports whether a program waits at an address of this machine. Those of the service itself are the console's. */
@@ -138,6 +141,30 @@ export class Provider {
       JSON_NO_STORE,
     )
   }
+}
+
+/** What a page does next: go to an address, or show a text. */
+interface PageAnswer {
+  readonly location?: string
+  /** Kept in the storage of the origin. */
+  readonly session?: string
+  readonly text?: string
+  /** Name of a request that the user may allow. */
+  readonly request?: string
+  /** Whether another link helps. */
+  readonly isRefused?: boolean
+}
+
+function answer(next: PageAnswer, status = 200): Reply {
+  return jsonReply(next, status, JSON_NO_STORE)
+}
+
+function refused(status: number, text: string): Reply {
+  return answer({ text, isRefused: true }, status)
+}
+
+function questionOf(host: string): string {
+  return `A program of this machine (${host}) asks to sign in as you. Allow it only if you have just started it.`
 }
 
 function tokenFault(error: string): Reply {

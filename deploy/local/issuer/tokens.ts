@@ -22,8 +22,6 @@ interface Options {
   /** URL of the issuer. */
   readonly url: string
   readonly clientId: string
-  /** Path to which the cookie of the session is sent. */
-  readonly path: string
   readonly now: () => number
 }
 
@@ -31,13 +29,10 @@ interface Options {
 export class IssuerTokens {
   readonly #options: Options
   readonly #publicKey: KeyObject
-  /** Cookies are sent to every port of a host, so that each installation needs a name of its own. */
-  readonly #cookie: string
 
   constructor(options: Options) {
     this.#options = options
     this.#publicKey = createPublicKey(options.identity.authPublicKey)
-    this.#cookie = `penstock_session_${options.identity.workspaceId.slice(-8)}`
   }
 
   /** Returns a session token of the API. */
@@ -66,21 +61,13 @@ export class IssuerTokens {
     return this.#isOf(token, this.#refreshAudience())
   }
 
-  /** Returns the header that begins a session. Scripts cannot read the cookie, and only navigations send it. */
-  async sessionCookie(): Promise<string> {
-    return this.#cookieOf(await this.#sign(this.#sessionAudience(), SESSION_SECONDS, {}), SESSION_SECONDS)
+  /** Returns a token with which a browser stays signed in. It is good for the issuer only. */
+  sessionToken(): Promise<string> {
+    return this.#sign(this.#sessionAudience(), SESSION_SECONDS, {})
   }
 
-  /** The header that ends a session. */
-  get endedCookie(): string {
-    return this.#cookieOf('', 0)
-  }
-
-  /** Reports whether the header `Cookie` has the session of this installation. */
-  async isSession(header: string | undefined): Promise<boolean> {
-    const pairs = (header ?? '').split(';').map(pair => pair.trim().split(/=(.*)/s, 2))
-    const token = pairs.find(([name]) => name === this.#cookie)?.[1]
-    return token !== undefined && this.#isOf(token, this.#sessionAudience())
+  isSessionToken(token: string): Promise<boolean> {
+    return this.#isOf(token, this.#sessionAudience())
   }
 
   async #isOf(token: string, audience: string): Promise<boolean> {
@@ -116,10 +103,6 @@ export class IssuerTokens {
 
   #refreshAudience(): string {
     return `${this.#options.url}/refresh`
-  }
-
-  #cookieOf(value: string, maxAgeSeconds: number): string {
-    return `${this.#cookie}=${value}; Max-Age=${maxAgeSeconds}; Path=${this.#options.path}; HttpOnly; SameSite=Lax`
   }
 
   #seconds(): number {

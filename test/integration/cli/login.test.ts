@@ -25,7 +25,7 @@ let directory: string
 let client: ClickHouseClient
 let api: TestApi
 let issuer: HttpServer
-let cookie: string
+let session = ''
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'penstock-login-'))
@@ -47,8 +47,7 @@ beforeAll(async () => {
   })
   issuer = createHttpServer({ routes, logger: pino({ level: 'silent' }), heldBodyLimitBytes: MIB })
   await issuer.listen('127.0.0.1', port)
-  const opened = await fetch(`${baseUrl}/local-issuer/open?code=${await createLink(directory)}`, { redirect: 'manual' })
-  cookie = (opened.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? ''
+  session = (await take(`${baseUrl}/local-issuer/open`, { code: await createLink(directory) })).session ?? ''
 })
 afterAll(async () => {
   await issuer?.close(1_000)
@@ -58,12 +57,18 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
+/** Takes a step as the page of the issuer does. */
+async function take(address: string | URL, fields: object): Promise<{ status: number } & Record<string, string>> {
+  const body = new URLSearchParams({ session, ...fields })
+  const response = await fetch(address, { method: 'POST', body })
+  return { status: response.status, ...((await response.json()) as Record<string, string>) } as never
+}
+
 /** Does as a browser whose user allows what a program asks for. Returns the address to which it is led. */
 async function allow(address: string | URL): Promise<string> {
-  const asked = await fetch(address, { headers: { cookie }, redirect: 'manual' })
-  const [, link = ''] = /href="([^"]+)"/.exec(await asked.text()) ?? []
-  const allowed = await fetch(new URL(link, address), { headers: { cookie }, redirect: 'manual' })
-  return allowed.headers.get('location') ?? ''
+  const { request } = await take(address, Object.fromEntries(new URL(address).searchParams))
+  const { location = '' } = await take(new URL('/local-issuer/allow', address), { request })
+  return location
 }
 
 const environment = (more: Record<string, string> = {}) => ({
@@ -177,15 +182,12 @@ it('the issuer gives no token for another resource, or to a program that its use
     ...{ client_id: 'penstock-console', response_type: 'code', state: 's', code_challenge_method: 'S256' },
     ...{ redirect_uri: 'http://127.0.0.1:1/callback', code_challenge: 'x'.repeat(43) },
   }
-  const authorize = (more: object, headers = { cookie }) =>
-    fetch(`${address}/authorize?${new URLSearchParams({ ...asked, ...more })}`, { headers, redirect: 'manual' })
-  const elsewhere = await authorize({ resource: 'https://other.example/mcp' })
-  expect(elsewhere.headers.get('location')).toContain('error=invalid_target')
-  expect((await authorize({}, { cookie: '' })).status).toBe(401)
-  const page = await (await authorize({})).text()
-  const [, link = ''] = /href="([^"]+)"/.exec(page) ?? []
-  const follow = (sent: string) => fetch(new URL(link, address), { headers: { cookie: sent }, redirect: 'manual' })
-  expect((await follow('')).status).toBe(410)
-  expect((await follow(cookie)).status).toBe(302)
-  expect((await follow(cookie)).status).toBe(410)
+  const authorize = (more: object) => take(`${address}/authorize`, { ...asked, ...more })
+  expect((await authorize({ resource: 'https://other.example/mcp' })).location).toContain('error=invalid_target')
+  expect((await authorize({ session: '' })).status).toBe(401)
+  const { request } = await authorize({})
+  const follow = (more = {}) => take(`${address}/allow`, { request, ...more })
+  expect((await follow({ session: '' })).status).toBe(410)
+  expect((await follow()).status).toBe(200)
+  expect((await follow()).status).toBe(410)
 })
