@@ -7,13 +7,16 @@ import {
   type ListedMember,
   listMembers,
   type MemberAnswer,
+  type MemberRemoved,
   type MembersPage,
   removeMember,
+  removeMemberQuerySchema,
 } from '../schemas/http/members.ts'
 import { pageQuerySchema } from '../schemas/http/page.ts'
 import type { Member, Permission } from '../schemas/records/directory.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { MEMBERS_MAX, type MemberDecision } from '../shared/directory/members/member-changes.ts'
+import { type KeysOutcome, MEMBER_KEYS_MAX } from '../shared/directory/members/member-keys.ts'
 import type { Route } from '../shared/http/route.ts'
 import type { Caller } from './auth/caller.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
@@ -82,7 +85,9 @@ function addMemberRoute(deps: Deps): Route {
         const lacking = lackingFor(caller, [], permissions)
         if (lacking.length > 0) return { refused: { lacking } }
         if (before === undefined) {
-          return { to: member, change: { action: 'member.added', subject: userId, permissions, ...(name && { name }) } }
+          // A key that was made while its maker was removed would work again.
+          const change = { action: 'member.added', subject: userId, permissions, ...(name && { name }) } as const
+          return { to: member, change, keys: { are: 'revoked' } }
         }
         const isSame =
           before.permissions.length === permissions.length &&
@@ -96,7 +101,7 @@ function addMemberRoute(deps: Deps): Route {
         onceOf(creation, () => value),
       )
       const outcome = await queryDirectory(deps.directory.changeMember(member, decide, author))
-      if (outcome === 'changed') return { ok: true, value }
+      if (typeof outcome === 'object' && 'keys' in outcome) return { ok: true, value }
       if (typeof outcome === 'object' && 'same' in outcome) {
         return { ok: true, value: { member: presentMember(outcome.same) } }
       }
@@ -128,7 +133,7 @@ function changeMemberRoute(deps: Deps): Route {
       }
       const author = authorOf(caller, deps.now())
       const outcome = await queryDirectory(deps.directory.changeMember({ workspaceId, userId }, decide, author))
-      if (outcome !== 'changed') return refuseMember(outcome)
+      if (typeof outcome === 'string' || 'lacking' in outcome) return refuseMember(outcome)
       return member ? { ok: true, value: { member: presentMember(member) } } : refuseMember('absent')
     },
   })
@@ -138,17 +143,24 @@ function changeMemberRoute(deps: Deps): Route {
 function removeMemberRoute(deps: Deps): Route {
   return guardedRoute(deps, removeMember, {
     resource: MEMBER,
-    async run({ caller, workspaceId, param }): Promise<Outcome<{ ok: true }>> {
+    query: removeMemberQuerySchema,
+    async run({ caller, workspaceId, param, query }): Promise<Outcome<MemberRemoved>> {
       const userId = param('userId')
       const decide = (before: Member | undefined): MemberDecision<MemberFault> => {
         if (before === undefined) return { refused: 'absent' }
         const lacking = lackingFor(caller, before.permissions, [])
         if (lacking.length > 0) return { refused: { lacking } }
-        return { to: undefined, change: { action: 'member.removed', subject: userId } }
+        // Who removes itself can pass keys to no one.
+        const isPassed = query.keys === 'pass' && caller.userId !== userId
+        const keys: KeysOutcome = isPassed
+          ? { are: 'passed', to: caller.userId, permissions: before.permissions }
+          : { are: 'revoked' }
+        return { to: undefined, change: { action: 'member.removed', subject: userId }, keys }
       }
       const author = authorOf(caller, deps.now())
       const outcome = await queryDirectory(deps.directory.changeMember({ workspaceId, userId }, decide, author))
-      return outcome === 'changed' ? { ok: true, value: { ok: true } } : refuseMember(outcome)
+      if (typeof outcome === 'string' || 'lacking' in outcome) return refuseMember(outcome)
+      return { ok: true, value: { ok: true, keys: [...outcome.keys] } }
     },
   })
 }
@@ -167,6 +179,9 @@ const REFUSALS = {
   absent: notFound(MEMBER),
   exists: invalid('userId is a member with other permissions: change them with PATCH'),
   last_manager: invalid('the workspace must keep a member with the permission org:members:write'),
+  too_many_keys: invalid(
+    `the member has made more than ${MEMBER_KEYS_MAX} keys that have not ended: revoke those that are not needed`,
+  ),
   too_many_members: invalid(`a workspace can have at most ${MEMBERS_MAX} members: remove members who left`),
 } as const
 

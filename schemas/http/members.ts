@@ -7,7 +7,7 @@ import { SMALL_BODY_BYTES } from './limits.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
 import { callerProblems, IDEMPOTENCY_CONFLICT } from './problem-sets.ts'
-import { grantedPermissionsSchema, okSchema } from './workspaces/schemas.ts'
+import { grantedPermissionsSchema } from './workspaces/schemas.ts'
 
 /** Body of POST /v3/members. */
 export const addMemberSchema = exactObject({
@@ -44,6 +44,36 @@ const memberAnswerSchema = z.strictObject({ member: listedMemberSchema })
 /** Response of POST /v3/members and PATCH /v3/members/{userId}. */
 export type MemberAnswer = z.infer<typeof memberAnswerSchema>
 
+/** Query of DELETE /v3/members/{userId}. */
+export const removeMemberQuerySchema = z.object({
+  keys: z.enum(['pass', 'revoke']).default('pass').meta({
+    example: 'revoke',
+    description:
+      'The API keys and secret keys that the member has made: `pass` (the default) makes them keys of the caller, who has every permission of the member; `revoke` ends them. Who removes itself revokes them in any case.',
+  }),
+})
+
+/** Response of DELETE /v3/members/{userId}. */
+const memberRemovedSchema = z
+  .strictObject({
+    ok: z.literal(true),
+    keys: z
+      .array(
+        z.strictObject({
+          kind: z.enum(['api', 'secret']),
+          id: z.string(),
+          name: z.string().optional(),
+          surfaceId: z.string().optional().meta({ description: 'Present for a secret key.' }),
+        }),
+      )
+      .meta({
+        description: 'The keys that were passed on or revoked. Public keys stay, because they are on live pages.',
+      }),
+  })
+  .meta({ id: 'MemberRemoved' })
+/** Response of DELETE /v3/members/{userId}. */
+export type MemberRemoved = z.infer<typeof memberRemovedSchema>
+
 /** Response of GET /v3/members. */
 export const membersPageSchema = z
   .strictObject({ members: z.array(listedMemberSchema), nextCursor: nextCursorSchema })
@@ -61,6 +91,7 @@ const member = {
   name: added.name,
   invitedAt: EXAMPLE_TIMES.createdAt,
 }
+const removed = { ok: true, keys: [{ kind: 'api', id: EXAMPLE.apiKeyId, name: 'deploy' }] } as const
 const changed = { id: EXAMPLE.memberId, permissions: ['org:findings:read'] }
 
 /** Lists members (docs/api/workspaces.md#members). */
@@ -145,14 +176,14 @@ export const removeMember: PermittedOperation = {
   tag: 'workspaces',
   summary: 'Remove a member',
   description:
-    'The caller must have every permission of the member. API keys that the member has created grant nothing any more. The last member with the permission `org:members:write` cannot be removed.',
+    'The caller must have every permission of the member. Keys that the member has made become keys of the caller, or are revoked. The last member with the permission `org:members:write` cannot be removed.',
   permission: 'org:members:write',
   credentials: USER,
-  parameters: { path: memberPath },
+  parameters: { path: memberPath, query: removeMemberQuerySchema },
   success: {
     status: 200,
     description: 'Removed.',
-    contents: { 'application/json': { schema: okSchema, example: { ok: true } } },
+    contents: { 'application/json': { schema: memberRemovedSchema, example: removed } },
   },
   problems: callerProblems,
 }

@@ -1307,12 +1307,23 @@ export type AddMemberRequest = {
 export type ChangeMemberRequest = {
     permissions: GrantedPermission[];
 };
+export type MemberRemoved = {
+    ok: true;
+    /** The keys that were passed on or revoked. Public keys stay, because they are on live pages. */
+    keys: {
+        kind: "api" | "secret";
+        id: string;
+        name?: string;
+        /** Present for a secret key. */
+        surfaceId?: string;
+    }[];
+};
 export type Change = {
     id: string;
     createdAt: string;
     by: Actor;
     /** Purges of dead letters and deletions of releases are recorded before they begin. */
-    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "api-key.created" | "api-key.revoked" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "finding-rules.changed" | "dead-letters.purged" | "erasure.created";
+    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "surface-key.passed" | "api-key.created" | "api-key.revoked" | "api-key.passed" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "finding-rules.changed" | "dead-letters.purged" | "erasure.created";
     /** Id of the surface, key, user, release or erasure. Empty for a change of the workspace. */
     subject: string;
     /** The name of what was created. */
@@ -2375,13 +2386,16 @@ export function changeMember({ userId, changeMemberRequest }: {
 /**
  * Remove a member
  */
-export function removeMember({ userId }: {
+export function removeMember({ userId, keys }: {
     userId: string;
+    keys?: "pass" | "revoke";
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
-        data: Done;
-    }>(`/v3/members/${encodeURIComponent(userId)}`, {
+        data: MemberRemoved;
+    }>(`/v3/members/${encodeURIComponent(userId)}${QS.query(QS.explode({
+        keys
+    }))}`, {
         ...opts,
         method: "DELETE"
     }));

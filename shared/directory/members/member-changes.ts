@@ -5,24 +5,36 @@ import { decideOnce } from '../creations.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { Command, Guard } from '../transaction.ts'
 import { writeMember } from '../writes.ts'
+import { decideKeys, type KeysOutcome, type MemberKey } from './member-keys.ts'
 
 /** Greatest number of members of a workspace that are added by members. Concurrent requests may exceed it by their number. */
 export const MEMBERS_MAX = 1_000
 
-/** A member after a change, undefined if removed, with its entry in the log; or the reason why it stays as it is. */
-export type MemberDecision<R> = { readonly to: Member | undefined; readonly change: ChangeOf } | { readonly refused: R }
+/**
+ * A member after a change, undefined if removed, with its entry in the log and what becomes of its keys; or the reason why it
+ * stays as it is.
+ */
+export type MemberDecision<R> =
+  | { readonly to: Member | undefined; readonly change: ChangeOf; readonly keys?: KeysOutcome }
+  | { readonly refused: R }
+
+/** A change that was made, with the keys that were passed on or revoked. */
+interface ChangedMember {
+  readonly keys: readonly MemberKey[]
+}
 
 /** Changes the members of a workspace on behalf of its members. */
 export interface MemberChanges {
   /**
    * Changes, adds or removes a member, in one step with its entry in the log. `decide` is called again if the member changes
-   * meanwhile. Refuses to remove the last member who can change members, and to add one beyond MEMBERS_MAX.
+   * meanwhile. Refuses to remove the last member who can change members, to add one beyond MEMBERS_MAX, and to decide on more than
+   * MEMBER_KEYS_MAX keys.
    */
   changeMember<R>(
     member: Pick<Member, 'workspaceId' | 'userId'>,
     decide: (before: Member | undefined) => MemberDecision<R>,
     author: Author,
-  ): Promise<R | 'changed' | 'last_manager' | 'too_many_members'>
+  ): Promise<R | ChangedMember | 'last_manager' | 'too_many_members' | 'too_many_keys'>
 }
 
 /** Creates the part of the directory through which members change members. */
@@ -35,26 +47,38 @@ export function createMemberChanges(redis: Redis): MemberChanges {
     ) {
       const key = keys.member(workspaceId, userId)
       const managers = keys.managers(workspaceId)
-      return decideOnce<R | 'changed' | 'last_manager' | 'too_many_members'>(redis, author.once, async () => {
-        const [count, text] = [await redis.scard(managers), await redis.get(key)]
-        const stored = text === null ? undefined : parseRecord(key, text, memberSchema)
-        // Redis keys are UTF-8, in which all lone surrogates look alike, so the id of the record is compared too.
-        const before = stored?.userId === userId ? stored : undefined
-        const decision = decide(before)
-        if ('refused' in decision) return { result: decision.refused }
-        const { to, change } = decision
-        if (before === undefined && (await redis.zcard(keys.members(workspaceId))) >= MEMBERS_MAX) {
-          return { result: 'too_many_members' }
-        }
-        const guards: Guard[] = [['GET', key, text ?? '']]
-        if (isManager(before) && !isManager(to)) {
-          if (count <= 1) return { result: 'last_manager' }
-          guards.push(['SCARD', managers, String(count)])
-        }
-        const commands = to === undefined ? removal(workspaceId, userId) : writeMember(to).commands
-        const logged = writeChange(workspaceId, author, change)
-        return { transaction: { guards, commands: [...commands, ...logged] }, result: 'changed' }
-      })
+      return decideOnce<R | ChangedMember | 'last_manager' | 'too_many_members' | 'too_many_keys'>(
+        redis,
+        author.once,
+        async () => {
+          const [count, text] = [await redis.scard(managers), await redis.get(key)]
+          const stored = text === null ? undefined : parseRecord(key, text, memberSchema)
+          // Redis keys are UTF-8, in which all lone surrogates look alike, so the id of the record is compared too.
+          const before = stored?.userId === userId ? stored : undefined
+          const decision = decide(before)
+          if ('refused' in decision) return { result: decision.refused }
+          const { to, change } = decision
+          if (before === undefined && (await redis.zcard(keys.members(workspaceId))) >= MEMBERS_MAX) {
+            return { result: 'too_many_members' }
+          }
+          const guards: Guard[] = [['GET', key, text ?? '']]
+          if (isManager(before) && !isManager(to)) {
+            if (count <= 1) return { result: 'last_manager' }
+            guards.push(['SCARD', managers, String(count)])
+          }
+          const commands = to === undefined ? removal(workspaceId, userId) : writeMember(to).commands
+          const made = decision.keys && (await decideKeys(redis, { workspaceId, userId }, decision.keys, author))
+          if (decision.keys !== undefined && made === undefined) return { result: 'too_many_keys' }
+          const logged = writeChange(workspaceId, author, change)
+          return {
+            transaction: {
+              guards: [...guards, ...(made?.guards ?? [])],
+              commands: [...commands, ...(made?.commands ?? []), ...logged],
+            },
+            result: { keys: made?.keys ?? [] },
+          }
+        },
+      )
     },
   }
 }

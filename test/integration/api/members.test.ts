@@ -4,9 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { changesPageSchema } from '../../../schemas/http/changes.ts'
 import { membersPageSchema } from '../../../schemas/http/members.ts'
 import type { Change } from '../../../schemas/records/change.ts'
-import { PERMISSIONS } from '../../../schemas/records/directory.ts'
+import { PERMISSIONS, type WorkspaceKey } from '../../../schemas/records/directory.ts'
 import { CHANGES_KEPT, importChanges } from '../../../shared/directory/changes/change-log.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { commitIf } from '../../../shared/directory/transaction.ts'
+import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
@@ -84,6 +86,95 @@ describe('members and the log of changes', () => {
     await owner('POST /v3/members', { userId: 'equal', permissions: lesser.slice(1) })
     expect((await manager('PATCH /v3/members/equal', { permissions: ['org:surfaces:read'] })).status).toBe(200)
     expect((await manager('PATCH /v3/members/lesser', { permissions: ['org:surfaces:read'] })).status).toBe(200)
+  })
+
+  describe('the keys of a removed member', () => {
+    type Made = {
+      apiKey: { id: string; secret: string }
+      secretKey: { id: string; secret: string }
+      publicKeyId: string
+    }
+
+    /** Adds a member who makes an API key, a secret key and a public key. */
+    async function makeKeys(slug: string, owner: ReturnType<typeof caller>): Promise<Made> {
+      const permissions = ['org:workspace_auth:write', 'org:surfaces:read', 'org:surfaces:write']
+      expect((await owner('POST /v3/members', { userId: 'ben', permissions })).status).toBe(201)
+      const ben = caller(slug, 'ben')
+      const { surface } = (await ben('POST /v3/surfaces', { name: 'Shop' })).body as { surface: { id: string } }
+      const make = async (body: object) =>
+        ((await ben(`POST /v3/surfaces/${surface.id}/keys`, body)).body as { key: { id: string; secret: string } }).key
+      const scopes = ['org:surfaces:read', 'org:surfaces:write']
+      const asked = { idempotencyKey: randomUUID(), name: 'deploy', secondsUntilExpiration: null, scopes }
+      const { apiKey } = (await ben(`POST /v3/workspaces/${slug}/api-keys`, asked)).body as Pick<Made, 'apiKey'>
+      const secretKey = await make({ kind: 'secret', scopes: ['release:write'] })
+      return { apiKey, secretKey, publicKeyId: (await make({ kind: 'public' })).id }
+    }
+    const works = async (secret: string) => (await call(api.baseUrl, 'GET /v3/surfaces', { bearer: secret })).status
+    /** The state in which the edge finds a secret key. */
+    const stateOf = async (secret: string) => {
+      const key = await createDirectory(redis).effectiveSurfaceKey(digestOf(secret))
+      return { isRevoked: key?.revokedAt !== null, by: key?.createdBy?.userId }
+    }
+    const listed = async (owner: ReturnType<typeof caller>, slug: string) =>
+      ((await owner(`GET /v3/workspaces/${slug}/api-keys`)).body as { apiKeys: { createdBy: { userId: string } }[] })
+        .apiKeys
+
+    it('pass to the remover, with no more than they had, and are listed', async () => {
+      const owner = await workspace('passed')
+      const { apiKey, secretKey, publicKeyId } = await makeKeys('passed', owner)
+      // The key has a scope that its maker has lost.
+      await owner('PATCH /v3/members/ben', { permissions: ['org:workspace_auth:write', 'org:surfaces:read'] })
+      const removed = await owner('DELETE /v3/members/ben')
+      expect(removed).toMatchObject({ status: 200, body: { ok: true } })
+      const { keys } = removed.body as { keys: { kind: string; id: string }[] }
+      expect(keys.map(({ kind, id }) => [kind, id])).toEqual([
+        ['api', apiKey.id],
+        ['secret', secretKey.id],
+      ])
+      expect(await works(apiKey.secret)).toBe(200)
+      const write = await call(api.baseUrl, 'POST /v3/surfaces', { bearer: apiKey.secret, body: { name: 'Other' } })
+      expect(write.status).toBe(403)
+      expect(await stateOf(secretKey.secret)).toEqual({ isRevoked: false, by: 'owner' })
+      expect((await listed(owner, 'passed')).map(({ createdBy }) => createdBy.userId)).toEqual(['owner'])
+      const actions = (await changesOf(owner)).map(({ action, subject }) => [action, subject])
+      expect(actions).toEqual(
+        expect.arrayContaining([
+          ['api-key.passed', apiKey.id],
+          ['surface-key.passed', secretKey.id],
+        ]),
+      )
+      expect(JSON.stringify(actions)).not.toContain(`passed","${publicKeyId}`)
+    })
+
+    it('are revoked where the remover wants it, or removes itself, and public keys stay', async () => {
+      for (const [slug, remove] of [
+        ['revoked', (owner: ReturnType<typeof caller>) => owner('DELETE /v3/members/ben?keys=revoke')],
+        ['left', () => caller('left', 'ben')('DELETE /v3/members/ben')],
+      ] as const) {
+        const owner = await workspace(slug)
+        const { apiKey, secretKey, publicKeyId } = await makeKeys(slug, owner)
+        if (slug === 'left') await owner('PATCH /v3/members/ben', { permissions: [...PERMISSIONS] })
+        expect(await remove(owner)).toMatchObject({ status: 200 })
+        expect(await works(apiKey.secret)).toBe(401)
+        expect((await stateOf(secretKey.secret)).isRevoked).toBe(true)
+        expect(JSON.stringify(await changesOf(owner))).not.toContain(`revoked","subject":"${publicKeyId}`)
+      }
+      expect((await (await workspace('unknown'))('DELETE /v3/members/ben?keys=keep')).status).toBe(400)
+    })
+
+    it('do not come back with the person, also when one was made while its maker was removed', async () => {
+      const owner = await workspace('back')
+      const { apiKey } = await makeKeys('back', owner)
+      const directory = createDirectory(redis)
+      const key = await directory.workspaceKey('ws_back', apiKey.id)
+      expect((await owner('DELETE /v3/members/ben?keys=revoke')).status).toBe(200)
+      const secret = generateKey('workspace')
+      const late = { ...key, id: 'key_late', digest: digestOf(secret), createdBy: 'ben', revokedAt: null }
+      await directory.createWorkspaceKey(late as WorkspaceKey)
+      expect(await works(secret)).toBe(403)
+      expect((await owner('POST /v3/members', { userId: 'ben', permissions: [...PERMISSIONS] })).status).toBe(201)
+      expect([await works(secret), await works(apiKey.secret)]).toEqual([401, 401])
+    })
   })
 
   it('keeps a member who can change members, also when two remove each other at once', async () => {
