@@ -9,10 +9,14 @@ import {
   readErasure,
   type ShownErasure,
 } from '../schemas/http/erasures.ts'
+import type { Workspace } from '../schemas/records/directory.ts'
+import { STAYING, STAYING_KINDS } from '../schemas/records/erased-places.ts'
 import type { Erasure, ErasureSubject } from '../schemas/records/erasure.ts'
+import { DAY_MS } from '../schemas/units.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { ACTIVE_ERASURES_MAX } from '../shared/directory/erasures.ts'
 import type { Route } from '../shared/http/route.ts'
+import { keptDays } from '../shared/runtime/retention.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
 import { authorOf, directoryListRoute, onceOf, queryDirectory } from './http/directory.ts'
 import { type GuardedRouteDeps, guardedRoute } from './http/guarded-route.ts'
@@ -20,7 +24,8 @@ import { invalid, type Outcome } from './http/outcome.ts'
 import { notFound, type Resource } from './http/resource.ts'
 
 interface Deps extends CreationRouteDeps, GuardedRouteDeps {
-  readonly directory: Pick<Directory, 'createErasure' | 'erasures' | 'erasure'>
+  readonly directory: Pick<Directory, 'createErasure' | 'erasures' | 'erasure' | 'workspaceById'>
+  readonly retentionDays: number
 }
 
 /** Returns the routes of erasures (docs/api/retention.md#erasures). */
@@ -28,7 +33,7 @@ export function erasureRoutes(deps: Deps): Route[] {
   return [createErasureRoute(deps), listErasuresRoute(deps), readErasureRoute(deps)]
 }
 
-const TOO_MANY = `the workspace has ${ACTIVE_ERASURES_MAX} erasures in progress, which is the maximum: send it again when one is done`
+const TOO_MANY = `the workspace has ${ACTIVE_ERASURES_MAX} erasures that are deleting, which is the maximum: send it again when one has deleted everything`
 
 /** Returns the route that erases a person or a session (docs/api/retention.md#erasures). */
 function createErasureRoute(deps: Deps): Route {
@@ -38,7 +43,8 @@ function createErasureRoute(deps: Deps): Route {
     async create({ caller, body, creation }): Promise<Outcome<ErasureAnswer>> {
       const { workspaceId } = caller
       const now = deps.now()
-      const answerOf = (erasure: unknown) => ({ erasure: presentErasure(erasure as Erasure) })
+      const workspace = await queryDirectory(deps.directory.workspaceById(workspaceId))
+      const answerOf = (erasure: unknown) => presentAnswer(deps, erasure as Erasure, workspace)
       const author = authorOf(caller, now, onceOf(creation, answerOf))
       const request = { workspaceId, subject: subjectOf(body), now, author }
       const erasure = await queryDirectory(deps.directory.createErasure(request))
@@ -70,7 +76,9 @@ function readErasureRoute(deps: Deps): Route {
       const id = param('erasureId')
       if (!erasureIdSchema.safeParse(id).success) return notFound(ERASURE)
       const erasure = await queryDirectory(deps.directory.erasure(workspaceId, id))
-      return erasure ? { ok: true, value: { erasure: presentErasure(erasure) } } : notFound(ERASURE)
+      if (erasure === undefined) return notFound(ERASURE)
+      const workspace = await queryDirectory(deps.directory.workspaceById(workspaceId))
+      return { ok: true, value: presentAnswer(deps, erasure, workspace) }
     },
   })
 }
@@ -85,10 +93,30 @@ const ERASURE: Resource = {
   },
 }
 
+/**
+ * Presents an erasure with what it leaves. Until it has deleted everything, what is accepted may name the person, so the time
+ * counts from now.
+ */
+function presentAnswer(
+  { retentionDays, now }: Deps,
+  erasure: Erasure,
+  workspace: Pick<Workspace, 'retention'> | undefined,
+): ErasureAnswer {
+  const { completedAt } = erasure
+  const fromMs = completedAt === null ? now() : Date.parse(completedAt)
+  const remains = STAYING_KINDS.map(what => {
+    const { endsWith, description } = STAYING[what]
+    const days = endsWith.map(kind => keptDays(workspace?.retention, kind, retentionDays))
+    const firstDayWithout = Math.floor(fromMs / DAY_MS) + Math.max(...days)
+    return { what, until: days.length === 0 ? null : new Date(firstDayWithout * DAY_MS).toISOString(), description }
+  })
+  return { erasure: presentErasure(erasure), remains }
+}
+
 /** Presents an erasure without its subject (docs/api/retention.md#erasures). */
 function presentErasure(erasure: Erasure): ShownErasure {
   const { id, kind, subjectHash, state, failure, createdAt, createdBy, completedAt } = erasure
-  const { sessions, rows, objects, objectBytes } = erasure
-  const receipt = { sessions, rows, objects, objectBytes }
+  const { sessions, rows, comments, objects, objectBytes } = erasure
+  const receipt = { sessions, rows, comments, objects, objectBytes }
   return { id, kind, subjectHash, state, failure, createdAt, createdBy, completedAt, ...receipt }
 }

@@ -2,8 +2,8 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type FindingKey, selectFindingVariants } from '../../clickhouse/queries/attributes/membership.ts'
 import { findingIdSchema } from '../../schemas/http/findings/schemas.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
+import type { FindingOfWorkspace } from '../../shared/directory/findings/activity.ts'
 import { type FindingMerges, withMerged } from '../../shared/directory/findings/finding-merges.ts'
-import type { FindingOfWorkspace } from '../../shared/directory/findings/write-finding-work.ts'
 import { queryDirectory } from './directory.ts'
 
 /** A finding under the id that it was merged into. `findingIds` begins with it, and has all that are merged into it. */

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { SESSION_ID_MAX_CHARACTERS } from '../../schemas/http/fields.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
+import { STAYING, STAYING_KINDS } from '../../schemas/records/erased-places.ts'
 import type { Erasure, ErasureSubject } from '../../schemas/records/erasure.ts'
 import { ACTIVE_ERASURES_MAX } from '../../shared/directory/erasures.ts'
 import { walkNewest } from '../../shared/directory/sorted-index.ts'
@@ -11,12 +12,13 @@ import { counted, nounFor } from '../terminal.ts'
 
 const CREATE_HELP = `
 Erases everything of a person: of all sessions that were ever identified with the identifier, or of one session. The workers
-delete what is stored, wait until everything that was accepted before is stored too, and delete again. "show" prints how far
-it is and, at the end, the receipt with the number of rows by table. The identifier is kept only until then.
+delete what is stored, wait until everything that was accepted before is stored too, and delete again. No read finds anything
+then. The bytes of rows leave the disk in the night, from 02:00 UTC (waiting_for_rewrite). "show" prints how far it is and, at
+the end, the receipt with the number of rows by table. The identifier is kept only until everything is deleted.
 
 ${exitCodesHelp({
   [EXIT.notFound]: 'the workspace does not exist',
-  [EXIT.conflict]: `${ACTIVE_ERASURES_MAX} erasures of the workspace are in progress, which is the maximum`,
+  [EXIT.conflict]: `${ACTIVE_ERASURES_MAX} erasures of the workspace are deleting, which is the maximum`,
 })}
 
 Examples:
@@ -92,7 +94,7 @@ async function create(options: ErasuresOptions, context: DirectoryCommandContext
     if (erasure === 'too_many_erasures') {
       return exit(
         EXIT.conflict,
-        `${slug} has ${ACTIVE_ERASURES_MAX} erasures in progress: run the command again when one is done`,
+        `${slug} has ${ACTIVE_ERASURES_MAX} erasures that are deleting: run the command again when one has deleted everything`,
       )
     }
     print(options.json ? JSON.stringify(shown(erasure)) : `erasure ${erasure.id} of ${slug}: ${erasure.state}`)
@@ -109,11 +111,21 @@ function totalOf(rows: Erasure['rows']): number {
 }
 
 /** Returns an erasure without its subject, which must not be in an output that is kept. */
-function shown({ subject: _, version: __, counted: ___, position: ____, settledAfterMs: _____, ...rest }: Erasure) {
+function shown(erasure: Erasure) {
+  const {
+    subject: _,
+    version: __,
+    counted: ___,
+    position: ____,
+    settledAfterMs: _____,
+    masked: ______,
+    ...rest
+  } = erasure
   return rest
 }
 
-function describe({ id, state, failure, sessions, rows, objects, objectBytes, completedAt }: Erasure): string {
+function describe(erasure: Erasure): string {
+  const { id, state, failure, sessions, rows, comments, objects, objectBytes, completedAt } = erasure
   const tables = Object.entries(rows).map(
     ([table, count]) => `  ${String(count).padStart(10)}  ${nounFor(count, 'row')} of ${table}`,
   )
@@ -121,6 +133,9 @@ function describe({ id, state, failure, sessions, rows, objects, objectBytes, co
     `erasure ${id}: ${state}${failure === null ? '' : `, ${failure}`}${completedAt === null ? '' : ` ${completedAt}`}`,
     `  ${String(sessions).padStart(10)}  ${nounFor(sessions, 'session')}`,
     ...tables,
+    `  ${String(comments).padStart(10)}  ${nounFor(comments, 'comment')}`,
     `  ${String(objects).padStart(10)}  ${nounFor(objects, 'object')}, ${counted(objectBytes, 'byte')}`,
+    'These stay:',
+    ...STAYING_KINDS.map(what => `  ${STAYING[what].description}`),
   ].join('\n')
 }

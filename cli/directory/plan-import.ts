@@ -198,13 +198,13 @@ async function planFindingWork(redis: Redis, { activity, ...work }: FindingWorkL
   const [key, log] = [directoryKeys.findingWork(workspaceId), directoryKeys.findingActivity(workspaceId, findingId)]
   const text = await redis.hget(key, findingId)
   const stored = text === null ? undefined : findingWorkSchema.safeParse(parseJson(text))
-  const scores = activity.length === 0 ? [] : await redis.zmscore(log, ...activity.map(textOf))
-  const isSame = text === findingWorkText(work) && !scores.includes(null)
+  const own = await redis.zrange(log, '0', '-1')
+  const isSame = text === findingWorkText(work) && activity.every(entry => own.includes(textOf(entry)))
   return {
     found: text === null ? 'absent' : isSame ? 'same' : 'differs',
     name,
     guards: [['HGET', key, text ?? '', findingId]],
-    commands: importFindingWork(work, activity, stored?.success ? stored.data.commentBytes : 0),
+    commands: importFindingWork(work, activity, own, stored?.success ? stored.data.activityBytes : 0),
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { STAYING_KINDS } from '../records/erased-places.ts'
 import { MANAGER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
 import { exactObject, idempotencyHeader, textOf } from './fields.ts'
@@ -40,9 +41,9 @@ const shownErasureSchema = z
       .string()
       .regex(/^[0-9a-f]{64}$/)
       .meta({ description: 'Keyed hash of what was erased. The same subject has the same hash.' }),
-    state: z.enum(['deleting', 'settling', 'deleting_again', 'done', 'failed']).meta({
+    state: z.enum(['deleting', 'settling', 'deleting_again', 'waiting_for_rewrite', 'done', 'failed']).meta({
       description:
-        'deleting: stored data is deleted. settling: waits until what was accepted before is stored. deleting_again: that is deleted too.',
+        'deleting: stored data is deleted. settling: waits until what was accepted before is stored. deleting_again: that is deleted too. waiting_for_rewrite: no read finds anything any more; the bytes leave the disk in the night, from 02:00 UTC.',
     }),
     failure: z.enum(['too_many_sessions']).nullable().meta({ description: 'Why the erasure has failed; else null.' }),
     createdAt: z.iso.datetime(),
@@ -50,15 +51,31 @@ const shownErasureSchema = z
     completedAt: z.iso.datetime().nullable(),
     sessions: z.int().meta({ description: 'Number of sessions.' }),
     rows: z.record(z.string(), z.int()).meta({ description: 'Deleted rows by table.' }),
+    comments: z.int().meta({ description: 'Removed comments on findings, at least.' }),
     objects: z.int().meta({ description: 'Deleted objects, at least.' }),
     objectBytes: z.int().meta({ description: 'Bytes of the deleted replay chunks, at least.' }),
   })
   .meta({ id: 'Erasure', description: 'The erasure of a person or a session, and its receipt.' })
+
+/** Data that an erasure leaves, and until when. */
+const shownRemainsSchema = z
+  .strictObject({
+    what: z.enum(STAYING_KINDS),
+    until: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'When the last of it expires; null if that is up to the operator.' }),
+    description: z.string().meta({ description: 'Names the data, and how it ends.' }),
+  })
+  .meta({ id: 'ErasureRemains' })
 /** An erasure, and what it has removed. */
 export type ShownErasure = z.infer<typeof shownErasureSchema>
 
 /** Response of POST /v3/erasures and of GET /v3/erasures/{id}. */
-export const erasureAnswerSchema = z.strictObject({ erasure: shownErasureSchema })
+export const erasureAnswerSchema = z.strictObject({
+  erasure: shownErasureSchema,
+  remains: z.array(shownRemainsSchema).meta({ description: 'Data that the erasure leaves, and until when.' }),
+})
 /** Response of POST /v3/erasures and of GET /v3/erasures/{id}. */
 export type ErasureAnswer = z.infer<typeof erasureAnswerSchema>
 
@@ -80,6 +97,7 @@ const begun = {
   completedAt: null,
   sessions: 0,
   rows: {},
+  comments: 0,
   objects: 0,
   objectBytes: 0,
 } as const
@@ -90,15 +108,24 @@ const done = {
   completedAt: EXAMPLE_TIMES.completedAt,
   sessions: 2,
   rows: { spans: 41, session_identities: 2, replay_chunks: 3 },
+  comments: 1,
   objects: 3,
   objectBytes: 48_211,
 } as const
 
+const remains = [
+  {
+    what: 'metrics',
+    until: EXAMPLE_TIMES.expiresAt,
+    description: 'Attributes of metrics, which name no session. They expire with their day.',
+  },
+] as const
+
 /** Responses to the examples of the operations, by operation. */
 const ANSWERS = {
-  createErasure: { erasure: begun },
+  createErasure: { erasure: begun, remains },
   listErasures: { erasures: [begun], nextCursor: null },
-  readErasure: { erasure: done },
+  readErasure: { erasure: done, remains },
 } as const
 
 const erasurePath = z.object({

@@ -48,6 +48,7 @@ export const EXAMPLE_TIMES = {
   receivedAt: '2026-09-21T14:13:21.306Z',
   createdAt: '2026-09-21T09:00:00.000Z',
   completedAt: '2026-09-21T09:00:04.812Z',
+  expiresAt: '2026-10-21T00:00:00.000Z',
 } as const
 
 /** The exception of the story. */

@@ -17,7 +17,7 @@ export const erasureSchema = z.object({
   id: z.string().regex(/^ers_[0-9a-f]{20}$/),
   workspaceId: z.string(),
   kind: z.enum(['identifier', 'session']),
-  /** Absent once the erasure is done: only the hash is kept. */
+  /** Absent once everything is deleted: only the hash is kept. */
   subject: erasureSubjectSchema.optional(),
   /** HMAC-SHA-256 of the subject in hex, with a key of the installation. */
   subjectHash: z.string().regex(/^[0-9a-f]{64}$/),
@@ -25,9 +25,10 @@ export const erasureSchema = z.object({
   createdBy: actorSchema,
   /**
    * `deleting`: what is stored is deleted. `settling`: waits until everything that was accepted before is settled.
-   * `deleting_again`: what was queued is deleted. `failed`: nothing more is done.
+   * `deleting_again`: what was queued is deleted. `waiting_for_rewrite`: no read finds anything any more, and the bytes leave the
+   * disk when the days of `masked` are written again. `failed`: nothing more is done.
    */
-  state: z.enum(['deleting', 'settling', 'deleting_again', 'done', 'failed']),
+  state: z.enum(['deleting', 'settling', 'deleting_again', 'waiting_for_rewrite', 'done', 'failed']),
   /** Time of Redis, in Unix ms, before which everything must be settled. Null before the first pass. */
   settledAfterMs: z.number().nullable(),
   /** Sessions of the current pass that are done, in the order of their ids. Null before they are known. */
@@ -37,6 +38,10 @@ export const erasureSchema = z.object({
   rows: z.record(z.string(), z.number()),
   /** The last step that has counted rows, which may not be deleted yet. Null before the first one. */
   counted: z.object({ step: z.string(), rows: z.number() }).nullable(),
+  /** Partitions that have lost rows and still have their bytes, as `table/partition`. Empty once they are written again. */
+  masked: z.array(z.string()),
+  /** Removed comments on findings. */
+  comments: z.number().int().min(0),
   objects: z.number().int().min(0),
   objectBytes: z.number().int().min(0),
   completedAt: instant.nullable(),

@@ -37,8 +37,8 @@ export const findingWorkSchema = z.object({
   mergedInto: findingId.optional(),
   /** Present if it was merged and split again: the finding that it was split from. */
   splitFrom: findingId.optional(),
-  /** UTF-8 bytes of all comments that were ever made on the finding. */
-  commentBytes: z.int().min(0),
+  /** UTF-8 bytes of the entries of its activity. */
+  activityBytes: z.int().min(0),
   changedAt: instant,
 })
 /** Record of what members have made of a finding. */

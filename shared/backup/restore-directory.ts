@@ -161,7 +161,7 @@ function writeLine(line: RecordLine, now: number): readonly Command[] {
       return writeErasure(line.record)
     case 'finding-work': {
       const { activity, ...work } = line.record
-      return importFindingWork(work, activity, 0)
+      return importFindingWork(work, activity)
     }
     case 'finding-rules':
       return writeFindingRules(line.record)

@@ -9,26 +9,30 @@ import { directoryKeys as keys, parseRecord, upkeepKeys } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
 import { type Command, commitIf } from './transaction.ts'
 
-/** Erasures of a workspace that may be in progress. */
+/** Erasures of a workspace that may be deleting at once. */
 export const ACTIVE_ERASURES_MAX = 100
 /** Receipts of erasures that are kept for a workspace. Beyond it, a new erasure removes the oldest that is over. */
 const ERASURES_KEPT = 10_000
+/** Erasures that are read at once. */
+const ERASURES_PAGE = 500
 const SESSIONS_PAGE = 1_000
 
 /** Stores the erasures of a workspace (docs/api/retention.md#erasures). */
 export interface ErasureStore {
   /**
-   * Stores an erasure and returns it, or the one in progress for the same subject. Returns `too_many_erasures` when too many
-   * are in progress.
+   * Stores an erasure and returns it, or the one that is deleting the same subject. Returns `too_many_erasures` when too many
+   * are deleting, or all that are kept wait for the night.
    */
   createErasure(request: ErasureRequest): Promise<Erasure | 'too_many_erasures'>
   erasure(workspaceId: string, id: string): Promise<Erasure | undefined>
   /** Returns a page, newest first. */
   erasures(workspaceId: string, page: ListPage): Promise<Erasure[]>
-  /** Stores the progress of an erasure. One that is over leaves the list of those in progress, with its sessions. */
+  /** Stores the progress of an erasure. One that has deleted everything loses its subject and its sessions. */
   putErasure(erasure: Erasure): Promise<void>
-  /** Returns up to `limit` erasures of all workspaces that are in progress, the oldest first. Only for the workers. */
+  /** Returns up to `limit` erasures of all workspaces that are deleting, the oldest first. Only for the workers. */
   activeErasures(limit: number): Promise<Erasure[]>
+  /** Returns all erasures of all workspaces that wait for the night. Only for the workers. */
+  waitingErasures(): Promise<Erasure[]>
   addErasedSessions(erasure: Erasure, sessionIds: readonly string[]): Promise<void>
   /** Returns the sessions of an erasure in progress, in the order of their bytes. */
   erasedSessions(erasure: Erasure): Promise<string[]>
@@ -45,12 +49,7 @@ interface ErasureRequest {
 
 /** Creates the part of the directory that stores erasures. */
 export function createErasureStore(redis: Redis): ErasureStore {
-  async function load(workspaceId: string, ids: readonly string[]): Promise<(Erasure | undefined)[]> {
-    const at = ids.map(id => keys.erasure(workspaceId, id))
-    const texts = at.length === 0 ? [] : await redis.mget(at)
-    return texts.map((text, i) => (text === null ? undefined : parseRecord(at[i] ?? '', text, erasureSchema)))
-  }
-
+  const load = (workspaceId: string, ids: readonly string[]) => loadErasures(redis, workspaceId, ids)
   return {
     async createErasure({ workspaceId, subject, now, author }) {
       const subjectHash = hashSubject(await ensureReceiptSecret(redis), workspaceId, subject)
@@ -63,7 +62,9 @@ export function createErasureStore(redis: Redis): ErasureStore {
         const erasure = newErasure(workspaceId, subject, subjectHash, { createdBy: author?.by ?? null, now })
         const guards = [['HGET', activeKey, known ?? '', subjectHash] as const]
         const logged = writeChange(workspaceId, author, { action: 'erasure.created', subject: erasure.id })
-        const commands = [...writeErasure(erasure), ...(await removeOldest(redis, workspaceId)), ...logged]
+        const removed = await removeOldest(redis, workspaceId)
+        if (removed === undefined) return { result: 'too_many_erasures' }
+        const commands = [...writeErasure(erasure), ...removed, ...logged]
         return { result: erasure, transaction: { guards, commands } }
       })
     },
@@ -72,17 +73,8 @@ export function createErasureStore(redis: Redis): ErasureStore {
     async putErasure(erasure) {
       await commitIf(redis, { guards: [], commands: writeErasure(erasure) })
     },
-    async activeErasures(limit) {
-      const members = await redis.zrange(keys.dueErasures, 0, String(limit - 1))
-      const found: Erasure[] = []
-      for (const member of members) {
-        const [workspaceId = '', id = ''] = member.split('/')
-        const [erasure] = await load(workspaceId, [id])
-        if (erasure) found.push(erasure)
-        else await redis.zrem(keys.dueErasures, member)
-      }
-      return found
-    },
+    activeErasures: limit => loadOldest(redis, keys.dueErasures, limit),
+    waitingErasures: () => loadOldest(redis, keys.waitingErasures, 0),
     async addErasedSessions({ workspaceId, id }, sessionIds) {
       for (const page of pagesOf(sessionIds, SESSIONS_PAGE))
         await redis.sadd(upkeepKeys.erasedSessions(workspaceId, id), ...page)
@@ -103,6 +95,30 @@ export function createErasureStore(redis: Redis): ErasureStore {
       return [...found].sort()
     },
   }
+}
+
+async function loadErasures(
+  redis: Redis,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<(Erasure | undefined)[]> {
+  const at = ids.map(id => keys.erasure(workspaceId, id))
+  const texts = at.length === 0 ? [] : await redis.mget(at)
+  return texts.map((text, i) => (text === null ? undefined : parseRecord(at[i] ?? '', text, erasureSchema)))
+}
+
+/** Returns the oldest erasures of an index of all workspaces; all of them if `limit` is 0. */
+async function loadOldest(redis: Redis, index: string, limit: number): Promise<Erasure[]> {
+  const found: Erasure[] = []
+  for (const page of pagesOf(await redis.zrange(index, 0, String(limit - 1)), ERASURES_PAGE)) {
+    const at = page.map(member => member.split('/') as [string, string])
+    const texts = await redis.mget(at.map(([workspaceId, id]) => keys.erasure(workspaceId, id)))
+    for (const [i, text] of texts.entries()) {
+      if (text !== null) found.push(parseRecord(page[i] ?? '', text, erasureSchema))
+      else await redis.zrem(index, page[i] ?? '')
+    }
+  }
+  return found
 }
 
 function newErasure(
@@ -126,6 +142,8 @@ function newErasure(
     sessions: 0,
     rows: {},
     counted: null,
+    masked: [],
+    comments: 0,
     objects: 0,
     objectBytes: 0,
     completedAt: null,
@@ -133,10 +151,11 @@ function newErasure(
   }
 }
 
-/** Returns the commands that store an erasure and its indexes. An erasure that is over has no sessions and no subject. */
+/** Returns the commands that store an erasure and its indexes. One that has deleted everything has no sessions and no subject. */
 export function writeErasure(erasure: Erasure): Command[] {
   const { workspaceId, id, subjectHash, createdAt, state } = erasure
-  const isOver = state === 'done' || state === 'failed'
+  const isWaiting = state === 'waiting_for_rewrite'
+  const isOver = state === 'done' || state === 'failed' || isWaiting
   const { subject: _, ...withoutSubject } = erasure
   const record = erasureSchema.parse(isOver ? withoutSubject : erasure)
   const createdAtMs = Date.parse(createdAt)
@@ -144,6 +163,7 @@ export function writeErasure(erasure: Erasure): Command[] {
   return [
     ['SET', keys.erasure(workspaceId, id), JSON.stringify(record)],
     ['ZADD', keys.erasures(workspaceId), createdAtMs, id],
+    isWaiting ? ['ZADD', keys.waitingErasures, createdAtMs, member] : ['ZREM', keys.waitingErasures, member],
     ...(isOver
       ? ([
           ['HDEL', keys.activeErasures(workspaceId), subjectHash],
@@ -157,19 +177,22 @@ export function writeErasure(erasure: Erasure): Command[] {
   ]
 }
 
-/** Returns the commands that remove the oldest receipt when there are too many. Those in progress are far fewer, and newer. */
-async function removeOldest(redis: Redis, workspaceId: string): Promise<Command[]> {
+/**
+ * Returns the commands that remove the oldest receipt when there are too many, or undefined if that one still waits for the night.
+ * Those that are deleting are far fewer, and newer.
+ */
+async function removeOldest(redis: Redis, workspaceId: string): Promise<Command[] | undefined> {
   const index = keys.erasures(workspaceId)
   if ((await redis.zcard(index)) < ERASURES_KEPT) return []
   const oldest = await redis.zrange(index, 0, String(ACTIVE_ERASURES_MAX))
   const active = new Set(await redis.hvals(keys.activeErasures(workspaceId)))
-  const id = oldest.find(candidate => !active.has(candidate))
-  return id === undefined
-    ? []
-    : [
-        ['DEL', keys.erasure(workspaceId, id)],
-        ['ZREM', index, id],
-      ]
+  const id = oldest.find(candidate => !active.has(candidate)) ?? ''
+  const [receipt] = await loadErasures(redis, workspaceId, [id])
+  if (receipt?.state === 'waiting_for_rewrite') return undefined
+  return [
+    ['DEL', keys.erasure(workspaceId, id)],
+    ['ZREM', index, id],
+  ]
 }
 
 /**

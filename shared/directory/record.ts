@@ -57,8 +57,9 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - creations: ids of such creations, by the time at which they are not recognized any more
  * - erasure: one JSON record each (string)
  * - erasures: ids of erasures, by time
- * - activeErasures: hash of the subject → id of the erasure in progress (hash)
- * - dueErasures: erasures in progress of all workspaces as `workspace/id`, by time
+ * - activeErasures: hash of the subject → id of the erasure that is deleting (hash)
+ * - dueErasures: erasures of all workspaces that are deleting as `workspace/id`, by time
+ * - waitingErasures: those that wait for the night, in which days are written again, as `workspace/id`, by time
  * - receiptSecret: the secret that seals receipt ids, as a JSON record (string)
  * - changes: who has changed what in a workspace, as JSON, by time
  * - managers: members with the permission org:members:write (set)
@@ -69,7 +70,7 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - countedFindings: ignored findings that are open again after a number of occurrences (set)
  * - findingActivity: what was done with a finding, as JSON, by time
  * - findingMerges: finding → the finding that it is merged into, as its record has it (hash)
- * - findingCommentBytes: bytes of all comments of a workspace (string)
+ * - findingActivityBytes: bytes of the activity of all findings of a workspace (string)
  * - findingRules: rules of grouping, as a JSON record (string)
  * - earlierFindingRules: the records before it, the latest first (list); a batch of exceptions may be stored by them
  */
@@ -96,6 +97,7 @@ export const directoryKeys = {
   erasures: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:erasures`,
   activeErasures: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:active-erasures`,
   dueErasures: `${DIRECTORY_ROOT}:due-erasures`,
+  waitingErasures: `${DIRECTORY_ROOT}:waiting-erasures`,
   workspaceKeys: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:keys`,
   workspaceKeyDigests: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-digests`,
   workspaceKeyEnds: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:key-ends`,
@@ -109,7 +111,7 @@ export const directoryKeys = {
   findingActivity: (workspaceId: string, findingId: string) =>
     `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding:${findingId}:activity`,
   findingMerges: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-merges`,
-  findingCommentBytes: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-comment-bytes`,
+  findingActivityBytes: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-activity-bytes`,
   findingRules: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-rules`,
   earlierFindingRules: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-finding-rules`,
   creation: (workspaceId: string, id: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creation:${id}`,

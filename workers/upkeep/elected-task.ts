@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { Lease } from '../../shared/directory/lease.ts'
 import { upkeepKeys } from '../../shared/directory/record.ts'
 import { redisTimeMs } from '../../shared/queue/watermark.ts'
@@ -8,9 +9,11 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 
 /** A task that one process of the workers does at a time. */
 export interface ElectedTask {
-  readonly name: 'erasures' | 'failures' | 'grouping' | 'retention' | 'releases' | 'uploads' | 'maps'
+  readonly name: 'erasures' | 'rewrites' | 'failures' | 'grouping' | 'retention' | 'releases' | 'uploads' | 'maps'
   /** Time between the end of a run and the next one, also if another process does it. 0: at every look. */
   readonly everyMs: number
+  /** The hour of the day (UTC) from which on the task is due, once a day, instead of after `everyMs`. */
+  readonly fromHour?: number
   /** How often each process looks whether the task is due. */
   readonly lookEveryMs: number
   /** Does the task. `assertElected` throws when another process may have it, or this one is stopping. */
@@ -73,9 +76,11 @@ async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease):
 }
 
 /** Returns whether a task is due by the clock of Redis. It is also due if that clock was ahead when the task was done last. */
-async function isDue(redis: Redis, { name, everyMs }: ElectedTask): Promise<boolean> {
+async function isDue(redis: Redis, { name, everyMs, fromHour }: ElectedTask): Promise<boolean> {
   if (everyMs === 0) return true
   const doneAt = Number((await redis.hget(upkeepKeys.done, name)) ?? 0)
-  const passed = (await redisTimeMs(redis)) - doneAt
+  const nowMs = await redisTimeMs(redis)
+  const passed = nowMs - doneAt
+  if (fromHour !== undefined) return passed >= (nowMs - fromHour * HOUR_MS) % DAY_MS || passed < 0
   return passed >= everyMs || passed < 0
 }

@@ -3,6 +3,7 @@ import { deleteCountedRows } from '../../clickhouse/queries/retention/delete-cou
 import {
   selectIdentifiedSessions,
   selectSessionLetters,
+  selectSessionNames,
   selectSessionSurfaces,
 } from '../../clickhouse/queries/sessions/select-erased.ts'
 import { ERASED_TABLES, endOfPart } from '../../clickhouse/queries/sessions/session-key.ts'
@@ -10,6 +11,7 @@ import { type PurgeLettersDeps, purgeLetters } from '../../letters/purge-letters
 import type { Erasure } from '../../schemas/records/erasure.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { ErasureStore } from '../../shared/directory/erasures.ts'
+import type { Naming } from '../../shared/directory/findings/mentions.ts'
 import { replayPrefix } from '../../shared/object-store/object-keys.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
@@ -19,6 +21,7 @@ import type { ObjectDeleter } from './delete-objects.ts'
 export interface ErasePersonDeps {
   readonly clickhouse: ClickHouseClient
   readonly erasures: Pick<ErasureStore, 'putErasure' | 'addErasedSessions' | 'erasedSessions'>
+  readonly eraseComments: (workspaceId: string, naming: Naming) => Promise<number>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly store: Pick<ObjectStore, 'list' | 'head' | 'get' | 'put' | 'deleteMany'>
   readonly claims: PurgeLettersDeps['claims']
@@ -35,13 +38,16 @@ const ERASED_SESSIONS_MAX = 100_000
 /** Bytes of the ids of these sessions, which a worker holds in memory. */
 const ERASED_SESSION_BYTES = 64 * MIB
 const LETTERS_AT_ONCE = 500
+/** Identifiers, addresses and names of the sessions of a part that comments are searched for. */
+const NAMES_MAX = 200
 const STATEMENT_TIMEOUT_MS = 600_000
 
 /**
  * Works on an erasure as far as it can, and returns its new state. Everything that is stored is deleted but the identities,
- * then, when all that was accepted before is settled, everything is deleted again, and the identities with it. The progress
- * is stored after each step, so that another worker continues where this one was killed. Rows are counted before they are
- * deleted: a step that is repeated counts what it still finds. Throws the errors of the stores.
+ * then, when all that was accepted before is settled, everything is deleted again, and the identities with it. The bytes of rows
+ * are still on the disk then: `rewriteErased` ends the erasure. The progress is stored after each step, so that another worker
+ * continues where this one was killed. Rows are counted before they are deleted: a step that is repeated counts what it still
+ * finds. Throws the errors of the stores.
  */
 export async function erasePerson(deps: ErasePersonDeps, erasure: Erasure): Promise<Erasure> {
   if (erasure.state === 'deleting') {
@@ -58,9 +64,14 @@ export async function erasePerson(deps: ErasePersonDeps, erasure: Erasure): Prom
   if (erasure.state === 'deleting_again') {
     const deleted = await deleteOnce(deps, erasure)
     if (deleted.state === 'failed') return deleted
-    return save(deps, { ...deleted, state: 'done', completedAt: new Date(deps.now()).toISOString() })
+    return save(deps, deleted.masked.length > 0 ? { ...deleted, state: 'waiting_for_rewrite' } : doneAt(deleted, deps))
   }
   return erasure
+}
+
+/** Returns the erasure as it is when its bytes have left the disk. */
+export function doneAt(erasure: Erasure, { now }: Pick<ErasePersonDeps, 'now'>): Erasure {
+  return { ...erasure, state: 'done', masked: [], completedAt: new Date(now()).toISOString() }
 }
 
 async function save(deps: ErasePersonDeps, erasure: Erasure): Promise<Erasure> {
@@ -122,16 +133,18 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
     }
   }
   const letters = await eraseLetters({ ...deps, objects: deps.store }, { workspaceId, sessionIds }, deadline())
-  const dead_letters = (erasure.rows.dead_letters ?? 0) + letters.purged
-  erasure = await save(deps, dead_letters > 0 ? { ...erasure, rows: { ...erasure.rows, dead_letters } } : erasure)
+  if (letters.purged > 0) erasure = addRows(erasure, 'dead_letters', letters.purged, letters.partitions)
+  erasure = await save(deps, erasure)
   // In the first pass they are left to the second one, which begins when they are settled.
   if (letters.replaying > 0 && state === 'deleting_again') throw new TransientError('dead letters are being replayed')
+  if (state === 'deleting_again') erasure = await eraseMentions(deps, erasure, sessionIds)
   for (const { table, isSource } of ERASED_TABLES) {
     if (table === 'session_identities' && state === 'deleting') continue
     await deps.assertElected()
     const step = `${id}:${state}:${position}:${table}`
-    const onCounted = async (rows: number, shard: number) => {
-      erasure = await save(deps, countStep(erasure, { table, step: shard === 0 ? step : `${step}:${shard}`, rows }))
+    const onCounted = async (rows: number, shard: number, partitions: readonly string[]) => {
+      const counted = { table, step: shard === 0 ? step : `${step}:${shard}`, rows, partitions }
+      erasure = await save(deps, countStep(erasure, counted))
     }
     const deletion = {
       table,
@@ -147,9 +160,20 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
   return erasure
 }
 
+/** Removes the comments that name the person. The identities have the names, so these go first. */
+async function eraseMentions(deps: ErasePersonDeps, erasure: Erasure, sessionIds: readonly string[]): Promise<Erasure> {
+  const { workspaceId, subject } = erasure
+  const names = await selectSessionNames(deps.clickhouse, { workspaceId, sessionIds }, NAMES_MAX, deadline())
+  const phrases = subject?.kind === 'identifier' ? [subject.identifier, ...names] : names
+  const comments = await deps.eraseComments(workspaceId, { phrases, ids: new Set(sessionIds) })
+  return comments === 0 ? erasure : save(deps, { ...erasure, comments: erasure.comments + comments })
+}
+
 /** Result of erasing dead letters. */
 interface ErasedLetters {
   readonly purged: number
+  /** The partitions of their rows. */
+  readonly partitions: readonly string[]
   /** Letters that wait in a queue, because they are being replayed. */
   readonly replaying: number
 }
@@ -161,27 +185,42 @@ async function eraseLetters(
   signal: AbortSignal,
 ): Promise<ErasedLetters> {
   let [purged, replaying] = [0, 0]
+  const partitions = new Set<string>()
   for (;;) {
     const page = { limit: LETTERS_AT_ONCE, offset: replaying }
     const keys = await selectSessionLetters(deps.clickhouse, key, page, signal)
-    if (keys.length === 0) return { purged, replaying }
+    if (keys.length === 0) return { purged, partitions: [...partitions], replaying }
+    for (const { receivedAtMs } of keys) {
+      partitions.add(new Date(receivedAtMs).toISOString().slice(0, 10).replaceAll('-', ''))
+    }
     const step = await purgeLetters(deps, key.workspaceId, { keys }, { limit: LETTERS_AT_ONCE }, signal)
     purged += step.purged
     replaying += step.skipped.filter(({ reason }) => reason === 'replaying').length
   }
 }
 
+/** Rows that a step is about to delete. */
+interface CountedStep {
+  readonly table: string
+  readonly step: string
+  readonly rows: number
+  readonly partitions: readonly string[]
+}
+
 /**
  * Adds the rows of a step. If the step is repeated after a crash, the same number means that they were counted, and not yet
  * deleted. A smaller number means that they were deleted, and that these have arrived since.
  */
-function countStep(
-  erasure: Erasure,
-  { table, step, rows }: { readonly table: string; readonly step: string; readonly rows: number },
-): Erasure {
+function countStep(erasure: Erasure, { table, step, rows, partitions }: CountedStep): Erasure {
   const before = erasure.counted?.step === step ? erasure.counted.rows : 0
   const added = rows >= before ? rows - before : rows
-  return { ...erasure, counted: { step, rows }, rows: { ...erasure.rows, [table]: (erasure.rows[table] ?? 0) + added } }
+  return { ...addRows(erasure, table, added, partitions), counted: { step, rows } }
+}
+
+function addRows(erasure: Erasure, table: string, added: number, partitions: readonly string[]): Erasure {
+  const masked = new Set([...erasure.masked, ...partitions.map(partition => `${table}/${partition}`)])
+  const rows = { ...erasure.rows, [table]: (erasure.rows[table] ?? 0) + added }
+  return { ...erasure, rows, masked: [...masked].sort() }
 }
 
 const deadline = () => AbortSignal.timeout(STATEMENT_TIMEOUT_MS)

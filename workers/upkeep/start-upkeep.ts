@@ -6,6 +6,7 @@ import { FindingMovesTable } from '../../clickhouse/tables/finding-moves-table.t
 import { LetterClaims } from '../../letters/letter-claims.ts'
 import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
+import { eraseComments } from '../../shared/directory/findings/erase-comments.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
@@ -22,6 +23,7 @@ import { expireReleases } from './expire-releases.ts'
 import { expireWorkspaces } from './expire-workspaces.ts'
 import { judgeFailures } from './failures/judge-failures.ts'
 import { type GroupStoredDeps, groupAllStored } from './group-stored.ts'
+import { rewriteErased } from './rewrite-erased.ts'
 import { sweepMaps } from './sweep-maps.ts'
 import { sweepUploads } from './sweep-uploads.ts'
 import type { UpkeepMetrics } from './upkeep-metrics.ts'
@@ -47,6 +49,8 @@ const GROUPING_TIMEOUT_MS = 60_000
 
 /** A task that runs once a day. */
 const DAILY = { everyMs: DAY_MS, lookEveryMs: 60_000 }
+/** A task that runs once a night (UTC), when the day before is over and loads are small where most people sleep. */
+const NIGHTLY = { everyMs: DAY_MS, fromHour: 2, lookEveryMs: 2_000 }
 
 /** Dependencies that the tasks share. */
 interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
@@ -77,7 +81,14 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     now: deps.now ?? Date.now,
   }
   const electedDeps = { redis: directoryRedis, logger, stopping: signal, onDone: metrics.observeDone }
-  const deletions = [erasures(shared), retention(shared), oldReleases(shared), oldUploads(shared), unusedMaps(shared)]
+  const deletions = [
+    erasures(shared),
+    rewrites(shared),
+    retention(shared),
+    oldReleases(shared),
+    oldUploads(shared),
+    unusedMaps(shared),
+  ]
   const tasks = [failures(shared), grouping(shared), ...deletions]
   const running = tasks.map(task => runElected(electedDeps, task))
   return {
@@ -94,6 +105,7 @@ function erasures(shared: TaskDeps): ElectedTask {
   const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
     ...{ clickhouse, objects, store, claims, now, assertElected },
     erasures: directory,
+    eraseComments: (workspaceId, naming) => eraseComments(shared.directoryRedis, workspaceId, naming),
     settledBeforeMs: workspaceId => settledBeforeMs(queues, workspaceId),
     redisTimeMs: () => latestTimeMs(queues),
   })
@@ -113,6 +125,11 @@ function erasures(shared: TaskDeps): ElectedTask {
     }
   }
   return { name: 'erasures', everyMs: 0, lookEveryMs: 2_000, run }
+}
+
+function rewrites({ clickhouse, directory, logger, now }: TaskDeps): ElectedTask {
+  const deps = { clickhouse, erasures: directory, logger, now }
+  return { name: 'rewrites', ...NIGHTLY, run: assertElected => rewriteErased({ ...deps, assertElected }) }
 }
 
 function failures({ clickhouse, directory, directoryRedis: redis, queues }: TaskDeps): ElectedTask {

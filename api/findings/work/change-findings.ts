@@ -15,8 +15,8 @@ import type { Actor, FindingEntry } from '../../../schemas/records/change.ts'
 import { type FindingWork, KNOWN_VERSIONS_MAX } from '../../../schemas/records/finding-work.ts'
 import type { Once } from '../../../shared/directory/creations.ts'
 import { type Directory, newId } from '../../../shared/directory/directory.ts'
-import { type ChangedWork, COMMENT_BYTES_MAX } from '../../../shared/directory/findings/finding-work-store.ts'
-import type { FindingOfWorkspace } from '../../../shared/directory/findings/write-finding-work.ts'
+import { ACTIVITY_BYTES_MAX, type FindingOfWorkspace } from '../../../shared/directory/findings/activity.ts'
+import type { ChangedWork } from '../../../shared/directory/findings/finding-work-store.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { actorOf, cutDirectoryPage, directoryPage, onceOf, queryDirectory, withOneMore } from '../../http/directory.ts'
 import { dayOf, rfc3339FromUnixMs } from '../../http/format-time.ts'
@@ -135,10 +135,7 @@ function commentFindingRoute(deps: Deps): Route {
     const { text } = body
     const at = rfc3339FromUnixMs(deps.now())
     const entry: FindingEntry = { id: newId('act'), createdAt: at, by: actorOf(caller), action: 'commented', text }
-    const change = (before: FindingWork) => {
-      const commentBytes = before.commentBytes + Buffer.byteLength(text)
-      return { work: { ...before, commentBytes }, entries: [entry] }
-    }
+    const change = (work: FindingWork) => ({ work, entries: [entry] })
     const once = onceOf(creation, () => ({ entry }))
     const changed = await commitChange(deps, finding, at, change, deadline, once)
     return changed.ok ? { ok: true, value: { entry } } : changed
@@ -169,7 +166,9 @@ interface ChangeDeps extends ChangeRouteDeps, RoomDeps, StandingDeps {
   readonly directory: StandingDeps['directory'] & RoomDeps['directory'] & Pick<Directory, 'changeFinding' | 'member'>
 }
 
-const TOO_MANY_COMMENTS = invalid(`the comments of a workspace can have at most ${COMMENT_BYTES_MAX} bytes`)
+const TOO_MANY_COMMENTS = invalid(
+  `the comments and the other activity of a workspace can have at most ${ACTIVITY_BYTES_MAX} bytes`,
+)
 
 /** Changes a finding. If the workspace has too many records, room is made, and the change is tried again. */
 async function commitChange(

@@ -18,6 +18,15 @@ interface TableDay {
   readonly day: string
 }
 
+/** Writes those parts of a partition again that have deleted rows, without these rows. */
+export async function applyDeletedMask(
+  client: ClickHouseClient,
+  { table, partition }: { readonly table: string; readonly partition: string },
+  signal: AbortSignal,
+): Promise<void> {
+  await onEachShard(client, shard => rewrite(shard, table, `ID '${partition}'`, signal))
+}
+
 async function reclaimOnShard(client: ClickHouseClient, { table, day }: TableDay, signal: AbortSignal): Promise<void> {
   const partitionId = day.replaceAll('-', '')
   const [found] = await selectRows<{ written: string; live: string }>(client, {
@@ -30,9 +39,13 @@ async function reclaimOnShard(client: ClickHouseClient, { table, day }: TableDay
   })
   const [written, live] = [Number(found?.written ?? 0), Number(found?.live ?? 0)]
   if (written - live < written * DELETED_SHARE || written === 0) return
+  await rewrite(client, table, `'${day}'`, signal)
+}
+
+async function rewrite(client: ClickHouseClient, table: string, partition: string, signal: AbortSignal): Promise<void> {
   try {
     await client.command({
-      query: `ALTER TABLE ${table} APPLY DELETED MASK IN PARTITION '${day}'`,
+      query: `ALTER TABLE ${table} APPLY DELETED MASK IN PARTITION ${partition}`,
       clickhouse_settings: { mutations_sync: '2', wait_end_of_query: 1 },
       abort_signal: signal,
     })

@@ -30,6 +30,24 @@ export async function selectIdentifiedSessions(
   return rows.map(({ sessionId }) => sessionId)
 }
 
+/** Returns up to `limit` different identifiers, e-mail addresses and names of sessions. */
+export async function selectSessionNames(
+  client: ClickHouseClient,
+  key: { readonly workspaceId: string; readonly sessionIds: readonly string[] },
+  limit: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const rows = await selectRows<{ text: string }>(client, {
+    query: `
+      SELECT DISTINCT arrayJoin([identifier, email, name]) AS text FROM session_identities
+      WHERE workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)} AND text != ''
+      LIMIT {limit: UInt32}`,
+    params: { ...key, limit },
+    signal,
+  })
+  return rows.map(({ text }) => text)
+}
+
 /** A session, and a surface that has sent data of it. */
 interface SessionSurfaceRow {
   readonly sessionId: string

@@ -8,7 +8,7 @@ import {
 } from '../../../schemas/records/directory.ts'
 import type { Erasure } from '../../../schemas/records/erasure.ts'
 import type { Directory } from '../directory.ts'
-import { FINDING_ENTRIES_KEPT } from '../findings/write-finding-work.ts'
+import { FINDING_ENTRIES_KEPT } from '../findings/activity.ts'
 import { directoryKeys, parseRecord } from '../record.ts'
 import { releaseKeys } from '../release-store.ts'
 import { listNewest, walkNewest } from '../sorted-index.ts'

@@ -16,7 +16,7 @@ import { erasureSchema } from '../../../schemas/records/erasure.ts'
 import { findingRulesSchema } from '../../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../../schemas/records/finding-work.ts'
 import { parseJson } from '../../json/parse-json.ts'
-import { FINDING_ENTRIES_KEPT } from '../findings/write-finding-work.ts'
+import { FINDING_ENTRIES_KEPT } from '../findings/activity.ts'
 
 /** Maximum number of changes in one line. */
 export const CHANGES_PER_LINE = 500

@@ -5,9 +5,18 @@ import { type FindingWork, findingWorkSchema, MERGED_MAX } from '../../../schema
 import type { Author } from '../changes/change-log.ts'
 import { directoryKeys as keys, parseRecord, upkeepKeys } from '../record.ts'
 import { type Command, decideAndCommit, type Guard } from '../transaction.ts'
+import {
+  activityBytes,
+  countActivity,
+  type FindingOfWorkspace,
+  loadActivity,
+  planActivity,
+  roomForActivity,
+  type StoredActivity,
+} from './activity.ts'
 import { type FindingMerges, withMerged } from './finding-merges.ts'
 import { FINDING_WORK_MAX } from './finding-work-store.ts'
-import { type FindingOfWorkspace, untouchedFinding, writeFindingWork } from './write-finding-work.ts'
+import { untouchedFinding, writeFindingWork } from './write-finding-work.ts'
 
 /** Findings that are merged into another one. None of them is merged yet. */
 export interface Merge {
@@ -63,7 +72,12 @@ export function createFindingMergeStore(redis: Redis): FindingMergeStore {
         }
         const works = ids.map((findingId, i) => workOf(texts[i], { workspaceId, findingId }, atOf(author)))
         const guards = [guard, ...guardsOf(workspaceId, [into, ...findingIds], texts)]
-        return { transaction: { guards, commands: writeMerge(works, findingIds, author) }, result: 'merged' }
+        const activities: StoredActivity[] = []
+        for (const findingId of [into, ...findingIds])
+          activities.push(await loadActivity(redis, { workspaceId, findingId }))
+        const room = await roomForActivity(redis, workspaceId)
+        const commands = writeMerge(works, { findingIds, activities, room }, author)
+        return { transaction: { guards, commands }, result: 'merged' }
       })
     },
     splitFinding(finding, from, author) {
@@ -79,7 +93,9 @@ export function createFindingMergeStore(redis: Redis): FindingMergeStore {
           return { result: !merges.has(findingId) && split.splitFrom === into ? 'split' : 'not_merged' }
         }
         const guards = [guard, ...guardsOf(workspaceId, [into, findingId], texts)]
-        return { transaction: { guards, commands: writeSplit(stays, finding, author) }, result: 'split' }
+        const own = await loadActivity(redis, { workspaceId, findingId: into })
+        const commands = writeSplit(stays, finding, { own, room: await roomForActivity(redis, workspaceId) }, author)
+        return { transaction: { guards, commands }, result: 'split' }
       })
     },
   }
@@ -118,36 +134,53 @@ const changesMerges = (workspaceId: string): Command => [
   ...[workspaceId, randomHex()],
 ]
 
+/** The activities of findings that are merged. */
+interface MergedActivities {
+  readonly findingIds: readonly string[]
+  /** Those of the finding that stays, and then of `findingIds`. */
+  readonly activities: readonly StoredActivity[]
+  readonly room: number
+}
+
 /** Returns the commands that merge findings. The first record stays, and those of `findingIds` were not merged before. */
 function writeMerge(
   [stays, ...merged]: readonly FindingWork[],
-  findingIds: readonly string[],
+  { findingIds, activities: [own = [], ...others], room }: MergedActivities,
   author: Author,
 ): Command[] {
   if (stays === undefined) return []
   const { workspaceId, findingId: mergedInto } = stays
-  const logs = findingIds.map(id => keys.findingActivity(workspaceId, id))
-  const log = keys.findingActivity(workspaceId, mergedInto)
-  const commentBytes = merged.reduce((sum, work) => sum + work.commentBytes, stays.commentBytes)
   const entries = findingIds.map(findingId => entryOf(author, 'merged', findingId))
+  const activity = planActivity(stays, { own, others: others.flat() }, entries, room)
   const at = atOf(author)
   return [
     changesMerges(workspaceId),
-    ['ZUNIONSTORE', log, logs.length + 1, log, ...logs, 'AGGREGATE', 'MAX'],
-    ...logs.map((key): Command => ['DEL', key]),
-    ...writeFindingWork({ ...stays, commentBytes, changedAt: at }, entries),
-    ...merged.flatMap(work => writeFindingWork({ ...untouchedFinding(work, at), mergedInto }, [])),
+    ...activity.commands,
+    ...findingIds.map((id): Command => ['DEL', keys.findingActivity(workspaceId, id)]),
+    ...countActivity(workspaceId, activity.bytes - activityBytes([...own, ...others.flat()])),
+    ...writeFindingWork({ ...stays, activityBytes: activity.bytes, changedAt: at }),
+    ...merged.flatMap(work => writeFindingWork({ ...untouchedFinding(work, at), mergedInto })),
   ]
 }
 
 /** Returns the commands that make a merged finding one of its own. The comments stay where they are. */
-function writeSplit(stays: FindingWork, finding: FindingOfWorkspace, author: Author): Command[] {
+function writeSplit(
+  stays: FindingWork,
+  finding: FindingOfWorkspace,
+  { own, room }: { readonly own: StoredActivity; readonly room: number },
+  author: Author,
+): Command[] {
   const { workspaceId, findingId: from } = stays
   const at = atOf(author)
   const split: FindingWork = { ...untouchedFinding(finding, at), statusAt: at, splitFrom: from }
+  const of = planActivity(stays, { own }, [entryOf(author, 'split_off', finding.findingId)], room)
+  const ofSplit = planActivity(finding, { own: [] }, [entryOf(author, 'split', from)], room)
   return [
     changesMerges(workspaceId),
-    ...writeFindingWork({ ...stays, changedAt: at }, [entryOf(author, 'split_off', finding.findingId)]),
-    ...writeFindingWork(split, [entryOf(author, 'split', from)]),
+    ...of.commands,
+    ...ofSplit.commands,
+    ...countActivity(workspaceId, of.bytes - stays.activityBytes + ofSplit.bytes),
+    ...writeFindingWork({ ...stays, activityBytes: of.bytes, changedAt: at }),
+    ...writeFindingWork({ ...split, activityBytes: ofSplit.bytes }),
   ]
 }

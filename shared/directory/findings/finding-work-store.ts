@@ -1,18 +1,16 @@
 import type { Redis } from 'ioredis'
 import { type FindingEntry, findingEntrySchema } from '../../../schemas/records/change.ts'
 import { type FindingWork, findingWorkSchema } from '../../../schemas/records/finding-work.ts'
-import { MIB } from '../../../schemas/units.ts'
 import { readEntries } from '../changes/bounded-log.ts'
 import { decideOnce, type Once } from '../creations.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { ListPage } from '../sorted-index.ts'
-import { type Command, commitIf, type Guard } from '../transaction.ts'
-import { type FindingOfWorkspace, removeFindingWork, untouchedFinding, writeFindingWork } from './write-finding-work.ts'
+import { commitIf, type Guard } from '../transaction.ts'
+import { countActivity, type FindingOfWorkspace, loadActivity, planActivity, roomForActivity } from './activity.ts'
+import { removeFindingWork, untouchedFinding, writeFindingWork } from './write-finding-work.ts'
 
 /** Greatest number of findings of a workspace that members have worked on. Concurrent requests may exceed it by their number. */
 export const FINDING_WORK_MAX = 10_000
-/** Greatest number of UTF-8 bytes of all comments of a workspace. */
-export const COMMENT_BYTES_MAX = 16 * MIB
 /** Number of records that one transaction removes. */
 const REMOVED_AT_ONCE = 100
 
@@ -77,14 +75,15 @@ export function createFindingWorkStore(redis: Redis): FindingWorkStore {
         if (text === null && (await redis.hlen(key)) >= FINDING_WORK_MAX) return { result: 'too_many_findings' }
         const before = parse(text) ?? untouchedFinding({ workspaceId, findingId }, at)
         const { work, entries } = change({ ...before, changedAt: at })
-        const newBytes = work.commentBytes - before.commentBytes
-        const bytesKey = keys.findingCommentBytes(workspaceId)
-        if (newBytes > 0 && Number(await redis.get(bytesKey)) + newBytes > COMMENT_BYTES_MAX) {
-          return { result: 'too_many_comments' }
-        }
-        const counted: Command[] = newBytes > 0 ? [['INCRBY', bytesKey, newBytes]] : []
+        const room = await roomForActivity(redis, workspaceId)
+        const isComment = entries.some(entry => entry.text !== undefined)
+        if (isComment && Buffer.byteLength(JSON.stringify(entries)) > room) return { result: 'too_many_comments' }
+        const own = await loadActivity(redis, { workspaceId, findingId })
+        const { commands, bytes } = planActivity({ workspaceId, findingId }, { own }, entries, room)
+        const result = { ...work, activityBytes: bytes }
+        const counted = countActivity(workspaceId, bytes - before.activityBytes)
         const guards: Guard[] = [['HGET', key, text ?? '', findingId]]
-        return { transaction: { guards, commands: [...writeFindingWork(work, entries), ...counted] }, result: work }
+        return { transaction: { guards, commands: [...writeFindingWork(result), ...commands, ...counted] }, result }
       })
     },
     async resolvedFindings(workspaceId) {

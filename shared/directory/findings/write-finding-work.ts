@@ -1,23 +1,15 @@
-import { type FindingEntry, findingEntrySchema } from '../../../schemas/records/change.ts'
+import type { FindingEntry } from '../../../schemas/records/change.ts'
 import { type FindingWork, findingWorkSchema } from '../../../schemas/records/finding-work.ts'
-import { appendEntries } from '../changes/bounded-log.ts'
+import { textOf } from '../changes/bounded-log.ts'
 import { directoryKeys as keys } from '../record.ts'
 import type { Command } from '../transaction.ts'
-
-/** Number of entries that the activity of a finding keeps, the newest. */
-export const FINDING_ENTRIES_KEPT = 200
-
-/** Identifies a finding of a workspace. */
-export interface FindingOfWorkspace {
-  readonly workspaceId: string
-  readonly findingId: string
-}
+import { countActivity, type FindingOfWorkspace, planActivity, type StoredActivity } from './activity.ts'
 
 /** Returns the record of a finding before a member has worked on it. */
 export function untouchedFinding({ workspaceId, findingId }: FindingOfWorkspace, changedAt: string): FindingWork {
   return {
     ...{ version: 1, workspaceId, findingId, status: 'open', statusAt: null, assignee: null },
-    ...{ commentBytes: 0, changedAt },
+    ...{ activityBytes: 0, changedAt },
   }
 }
 
@@ -26,8 +18,8 @@ export function findingWorkText(work: FindingWork): string {
   return JSON.stringify(findingWorkSchema.parse(work))
 }
 
-/** Returns the commands that store what members have made of a finding, with its indexes, and add entries to its activity. */
-export function writeFindingWork(work: FindingWork, entries: readonly FindingEntry[]): Command[] {
+/** Returns the commands that store what members have made of a finding, with its indexes. Its activity is stored apart. */
+export function writeFindingWork(work: FindingWork): Command[] {
   const { workspaceId, findingId, status, statusAt, until, occurrences, mergedInto, changedAt } = work
   const isResolved = status === 'resolved' && statusAt !== null
   const isIgnored = status === 'ignored'
@@ -44,30 +36,26 @@ export function writeFindingWork(work: FindingWork, entries: readonly FindingEnt
     mergedInto === undefined
       ? ['HDEL', keys.findingMerges(workspaceId), findingId]
       : ['HSET', keys.findingMerges(workspaceId), findingId, mergedInto],
-    ...appendEntries(
-      keys.findingActivity(workspaceId, findingId),
-      entries.map(entry => findingEntrySchema.parse(entry)),
-      FINDING_ENTRIES_KEPT,
-    ),
   ]
 }
 
 /**
- * Returns the commands that store a record with its activity as they were elsewhere. `countedBytes` are the bytes of comments that
- * the record it replaces has; entries that this one had are kept.
+ * Returns the commands that store a record with its activity as they were elsewhere. Entries that the directory has of the finding
+ * are kept; `countedBytes` are theirs.
  */
 export function importFindingWork(
   work: FindingWork,
   activity: readonly FindingEntry[],
-  countedBytes: number,
+  own: StoredActivity = [],
+  countedBytes = 0,
 ): Command[] {
-  const newBytes = work.commentBytes - countedBytes
-  const counted: Command[] = newBytes === 0 ? [] : [['INCRBY', keys.findingCommentBytes(work.workspaceId), newBytes]]
-  return [...writeFindingWork(work, activity), ...counted]
+  const { commands, bytes } = planActivity(work, { own, others: activity.map(textOf) }, [], Number.POSITIVE_INFINITY)
+  const counted = countActivity(work.workspaceId, bytes - countedBytes)
+  return [...writeFindingWork({ ...work, activityBytes: bytes }), ...commands, ...counted]
 }
 
 /** Returns the commands that remove everything that members have made of a finding. */
-export function removeFindingWork({ workspaceId, findingId, commentBytes }: FindingWork): Command[] {
+export function removeFindingWork({ workspaceId, findingId, activityBytes }: FindingWork): Command[] {
   return [
     ['HDEL', keys.findingWork(workspaceId), findingId],
     ['ZREM', keys.findingChanges(workspaceId), findingId],
@@ -76,6 +64,6 @@ export function removeFindingWork({ workspaceId, findingId, commentBytes }: Find
     ['SREM', keys.countedFindings(workspaceId), findingId],
     ['HDEL', keys.findingMerges(workspaceId), findingId],
     ['DEL', keys.findingActivity(workspaceId, findingId)],
-    ['DECRBY', keys.findingCommentBytes(workspaceId), commentBytes],
+    ...countActivity(workspaceId, -activityBytes),
   ]
 }

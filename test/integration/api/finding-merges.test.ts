@@ -11,6 +11,7 @@ import { findingActivityPageSchema } from '../../../schemas/http/findings/work.t
 import { type FindingWork, MERGED_MAX } from '../../../schemas/records/finding-work.ts'
 import { DAY_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
+import { activityBytes, loadActivity } from '../../../shared/directory/findings/activity.ts'
 import { FINDING_WORK_MAX } from '../../../shared/directory/findings/finding-work-store.ts'
 import { untouchedFinding, writeFindingWork } from '../../../shared/directory/findings/write-finding-work.ts'
 import { commitIf } from '../../../shared/directory/transaction.ts'
@@ -152,7 +153,9 @@ describe('merged findings', () => {
     expect(await texts(first)).toEqual(['on both', 'on the second', 'on the first'])
     expect(await activityOf(second)).toEqual(await activityOf(first))
     const [work] = await directory.findingWork('ws_1', [first])
-    expect(work?.commentBytes).toBe('on bothon the secondon the first'.length)
+    expect(work?.activityBytes).toBe(
+      activityBytes(await loadActivity(redis, { workspaceId: 'ws_1', findingId: first })),
+    )
 
     expect(await split(first, second)).toMatchObject({ id: second, status: 'open', splitFrom: first })
     expect(await texts(first)).toEqual(['on both', 'on the second', 'on the first'])
@@ -268,7 +271,7 @@ describe('merged findings', () => {
     })
     const inMerges = 9 * (1 + MERGED_MAX)
     for (let i = 0; i < works.length; i += 500) {
-      const commands = works.slice(i, i + 500).flatMap(work => writeFindingWork(work, []))
+      const commands = works.slice(i, i + 500).flatMap(work => writeFindingWork(work))
       await commitIf(redis, { guards: [], commands })
     }
     await insertExceptions(

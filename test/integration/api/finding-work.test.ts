@@ -5,8 +5,15 @@ import { findingChangedSchema, findingsPageSchema } from '../../../schemas/http/
 import { findingActivityPageSchema } from '../../../schemas/http/findings/work.ts'
 import { DAY_MS, DAY_S } from '../../../schemas/units.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
+import {
+  ACTIVITY_BYTES_MAX,
+  activityBytes,
+  FINDING_ENTRIES_KEPT,
+  loadActivity,
+} from '../../../shared/directory/findings/activity.ts'
 import { FINDING_WORK_MAX } from '../../../shared/directory/findings/finding-work-store.ts'
-import { FINDING_ENTRIES_KEPT, writeFindingWork } from '../../../shared/directory/findings/write-finding-work.ts'
+import { writeFindingWork } from '../../../shared/directory/findings/write-finding-work.ts'
+import { directoryKeys } from '../../../shared/directory/record.ts'
 import { commitIf } from '../../../shared/directory/transaction.ts'
 import {
   type Answer,
@@ -178,7 +185,29 @@ describe('work on findings', () => {
     const lists = [await listed('resolved'), await listed('ignored'), await listed('open')]
     expect(lists.filter(ids => ids.includes(id))).toHaveLength(1)
     const [work] = await directory.findingWork('ws_1', [id])
-    expect(work?.commentBytes).toBe(8 * 'comment 0'.length)
+    expect(work?.activityBytes).toBe(activityBytes(await loadActivity(redis, { workspaceId: 'ws_1', findingId: id })))
+  })
+
+  it('keeps the activity of a workspace within its bytes, and refuses comments alone when they are used up', async () => {
+    const id = await occur(idOf('full'))
+    await change(id, { status: 'resolved' })
+    const key = directoryKeys.findingActivityBytes('ws_1')
+    const used = Number(await redis.get(key))
+    const comment = () =>
+      call(api.baseUrl, `POST /v3/findings/${id}/comments`, { bearer: token, body: { text: 'one more' } })
+    expect((await comment()).status).toBe(201)
+    const before = await loadActivity(redis, { workspaceId: 'ws_1', findingId: id })
+    expect(Number(await redis.get(key)) - used).toBe(activityBytes(before.slice(1)))
+    await redis.incrby(key, ACTIVITY_BYTES_MAX)
+    try {
+      expect(await comment()).toMatchObject({ status: 400, body: { message: expect.stringContaining('comments') } })
+      for (const status of ['open', 'ignored', 'open']) await change(id, { status })
+      const kept = await loadActivity(redis, { workspaceId: 'ws_1', findingId: id })
+      expect(activityBytes(kept)).toBeLessThanOrEqual(activityBytes(before))
+      expect((await activityOf(id))[0]?.action).toBe('reopened')
+    } finally {
+      await redis.decrby(key, ACTIVITY_BYTES_MAX)
+    }
   })
 
   it('keeps a bounded number of entries, whose pages show each once', async () => {
@@ -247,11 +276,11 @@ describe('work on findings', () => {
     const ids = Array.from({ length: FINDING_WORK_MAX - 1 }, (_, i) => idOf(letters(i)))
     const works = [kept, ...ids].map(findingId => ({
       ...({ version: 1, workspaceId: 'ws_2', findingId, status: 'resolved', statusAt: at } as const),
-      ...{ knownVersions: [], assignee: null, commentBytes: 0, changedAt: at },
+      ...{ knownVersions: [], assignee: null, activityBytes: 0, changedAt: at },
     }))
     // One by one they take most of the test.
     for (let i = 0; i < works.length; i += 500) {
-      const commands = works.slice(i, i + 500).flatMap(work => writeFindingWork(work, []))
+      const commands = works.slice(i, i + 500).flatMap(work => writeFindingWork(work))
       await commitIf(redis, { guards: [], commands })
     }
     const list = async (status: string) => {

@@ -126,7 +126,7 @@ async function workOnFindings(directory: Directory, workspaceId: string): Promis
     const findingId = findingIdOf(letter)
     const work = {
       ...({ version: 1, workspaceId, findingId, status: 'open', statusAt: createdAt, assignee: null } as const),
-      ...{ commentBytes: 2, changedAt: createdAt, ...status },
+      ...{ activityBytes: 0, changedAt: createdAt, ...status },
     }
     return directory.changeFinding({ workspaceId, findingId }, createdAt, () => ({ work, entries }))
   }

@@ -8,8 +8,12 @@ import { ERASED_TABLES } from '../../../../clickhouse/queries/sessions/session-k
 import { LetterClaims } from '../../../../letters/letter-claims.ts'
 import type { ErasureAnswer, ShownErasure } from '../../../../schemas/http/erasures.ts'
 import { QUEUES } from '../../../../schemas/queues/names.ts'
+import { STAYING_KINDS, TABLE_CONTENTS } from '../../../../schemas/records/erased-places.ts'
 import type { Erasure } from '../../../../schemas/records/erasure.ts'
 import { createDirectory, type Directory, newId } from '../../../../shared/directory/directory.ts'
+import { eraseComments } from '../../../../shared/directory/findings/erase-comments.ts'
+import type { Naming } from '../../../../shared/directory/findings/mentions.ts'
+import { upkeepKeys } from '../../../../shared/directory/record.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { encodeLetters } from '../../../../shared/queue/letters/letter-object.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
@@ -151,7 +155,12 @@ async function ask(operation: string, body?: unknown) {
 async function read(id: string): Promise<ShownErasure> {
   return ((await ask(`GET /v3/erasures/${id}`)).body as ErasureAnswer).erasure
 }
-const isDone = (id: string) => async () => (await read(id)).state === 'done'
+/** Returns whether an erasure is done. The night that it waits for comes at once. */
+const isDone = (id: string) => async () => {
+  const { state } = await read(id)
+  if (state === 'waiting_for_rewrite') await redis.hdel(upkeepKeys.done, 'rewrites')
+  return state === 'done'
+}
 const LONG = { deadlineMs: 40_000 }
 
 it('erases all sessions of an identifier, also what waits in the queues, and leaves others alone', async () => {
@@ -271,6 +280,86 @@ it('erases the dead letters of a session, and keeps the letters of others in the
   )
 })
 
+/** Texts that are somewhere in the stores, by the table, the key or the object that has them. */
+async function placesOf(texts: readonly string[]): Promise<Record<string, number>> {
+  const found: Record<string, number> = {}
+  const add = (place: string, isFound: boolean) => {
+    if (isFound) found[place] = (found[place] ?? 0) + 1
+  }
+  const has = (bytes: Buffer | string) => texts.some(text => bytes.includes(text))
+  const anyOf = texts.map(text => `position(toString(tuple(*)), '${text}') > 0`).join(' OR ')
+  for (const table of Object.keys(TABLE_CONTENTS)) {
+    const [row] = await database.rows<{ n: number }>(
+      `SELECT toUInt32(count()) AS n FROM ${table} WHERE ${anyOf} SETTINGS apply_deleted_mask = 0`,
+    )
+    add(table, Number(row?.n) > 0)
+  }
+  for (const key of await redis.keys('*')) {
+    const value = await redis.dump(key)
+    // A dump is compressed where it is long, so the values are read.
+    add(key, has(`${key} ${value} ${JSON.stringify(await contentOf(redis, key))}`))
+  }
+  for (const { key, body, bytes } of await listObjects(services.s3, '')) {
+    if (key.includes(workspaceId)) add(key.split('/', 1)[0] ?? '', has(`${key} ${body}`) || has(bytes))
+  }
+  return found
+}
+
+async function contentOf(store: Redis, key: string): Promise<unknown> {
+  const type = await store.type(key)
+  if (type === 'string') return store.get(key)
+  if (type === 'hash') return store.hgetall(key)
+  if (type === 'set') return store.smembers(key)
+  if (type === 'zset') return store.zrange(key, '0', '-1')
+  if (type === 'list') return store.lrange(key, 0, -1)
+  return store.xrange(key, '-', '+')
+}
+
+it('leaves neither identifier nor address nor name in any store but what it states, bytes of deleted rows included', async () => {
+  const [session, identifier, email, name] = ['zora-1', 'zora-4711', 'zora.quill@erase-me.example', 'Zora Quill']
+  runPools()
+  await send(session, identifier, 0)
+  await send('other-1', OTHER, 0)
+  const identity = { sessionId: session, identifier, source: { type: 'custom', name: 'shop' }, email, name }
+  const headers = { 'x-service-public-key': publicKey }
+  expect((await call(edge.baseUrl, 'POST /v3/session/identify', { body: identity, headers })).status).toBe(200)
+  await until('the requests are stored', isSettled)
+  await stopPools()
+  const { findings } = (await ask('GET /v3/findings')).body as { findings: { id: string }[] }
+  const comment = async (text: string, key: string) => {
+    const sent = { bearer: await signToken({ org: slug }), body: { text }, headers: { 'idempotency-key': key } }
+    expect((await call(api.baseUrl, `POST /v3/findings/${findings[0]?.id}/comments`, sent)).status).toBe(201)
+  }
+  await comment(`asked ${email.toUpperCase()}, who sees it`, 'by-address')
+  await comment(`see /sessions/${session}`, 'by-session')
+  await comment('zorana-4711 is another one', 'of-another')
+  const texts = [identifier, email, name, session]
+  const { id } = ((await ask('POST /v3/erasures', { identifier })).body as ErasureAnswer).erasure
+  runUpkeep()
+  const waiting = await until('everything is deleted', async () => {
+    const erasure = await read(id)
+    return erasure.state === 'waiting_for_rewrite' ? erasure : undefined
+  })
+  expect(waiting).toMatchObject({ comments: 2, completedAt: null })
+  expect(total(await rowsOf([session]))).toBe(0)
+  expect(Object.keys(await placesOf(texts))).toContain('session_identities')
+
+  await redis.hdel(upkeepKeys.done, 'rewrites')
+  await until('the erasure is done', isDone(id), LONG)
+  const { remains } = (await ask(`GET /v3/erasures/${id}`)).body as ErasureAnswer
+  const left = await until('the files without the rows are read', async () => {
+    const places = Object.keys(await placesOf(texts))
+    return places.every(place => TABLE_CONTENTS[place] === 'findings') ? places : undefined
+  })
+  // The message of the exception is the id of the session.
+  expect(left).toEqual(['findings'])
+  expect(remains.find(({ what }) => what === 'findings')?.until).toMatch(/T00:00:00.000Z$/)
+  expect(remains.map(({ what }) => what)).toEqual([...STAYING_KINDS])
+  const { activity } = (await ask(`GET /v3/findings/${findings[0]?.id}/activity`)).body as { activity: object[] }
+  expect(activity).toMatchObject([{ text: 'zorana-4711 is another one' }])
+  expect(total(await rowsOf(['other-1']))).toBeGreaterThan(0)
+})
+
 /** Stores a session with an identity, heartbeats and a chunk. */
 async function fill(sessionId: string, identifier: string): Promise<void> {
   const owner = { workspaceId, surfaceId, sessionId }
@@ -284,6 +373,7 @@ async function fill(sessionId: string, identifier: string): Promise<void> {
 const depsOf = (directory: Directory) => ({
   clickhouse: client,
   erasures: directory,
+  eraseComments: (id: string, naming: Naming) => eraseComments(redis, id, naming),
   objects: { delete: async (_: string, keys: readonly string[]) => objects.deleteMany(keys) },
   store: objects,
   claims: new LetterClaims(onOneServer(redis), 30),
@@ -316,7 +406,7 @@ it('erases the sessions that it found before the directory was lost and imported
   const imported = (await directory.erasure(workspaceId, id)) as Erasure
   const done = await until('the erasure is done', async () => {
     const worked = await erasePerson(depsOf(directory), (await directory.erasure(workspaceId, id)) ?? imported)
-    return worked.state === 'done' ? worked : undefined
+    return worked.state === 'waiting_for_rewrite' ? worked : undefined
   })
   expect(total(await rowsOf(['moved']))).toBe(0)
   expect(done).toMatchObject({ sessions: 1 })
@@ -341,7 +431,7 @@ it('erases sessions whose ids together exceed a parameter of a query', async () 
   const settledBefore = async () => Number.POSITIVE_INFINITY
   const done = await erasePerson({ ...depsOf(directory), settledBeforeMs: settledBefore }, begun as Erasure)
   const rows = { session_heartbeats: ids.length, session_identities: ids.length }
-  expect(done).toMatchObject({ state: 'done', sessions: ids.length, rows })
+  expect(done).toMatchObject({ state: 'waiting_for_rewrite', sessions: ids.length, rows })
 })
 
 it('has the same result wherever it is interrupted', async () => {
@@ -366,7 +456,7 @@ it('has the same result wherever it is interrupted', async () => {
     const stored = (await directory.erasure(workspaceId, erasure.id)) as Erasure
     await until('the erasure is done', async () => {
       const current = (await directory.erasure(workspaceId, erasure.id)) ?? stored
-      return (await erasePerson(deps, current)).state === 'done'
+      return (await erasePerson(deps, current)).state === 'waiting_for_rewrite'
     })
     const done = await directory.erasure(workspaceId, erasure.id)
     expect(done?.rows, `interrupted at step ${interruptedAt}`).toEqual({
