@@ -8,7 +8,7 @@ import {
   listErasures,
   readErasure,
   type ShownErasure,
-} from '../schemas/http/erasures.ts'
+} from '../schemas/http/privacy/erasures.ts'
 import type { Workspace } from '../schemas/records/directory.ts'
 import { STAYING, STAYING_KINDS } from '../schemas/records/erased-places.ts'
 import type { Erasure, ErasureSubject } from '../schemas/records/erasure.ts'

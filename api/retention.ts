@@ -4,7 +4,7 @@ import {
   readRetention,
   replaceRetention,
   replaceRetentionSchema,
-} from '../schemas/http/retention.ts'
+} from '../schemas/http/privacy/retention.ts'
 import { RETAINED_KINDS, type Retention, type Workspace } from '../schemas/records/directory.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { Route } from '../shared/http/route.ts'

@@ -24,6 +24,7 @@ import { releaseRoutes } from './releases/releases.ts'
 import { readReplayRoute } from './replay/read-replay.ts'
 import { readReplayEventsRoute } from './replay/read-replay-events.ts'
 import { retentionRoutes } from './retention.ts'
+import { scrubbingRoutes } from './scrubbing.ts'
 import { listSessionsRoute } from './sessions/list-sessions.ts'
 import { readSessionRoute } from './sessions/session.ts'
 import { readTimelineRoute } from './sessions/timeline.ts'
@@ -67,6 +68,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     ...letterReadRoutes(deps),
     ...letterChangeRoutes(deps),
     ...retentionRoutes(deps),
+    ...scrubbingRoutes(deps),
     ...erasureRoutes(deps),
     listWatermarksRoute(deps),
     readPipelineRoute(deps),

@@ -29,6 +29,7 @@ import { addMembers } from './commands/member.ts'
 import { addFindings, addPipeline, addTrace } from './commands/reads.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
+import { addScrubbing } from './commands/scrubbing.ts'
 import { addSessionsDelete } from './commands/sessions.ts'
 import { addSourcemapsUpload } from './commands/sourcemaps.ts'
 import { addSurfaces } from './commands/surface.ts'
@@ -83,6 +84,7 @@ function addReads(program: Command, context: ReadCommandContext): void {
   addFinding(program, context)
   addLogs(program, context)
   addPipeline(program, context)
+  addScrubbing(program, context)
   addLogin(program, context)
   addLogout(program, context)
 }

@@ -5,6 +5,7 @@ import { Backups } from '../shared/backup/backups.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createFindingRulesStore } from '../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { createScrubbingStore } from '../shared/directory/scrubbing-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
@@ -28,6 +29,7 @@ import { RedisLetterQuota } from './queue/letter-quota.ts'
 import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import { FETCHED_BYTES, openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
+import { createKnownScrubbing } from './scrubbing/known-scrubbing.ts'
 import { ColumnMemory } from './sink/column-memory.ts'
 import { ExpressFirst } from './sink/pace/express-first.ts'
 import { StoreAccess, usesObjects } from './store-access.ts'
@@ -88,6 +90,7 @@ export function connectWorkers(
     releases,
     maps: createMapAccess({ config, redis, objects, releases, logger, metrics }, lifecycle),
     rules: createKnownRules(createFindingRulesStore(directoryRedis)),
+    scrubbing: createKnownScrubbing(createScrubbingStore(directoryRedis)),
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
     metrics,

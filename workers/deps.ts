@@ -12,6 +12,7 @@ import type { LetterQuota } from './queue/letter-quota.ts'
 import type { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import type { PayloadReader } from './queue/payloads/payload-reader.ts'
 import type { AddJobs } from './queue/process-frames.ts'
+import type { KnownScrubbing } from './scrubbing/known-scrubbing.ts'
 import type { ColumnMemory } from './sink/column-memory.ts'
 import type { ExpressFirst } from './sink/pace/express-first.ts'
 import type { MapAccess } from './symbolication/map-access.ts'
@@ -42,6 +43,8 @@ export interface PoolsDeps {
   readonly maps: () => MapAccess
   /** The rules by which exceptions are grouped. */
   readonly rules: KnownRules
+  /** The rules by which values are scrubbed before they are stored. */
+  readonly scrubbing: KnownScrubbing
   /** Bounds the dead letters of each surface. */
   readonly letterQuota: LetterQuota
   readonly logger: Logger

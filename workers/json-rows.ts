@@ -16,14 +16,17 @@ import {
 import { commitOf, indexOf } from '../shared/ids/receipt.ts'
 import type { PayloadFrame } from '../shared/queue/payload-frame.ts'
 import { detailOf, labelOf, type RejectedByReason } from '../shared/runtime/reason.ts'
+import type { KnownScrubbing } from './scrubbing/known-scrubbing.ts'
+import { scrubbed } from './scrubbing/scrubbed-rows.ts'
 import { createBufferedRows } from './sink/buffered-rows.ts'
 import type { RowBatch } from './sink/row-batch.ts'
 
 /** Creates rows of `session_identities` and `session_heartbeats` from the events of the queue `sessions`. */
-export function createSessionsBatch(): RowBatch {
+export function createSessionsBatch(known?: KnownScrubbing): RowBatch {
   const identities = new SessionIdentitiesTable()
   const heartbeats = new SessionHeartbeatsTable()
-  return createJsonRowsBatch([identities.buffer, heartbeats.buffer], (frame, value) => {
+  const scrubbing: Parameters<typeof scrubbed>[1] = { scrubberOf: undefined }
+  const rows = createJsonRowsBatch([identities.buffer, heartbeats.buffer], (frame, value) => {
     const event = sessionEventSchema.parse(value)
     const { sessionId, deviceId = '', visitorId = '', fpHash = '', leftOut } = event
     const rejected = leftOut && { field_left_out: { count: leftOut.length, indexes: [], details: leftOut } }
@@ -34,10 +37,12 @@ export function createSessionsBatch(): RowBatch {
       return rejected
     }
     const { identifier, source, avatar = '', email = '', name = '', country = '', traits = '{}' } = event
-    const person = { identifier, avatar, email, name, country, traits }
+    const scrubber = scrubbing.scrubberOf?.(workspaceId)
+    const person = { identifier, avatar, email, name, country, traits: scrubber?.scrubText(traits) ?? traits }
     identities.append({ ...row, ...person, sourceType: source.type, sourceName: source.name })
     return rejected
   })
+  return known === undefined ? rows : scrubbed(rows, scrubbing, known)
 }
 
 /** Creates rows of `ingest_log` from the settlements of the queue `receipts`, one row per request. */

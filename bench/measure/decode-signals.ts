@@ -5,8 +5,8 @@ import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/op
 import { otlpJson } from '../../test/support/payloads/otlp-json.ts'
 import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
 import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
+import type { OtlpBatch } from '../../workers/otlp/protobuf/otlp-batch.ts'
 import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
-import type { RowBatch } from '../../workers/sink/row-batch.ts'
 import { logPayload } from '../payloads/log-payload.ts'
 import { metricsPayload } from '../payloads/metrics-payload.ts'
 import { tracePayload } from '../payloads/trace-payload.ts'
@@ -22,7 +22,7 @@ export interface Signal {
   readonly costlier: { readonly name: string; payload(count: number): Buffer }
   /** Decodes a payload into objects and writes them as JSON, with the library for protobuf. */
   toJson(body: Buffer): Buffer
-  createBatch(): RowBatch
+  createBatch(): OtlpBatch
   /** Facts about the payloads that a reader needs, besides their size. */
   readonly note: string
 }

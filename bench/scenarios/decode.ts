@@ -1,5 +1,7 @@
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import { DEFAULT_SCRUBBER } from '../../shared/scrubbing/scrubber.ts'
 import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
+import type { OtlpBatch } from '../../workers/otlp/protobuf/otlp-batch.ts'
 import type { RowBatch } from '../../workers/sink/row-batch.ts'
 import { SIGNALS, type Signal } from '../measure/decode-signals.ts'
 import type { Row, Scenario } from '../support/scenario.ts'
@@ -63,10 +65,20 @@ function createContenders(signal: Signal): Contender[] {
       ratios: [{ to: byLibrary }],
     },
     product(`${TYPICAL} ${noun}, ${costlier.name}`, costlier.payload, TYPICAL),
+    {
+      name: rowOf(`product, ${TYPICAL} ${noun}, scrubbed by the default rules`),
+      take: decode(scrubbing(createBatch()), bodies, TYPICAL),
+      ratios: [{ to: typical }],
+    },
     product(`1 ${noun.slice(0, -1)}`, payload, 1),
     { name: byLibrary, take: decodeByLibrary(signal, bodies) },
     asJson(signal, bodies, typical),
   ]
+}
+
+function scrubbing(batch: OtlpBatch): OtlpBatch {
+  batch.scrubberOf = () => DEFAULT_SCRUBBER
+  return batch
 }
 
 function asJson({ name, toJson, createBatch }: Signal, bodies: readonly Buffer[], asProtobuf: string): Contender {

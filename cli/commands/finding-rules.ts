@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { z } from 'zod'
 import {
   type FindingRulesAnswer,
   findingRulesAnswerSchema,
@@ -10,13 +8,11 @@ import {
 import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { ACCESS_HELP, ApiRefusal, connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
+import { readRulesFile } from '../reads/rules-file.ts'
 import { counted, printable, rowOf } from '../terminal.ts'
 
 const PATH = '/v3/finding-rules'
 const WIDTHS = [24, 44, 44]
-
-/** What a file with rules must have at least. The API states what is wrong with a rule. */
-const fileSchema = z.looseObject({ revision: z.int().optional(), rules: z.array(z.unknown()) })
 
 /** Adds `findings rules` with `show`, `try` and `replace`. */
 export function addFindingRules(findings: Command, context: ReadCommandContext): void {
@@ -44,7 +40,7 @@ export function addFindingRules(findings: Command, context: ReadCommandContext):
     .addHelpText('after', helpOf('findings rules try rules.json'))
     .action(async (file: string, options: ReadOptions) => {
       const reader = await connectReader(context, options)
-      const { rules: read } = await readRules(file)
+      const { rules: read } = await readRulesFile(file)
       const tried = known(await reader.post(`${PATH}/try`, { rules: read }, triedRulesSchema))
       if (options.json) return context.print(JSON.stringify(tried))
       for (const line of describeTried(tried)) context.print(printable(line))
@@ -58,7 +54,7 @@ export function addFindingRules(findings: Command, context: ReadCommandContext):
     .addHelpText('after', helpOf('findings rules replace rules.json'))
     .action(async (file: string, options: ReadOptions) => {
       const reader = await connectReader(context, options)
-      const { rules: read, revision } = await readRules(file)
+      const { rules: read, revision } = await readRulesFile(file)
       const before = revision ?? known(await reader.get(PATH, findingRulesAnswerSchema)).revision
       const body = { revision: before, rules: read }
       const after = await reader.put(PATH, body, findingRulesAnswerSchema).catch(error => {
@@ -77,24 +73,6 @@ export function addFindingRules(findings: Command, context: ReadCommandContext):
 function known<T>(answer: T | undefined): T {
   if (answer === undefined) throw new Error('this installation has no rules of grouping')
   return answer
-}
-
-async function readRules(file: string): Promise<z.infer<typeof fileSchema>> {
-  const text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8').catch(error => {
-    throw new Error(`${file} cannot be read: ${error.code ?? error.message}`)
-  })
-  const json = z.preprocess(value => parsed(value), fileSchema).safeParse(text)
-  if (!json.success) throw new Error(`${file} must be JSON with a list "rules", as "show --json" prints it`)
-  return json.data
-}
-
-function parsed(value: unknown): unknown {
-  try {
-    return JSON.parse(String(value))
-  } catch {
-    // What is no JSON has no list of rules either.
-    return undefined
-  }
 }
 
 function cellsOf(rule: FindingRulesAnswer['rules'][number]): readonly string[] {

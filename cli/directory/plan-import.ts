@@ -17,6 +17,7 @@ import {
 import { erasureSchema } from '../../schemas/records/erasure.ts'
 import { findingRulesSchema } from '../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../schemas/records/finding-work.ts'
+import { scrubbingSchema } from '../../schemas/records/scrubbing.ts'
 import { textOf } from '../../shared/directory/changes/bounded-log.ts'
 import { importChanges } from '../../shared/directory/changes/change-log.ts'
 import { NOTHING, writeCreation } from '../../shared/directory/creations.ts'
@@ -32,6 +33,7 @@ import { writeFindingRules } from '../../shared/directory/findings/finding-rules
 import { findingWorkText, importFindingWork } from '../../shared/directory/findings/write-finding-work.ts'
 import { directoryKeys } from '../../shared/directory/record.ts'
 import { releaseKeys } from '../../shared/directory/release-store.ts'
+import { writeScrubbing } from '../../shared/directory/scrubbing-store.ts'
 import type { Command, DirectoryTransaction, Guard } from '../../shared/directory/transaction.ts'
 import {
   type RecordWrite,
@@ -97,6 +99,11 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
     }
     case 'finding-work':
       return planFindingWork(redis, line.record)
+    case 'scrubbing': {
+      const { workspaceId } = line.record
+      const write = { key: directoryKeys.scrubbing(workspaceId), commands: writeScrubbing(line.record) }
+      return planRecord(redis, `scrubbing of ${workspaceId}`, write, scrubbingSchema)
+    }
     case 'finding-rules': {
       const { workspaceId } = line.record
       const write = { key: directoryKeys.findingRules(workspaceId), commands: writeFindingRules(line.record) }

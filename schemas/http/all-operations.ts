@@ -7,7 +7,6 @@ import {
   readDeadLetterBody,
   replayDeadLetters,
 } from './dead-letters.ts'
-import { createErasure, listErasures, readErasure } from './erasures.ts'
 import { mergeFindings, splitFinding } from './findings/merges.ts'
 import { listFindingOccurrences, readFindingValues } from './findings/occurrences.ts'
 import {
@@ -28,10 +27,12 @@ import { addMember, changeMember, listMembers, removeMember } from './members.ts
 import { listMetrics, readMetricSeries } from './metrics.ts'
 import type { Operation } from './operation.ts'
 import { readPipeline } from './pipeline.ts'
+import { createErasure, listErasures, readErasure } from './privacy/erasures.ts'
+import { readRetention, replaceRetention } from './privacy/retention.ts'
+import { readScrubbing, replaceScrubbing, tryScrubbing } from './privacy/scrubbing.ts'
 import { readReceipt } from './receipts.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
-import { readRetention, replaceRetention } from './retention.ts'
 import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain, exportOtlp } from './telemetry.ts'
@@ -146,6 +147,9 @@ const OPERATIONS: readonly Operation[] = [
   listKeyUsage,
   readRetention,
   replaceRetention,
+  readScrubbing,
+  replaceScrubbing,
+  tryScrubbing,
   createErasure,
   listErasures,
   readErasure,

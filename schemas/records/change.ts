@@ -55,6 +55,7 @@ export const CHANGE_ACTIONS = [
   'release.deleted',
   'retention.changed',
   'finding-rules.changed',
+  'scrubbing.changed',
   'dead-letters.purged',
   'erasure.created',
 ] as const

@@ -126,7 +126,7 @@ export const KEY_CONTENTS: Readonly<Record<Extract<Content, 'erased' | 'none'>, 
     ...['release:*', 'release:*:manifest', 'releases', 'unfinished-releases'].map(ofWorkspace),
     ...['stored-maps', 'unused-maps', 'finding-work', 'finding-changes', 'finding-merges'].map(ofWorkspace),
     ...['resolved-findings', 'ignored-findings', 'counted-findings', 'finding-activity-bytes'].map(ofWorkspace),
-    ...['finding-rules', 'earlier-finding-rules'].map(ofWorkspace),
+    ...['finding-rules', 'earlier-finding-rules', 'scrubbing', 'earlier-scrubbing'].map(ofWorkspace),
   ],
 }
 

@@ -12,6 +12,7 @@ import { writeFindingRules } from '../directory/findings/finding-rules-store.ts'
 import { importFindingWork } from '../directory/findings/write-finding-work.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, DIRECTORY_ROOT, directoryKeys, isRecordKey } from '../directory/record.ts'
 import { releaseKeys } from '../directory/release-store.ts'
+import { writeScrubbing } from '../directory/scrubbing-store.ts'
 import type { Command } from '../directory/transaction.ts'
 import {
   writeMember,
@@ -163,6 +164,8 @@ function writeLine(line: RecordLine, now: number): readonly Command[] {
       const { activity, ...work } = line.record
       return importFindingWork(work, activity)
     }
+    case 'scrubbing':
+      return writeScrubbing(line.record)
     case 'finding-rules':
       return writeFindingRules(line.record)
     case 'changes':

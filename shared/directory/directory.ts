@@ -7,6 +7,7 @@ import { createFindingMergeStore, type FindingMergeStore } from './findings/find
 import { createFindingRulesStore, type FindingRulesStore } from './findings/finding-rules-store.ts'
 import { createFindingWorkStore, type FindingWorkStore } from './findings/finding-work-store.ts'
 import { createMemberChanges, type MemberChanges } from './members/member-changes.ts'
+import { createScrubbingStore, type ScrubbingStore } from './scrubbing-store.ts'
 import { createSurfaceKeyRecords, type SurfaceKeyRecords } from './surface-keys.ts'
 import { createSurfaceRecords, type SurfaceRecords } from './surfaces.ts'
 import { createWorkspaceKeyRecords, type WorkspaceKeyRecords } from './workspace-keys.ts'
@@ -23,6 +24,7 @@ export interface Directory
     FindingWorkStore,
     FindingMergeStore,
     FindingRulesStore,
+    ScrubbingStore,
     ChangeLog,
     MemberChanges {}
 
@@ -45,6 +47,7 @@ export function createDirectory(redis: Redis): Directory {
     ...createFindingWorkStore(redis),
     ...createFindingMergeStore(redis),
     ...createFindingRulesStore(redis),
+    ...createScrubbingStore(redis),
     ...createChangeLog(redis),
     ...createMemberChanges(redis),
   }

@@ -72,6 +72,8 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - findingMerges: finding → the finding that it is merged into, as its record has it (hash)
  * - findingActivityBytes: bytes of the activity of all findings of a workspace (string)
  * - findingRules: rules of grouping, as a JSON record (string)
+ * - scrubbing: rules of scrubbing, as a JSON record (string)
+ * - earlierScrubbing: the records before it, the latest first (list); a batch may be stored by them
  * - earlierFindingRules: the records before it, the latest first (list); a batch of exceptions may be stored by them
  */
 export const directoryKeys = {
@@ -114,6 +116,8 @@ export const directoryKeys = {
   findingActivityBytes: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-activity-bytes`,
   findingRules: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:finding-rules`,
   earlierFindingRules: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-finding-rules`,
+  scrubbing: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:scrubbing`,
+  earlierScrubbing: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-scrubbing`,
   creation: (workspaceId: string, id: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creation:${id}`,
   creations: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creations`,
 }

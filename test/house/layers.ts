@@ -28,7 +28,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   ],
   shared: [
     ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/', 'shared/stacks/'],
-    ['shared/concurrency/', 'shared/grouping/'],
+    ['shared/concurrency/', 'shared/grouping/', 'shared/scrubbing/'],
     ['shared/queue/', 'shared/object-store/', 'shared/directory/', 'shared/http/'],
     ['shared/backup/'],
   ],
@@ -69,7 +69,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['workers/queue/', 'workers/decode/'],
     ['workers/config.ts', 'workers/sink/'],
     ['workers/otlp/protobuf/'],
-    ['workers/exceptions/'],
+    ['workers/exceptions/', 'workers/scrubbing/'],
     [
       'workers/dead-letters/',
       'workers/otlp/json/',
@@ -105,6 +105,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'api/releases/',
       'api/replay/',
       'api/retention.ts',
+      'api/scrubbing.ts',
       'api/sessions/',
       'api/traces/',
       'api/usage.ts',

@@ -3,10 +3,11 @@ import { DAY_MS } from '../../schemas/units.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { createBufferedRows } from '../sink/buffered-rows.ts'
 import type { RowBatch } from '../sink/row-batch.ts'
+import { withRules } from '../sink/workspace-rules.ts'
 import { RecordReader, TEXT } from './exception-records.ts'
 import type { KnownFindings } from './known-findings.ts'
 import type { KnownRules } from './known-rules.ts'
-import { RulesOfBatch, withRules } from './rules.ts'
+import { RulesOfBatch } from './rules.ts'
 import { createRecentStacks, type RecentStacks, StackRequests } from './stack-requests.ts'
 
 const PLACES = ['browser', 'system', 'route', 'environment', 'host'] as const
@@ -39,7 +40,8 @@ export function createExceptionsBatch(
     if (memberships !== undefined && memberships.size > 0) table.moveVariants(memberships)
   }
   const batch = Object.assign(createBufferedRows([table.buffer, failures.buffer], append, requests), { complete })
-  return rules === undefined ? batch : withRules(batch, rules)
+  if (rules === undefined) return batch
+  return Object.assign(withRules(batch, rules), { stored: () => rules.stored() })
 }
 
 function appendRecord(

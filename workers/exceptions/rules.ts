@@ -4,7 +4,7 @@ import { type CompiledRules, filesOf, findingOfRule, NO_RULES, variantAfterRules
 import { stackToRead } from '../../shared/grouping/stack-to-read.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { readStack } from '../../shared/stacks/read-stack.ts'
-import type { RowBatch } from '../sink/row-batch.ts'
+import { WorkspaceRules } from '../sink/workspace-rules.ts'
 import { type RecordReader, TEXT } from './exception-records.ts'
 import type { KnownRules } from './known-rules.ts'
 
@@ -19,38 +19,23 @@ interface RuledIdentity {
   readonly revision: number
 }
 
-/** The rules by which the exceptions of a batch are grouped: those of a workspace do not change while it is formed. */
-export class RulesOfBatch {
+/** The rules by which the exceptions of a batch are grouped. */
+export class RulesOfBatch extends WorkspaceRules<CompiledRules> {
   readonly #known: KnownRules
-  readonly #rules = new Map<string, CompiledRules>()
 
   constructor(known: KnownRules) {
+    super(known)
     this.#known = known
-  }
-
-  /** Revisions by workspace, without those that have no rules. */
-  get revisions(): Readonly<Record<string, number>> {
-    const used = [...this.#rules].filter(([, { revision }]) => revision > 0)
-    return Object.fromEntries(used.map(([workspaceId, { revision }]) => [workspaceId, revision]))
-  }
-
-  /** Reads the rules for these requests. A batch that is formed again has those of its record. Throws TransientErrors. */
-  async prepare(frames: readonly PayloadFrame[], recorded?: Readonly<Record<string, number>>): Promise<void> {
-    for (const { workspaceId } of frames) {
-      if (this.#rules.has(workspaceId)) continue
-      const revision = recorded === undefined ? undefined : (recorded[workspaceId] ?? 0)
-      this.#rules.set(workspaceId, await this.#known.of(workspaceId, revision))
-    }
   }
 
   /** Runs after the rows were stored. Throws TransientErrors. */
   stored(): Promise<void> {
-    return this.#known.stored(new Map([...this.#rules].map(([id, { revision }]) => [id, revision])))
+    return this.#known.stored(this.allRevisions)
   }
 
   /** Returns what the exception of a record belongs to, or undefined for one of a workspace that never had rules. */
   identify({ workspaceId, surfaceId }: PayloadFrame, record: RecordReader): RuledIdentity | undefined {
-    const rules = this.#rules.get(workspaceId) ?? NO_RULES
+    const rules = this.of(workspaceId) ?? NO_RULES
     if (rules.revision === 0) return undefined
     const { bytes } = record
     const sent = bytes.subarray(record.at('variantId'), record.at('variantId') + 16)
@@ -64,28 +49,6 @@ export class RulesOfBatch {
       revision: rules.revision,
     }
   }
-
-  reset(): void {
-    this.#rules.clear()
-  }
-}
-
-/** Returns rows that are grouped by rules, which are forgotten with the rows. */
-export function withRules(rows: RowBatch, rules: RulesOfBatch): RowBatch {
-  const { reset, shrink } = rows
-  return Object.assign(rows, {
-    prepare: (...given: Parameters<RulesOfBatch['prepare']>) => rules.prepare(...given),
-    stored: () => rules.stored(),
-    rules: () => rules.revisions,
-    reset() {
-      reset()
-      rules.reset()
-    },
-    shrink() {
-      shrink()
-      rules.reset()
-    },
-  })
 }
 
 function filesOfRecord(variantId: string, type: string, message: string, record: RecordReader): readonly string[] {

@@ -10,9 +10,10 @@ import {
 import { acceptJson, createJsonTranscoder } from '../otlp/json/transcode-json.ts'
 import { createLogsBatch } from '../otlp/logs/logs.ts'
 import { createMetricsBatch } from '../otlp/metrics/metrics.ts'
+import type { OtlpBatch } from '../otlp/protobuf/otlp-batch.ts'
 import { createSpansBatch } from '../otlp/traces/spans.ts'
 import type { Pool } from '../queue/pool.ts'
-import type { RowBatch } from '../sink/row-batch.ts'
+import { scrubbed } from '../scrubbing/scrubbed-rows.ts'
 import { startCompletionsPool } from './start-completions.ts'
 import { startDeadLettersPool } from './start-dead-letters.ts'
 import { startExceptionsPool } from './start-exceptions.ts'
@@ -26,7 +27,8 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   traces: deps => startSignalPool('traces', createSpansBatch, deps),
   logs: deps => startSignalPool('logs', createLogsBatch, deps),
   metrics: deps => startSignalPool('metrics', createMetricsBatch, deps),
-  sessions: deps => startRowsPool({ queue: 'sessions', kind: 'sessions' }, createSessionsBatch, deps),
+  sessions: deps =>
+    startRowsPool({ queue: 'sessions', kind: 'sessions' }, () => createSessionsBatch(deps.scrubbing), deps),
   replay: startReplayPool,
   'replay-chunks': deps => startRowsPool({ queue: 'replay-chunks', kind: 'replay' }, createReplayChunksBatch, deps),
   'source-maps': startSourceMapsPool,
@@ -42,7 +44,11 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
 }
 
 /** Starts the pool of an OTLP signal, which accepts protobuf and JSON. */
-function startSignalPool(signal: Signal, createRows: () => RowBatch, deps: PoolsDeps): Pool {
+function startSignalPool(signal: Signal, createRows: () => OtlpBatch, deps: PoolsDeps): Pool {
   const transcoder = createJsonTranscoder()
-  return startRowsPool({ queue: signal, kind: signal }, () => acceptJson(signal, createRows(), transcoder), deps)
+  const create = () => {
+    const rows = createRows()
+    return scrubbed(acceptJson(signal, rows, transcoder), rows, deps.scrubbing)
+  }
+  return startRowsPool({ queue: signal, kind: signal }, create, deps)
 }

@@ -54,6 +54,8 @@ async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerat
     }
     const rules = await store.findingRules(workspace.id)
     if (rules) yield { kind: 'finding-rules', record: rules }
+    const scrubbing = await store.scrubbing(workspace.id)
+    if (scrubbing) yield { kind: 'scrubbing', record: scrubbing }
     let changes: Change[] = []
     for await (const change of walkNewest(page => store.changes(workspace.id, page))) {
       if (changes.push(change) < CHANGES_PER_LINE) continue

@@ -15,6 +15,7 @@ import {
 import { erasureSchema } from '../../../schemas/records/erasure.ts'
 import { findingRulesSchema } from '../../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../../schemas/records/finding-work.ts'
+import { scrubbingSchema } from '../../../schemas/records/scrubbing.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { FINDING_ENTRIES_KEPT } from '../findings/activity.ts'
 
@@ -81,6 +82,7 @@ const LINE_SCHEMAS = {
   erasure: erasureSchema,
   'finding-work': findingWorkLineSchema,
   'finding-rules': findingRulesSchema,
+  scrubbing: scrubbingSchema,
   changes: changesLineSchema,
   end: endLineSchema,
 } as const

@@ -154,6 +154,24 @@ describe('penstock trace, findings and pipeline', () => {
     await rm(directory, { recursive: true })
   })
 
+  it('reads, tries and replaces the rules of scrubbing', async () => {
+    const at = ['--url', api.baseUrl]
+    const directory = await mkdtemp(join(tmpdir(), 'penstock-scrubbing-'))
+    const file = join(directory, 'scrubbing.json')
+    const shown = await run(['scrubbing', 'show', ...at, '--json'])
+    expect(JSON.parse(shown.stdout)).toMatchObject({ revision: 0, rules: [{ name: 'credentials', action: 'mask' }] })
+    const rule = { name: 'people', keys: ['iban'], action: 'remove' }
+    await writeFile(file, JSON.stringify({ revision: 0, rules: [rule] }))
+    const tried = await run(['scrubbing', 'try', file, 'customer.iban=DE1', 'password=a=b', ...at])
+    expect(tried).toEqual({ code: 0, stdout: 'customer.iban=\npassword=a=b\npeople replaces 1 value\n', stderr: '' })
+    const replaced = await run(['scrubbing', 'replace', file, ...at])
+    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 rule, revision \d+: /) })
+    expect((await run(['scrubbing', 'show', ...at])).stdout).toMatch(/\npeople +remove +iban\n/)
+    await writeFile(file, JSON.stringify({ revision: 0, rules: [] }))
+    expect(await run(['scrubbing', 'replace', file, ...at])).toMatchObject({ code: 10 })
+    await rm(directory, { recursive: true })
+  })
+
   it('shows a finding with its occurrences, as text or as JSON', async () => {
     const id = `fnd_${'a'.repeat(26)}`
     const shown = await run(['finding', id, '--url', api.baseUrl])

@@ -3,6 +3,7 @@ import type { QueueName } from '../../../schemas/queues/names.ts'
 import { MIB } from '../../../schemas/units.ts'
 import { createFindingRulesStore } from '../../../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
+import { createScrubbingStore } from '../../../shared/directory/scrubbing-store.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { Lane } from '../../../shared/queue/queue.ts'
 import { Queues, type RedisQueue } from '../../../shared/queue/queues.ts'
@@ -23,6 +24,7 @@ import { readInternalBacklogs } from '../../../workers/queue/backlog.ts'
 import { RedisLetterQuota } from '../../../workers/queue/letter-quota.ts'
 import type { TakenJob } from '../../../workers/queue/pool.ts'
 import { CONDEMN_AFTER } from '../../../workers/queue/repeated-failures.ts'
+import { createKnownScrubbing } from '../../../workers/scrubbing/known-scrubbing.ts'
 import type { BatchPool } from '../../../workers/sink/batch-pool.ts'
 import { ColumnMemory } from '../../../workers/sink/column-memory.ts'
 import { JOB_LIMITS } from '../../../workers/sink/job-limits.ts'
@@ -163,6 +165,7 @@ function connectPools(
     objects,
     releases,
     rules: createKnownRules(createFindingRulesStore(directoryRedis)),
+    scrubbing: createKnownScrubbing(createScrubbingStore(directoryRedis)),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
   }

@@ -188,6 +188,15 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: '/v3/finding-rules/try',
     body: { rules: [{ name: 'all', type: '*', fingerprint: 'all' }] },
   })),
+  read('GET /v3/scrubbing', 'own', () => '/v3/scrubbing'),
+  row('PUT /v3/scrubbing', MANAGERS, 'own', () => ({
+    path: '/v3/scrubbing',
+    body: { revision: 0, rules: [{ name: INTRUDER, keys: [INTRUDER], action: 'mask' }] },
+  })),
+  row('POST /v3/scrubbing/try', READERS, 'own', () => ({
+    path: '/v3/scrubbing/try',
+    body: { attributes: { password: 'x' } },
+  })),
   row('PATCH /v3/findings/:findingId', MANAGERS, 'absent', ({ findingId }) => ({
     path: `/v3/findings/${findingId}`,
     body: { status: 'resolved', assignee: null },

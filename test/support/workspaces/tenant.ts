@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { letterId } from '../../../letters/letter-id.ts'
-import { erasureAnswerSchema } from '../../../schemas/http/erasures.ts'
+import { erasureAnswerSchema } from '../../../schemas/http/privacy/erasures.ts'
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts.ts'
 import {
   surfaceCreatedSchema,

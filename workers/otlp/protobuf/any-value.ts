@@ -1,7 +1,9 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
+import { startOfString } from '../../../clickhouse/native/native-string.ts'
+import type { Scrubber } from '../../../shared/scrubbing/scrubber.ts'
 import { cutString, cutText, endOfCut } from './cut-text.ts'
 import { appendInt64, appendRawInt64, doubleJson, doubleText } from './number-text.ts'
-import { MessagePieces, type WireCursor } from './wire.ts'
+import { MessagePieces, WireCursor } from './wire.ts'
 
 /** Codes of `attribute_types`. They equal the field numbers of the members of AnyValue. */
 export const ValueType = {
@@ -230,7 +232,11 @@ export interface KeyValue {
   valueEnd: number
 }
 
-/** Reads a KeyValue: `string key = 1; AnyValue value = 2`, in any order and any number of pieces. */
+/**
+ * Reads a KeyValue: `string key = 1; AnyValue value = 2`, in any order and any number of pieces. The value is scrubbed if the key
+ * matches a rule: every attribute is read here, nested ones and those of log bodies included, but for those that the fast path of
+ * `PackedAttributes` reads.
+ */
 export function readKeyValue(wire: WireCursor, start: number, end: number): KeyValue {
   const pair: KeyValue = { keyStart: end, keyEnd: end, value: wire, valueStart: end, valueEnd: end }
   let pieces: MessagePieces | undefined
@@ -257,7 +263,28 @@ export function readKeyValue(wire: WireCursor, start: number, end: number): KeyV
     pair.valueStart = 0
     pair.valueEnd = pair.value.bytes.length
   }
+  if (wire.scrubber?.mayMatch(wire.bytes, pair.keyStart, pair.keyEnd)) scrub(pair, wire.scrubber, wire.bytes)
   return pair
+}
+
+/** Returns the text of a value: as JSON and as protobuf it has the same hash. */
+function textOf({ value, valueStart, valueEnd }: KeyValue): Uint8Array {
+  const text = new GrowingBuffer()
+  appendAnyValue(text, new WireCursor(value.bytes), valueStart, valueEnd)
+  return text.bytes.subarray(startOfString(text.bytes, 0), text.length)
+}
+
+/** Replaces a value if its key matches a rule. */
+function scrub(pair: KeyValue, scrubber: Scrubber, bytes: Buffer): void {
+  const rule = scrubber.ruleOf(bytes.toString('utf8', pair.keyStart, pair.keyEnd))
+  if (rule === undefined) return
+  // A value that is not kept must be well-formed nevertheless.
+  pair.value.checkFraming(pair.valueStart, pair.valueEnd)
+  const replaced = Buffer.from(scrubber.replace(rule, () => textOf(pair)) ?? '')
+  // No text is longer than a hash, so that its length is one byte.
+  pair.value = new WireCursor(Buffer.concat([Buffer.from([STRING_TAG, replaced.length]), replaced]))
+  pair.valueStart = replaced.length === 0 ? 2 : 0
+  pair.valueEnd = replaced.length + 2
 }
 
 const QUOTE = 0x22

@@ -130,6 +130,7 @@ export class PackedAttributes {
       const valueTag = start + 2 + keyLength
       if (keyLength < 0x80 && valueTag + 2 < end && bytes[valueTag] === 0x12) {
         const valueStart = valueTag + 2
+        if (wire.scrubber?.mayMatch(bytes, start + 2, valueTag)) return this.appendUncommon(wire, start, end)
         if (valueStart + (bytes[valueTag + 1] as number) === end && (bytes[valueTag + 1] as number) < 0x80) {
           this.keys.raw(bytes, wire.view, start + 1, valueTag)
           this.keyEnd = this.keys.length
@@ -138,8 +139,12 @@ export class PackedAttributes {
         }
       }
     }
+    return this.appendUncommon(wire, start, end)
+  }
+
+  private appendUncommon(wire: WireCursor, start: number, end: number): number {
     const pair = readKeyValue(wire, start, end)
-    this.keys.string(bytes, wire.view, pair.keyStart, pair.keyEnd)
+    this.keys.string(wire.bytes, wire.view, pair.keyStart, pair.keyEnd)
     this.keyEnd = this.keys.length
     this.appendUncommonValue(pair.value, pair.valueStart, pair.valueEnd)
     return pair.keyEnd - pair.keyStart

@@ -1,4 +1,5 @@
 import { MIB } from '../../../schemas/units.ts'
+import type { Scrubber } from '../../../shared/scrubbing/scrubber.ts'
 import { INVALID_TAG, OVERLONG_VARINT, TOO_MANY_PIECES, TRUNCATED } from './refusal.ts'
 
 /** Wire type of varints. */
@@ -35,9 +36,12 @@ export class WireCursor {
 
   /** Allowance that all cursors over a payload share. */
   readonly merge: MergeAllowance
+  /** Replaces values of attributes as they are read. */
+  readonly scrubber: Scrubber | undefined
 
-  constructor(bytes: Buffer, merge: MergeAllowance = { remainingBytes: MERGE_LIMIT_BYTES }) {
+  constructor(bytes: Buffer, scrubber?: Scrubber, merge: MergeAllowance = { remainingBytes: MERGE_LIMIT_BYTES }) {
     this.bytes = bytes
+    this.scrubber = scrubber
     this.merge = merge
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
@@ -139,12 +143,14 @@ const MIN_CAPACITY_BYTES = 64
  */
 export class MessagePieces {
   private readonly merge: MergeAllowance
+  private readonly scrubber: Scrubber | undefined
   private bytes = Buffer.allocUnsafe(MIN_CAPACITY_BYTES)
   private length = 0
 
   /** Begins with the first piece. At least one more must follow. */
   constructor(wire: WireCursor, start: number, end: number) {
     this.merge = wire.merge
+    this.scrubber = wire.scrubber
     this.add(wire, start, end)
   }
 
@@ -160,7 +166,7 @@ export class MessagePieces {
   }
 
   merged(): WireCursor {
-    return new WireCursor(this.bytes.subarray(0, this.length), this.merge)
+    return new WireCursor(this.bytes.subarray(0, this.length), this.scrubber, this.merge)
   }
 
   private grow(needed: number): void {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { RETAINED_KINDS, RETENTION_MAX_DAYS, type RetainedKind } from '../records/directory.ts'
-import { MANAGER, READER } from './credentials.ts'
-import { exactObject } from './fields.ts'
-import { SMALL_BODY_BYTES } from './limits.ts'
-import type { PermittedOperation } from './operation.ts'
-import { callerProblems } from './problem-sets.ts'
+import { RETAINED_KINDS, RETENTION_MAX_DAYS, type RetainedKind } from '../../records/directory.ts'
+import { MANAGER, READER } from '../credentials.ts'
+import { exactObject } from '../fields.ts'
+import { SMALL_BODY_BYTES } from '../limits.ts'
+import type { PermittedOperation } from '../operation.ts'
+import { callerProblems } from '../problem-sets.ts'
 
 const DESCRIPTIONS: Readonly<Record<RetainedKind, string>> = {
   traces: 'Spans.',

@@ -1,0 +1,174 @@
+import { z } from 'zod'
+import { REVISION_MAX } from '../../records/finding-rules.ts'
+import {
+  DEFAULT_SCRUBBING,
+  SCRUBBED_KEYS_MAX,
+  SCRUBBING_ACTIONS,
+  SCRUBBING_CHARACTERS,
+  SCRUBBING_RULES_MAX,
+} from '../../records/scrubbing.ts'
+import { MANAGER, READER } from '../credentials.ts'
+import { EXAMPLE_TIMES } from '../example-values.ts'
+import { exactObject, listOf, textOf } from '../fields.ts'
+import type { PermittedOperation } from '../operation.ts'
+import { callerProblems } from '../problem-sets.ts'
+
+/** Size of the body with rules: all texts at their limit fit if they are ASCII. */
+const RULES_BODY_BYTES = 2 * 1024 * 1024
+/** The most attributes on which rules are tried. */
+const TRIED_ATTRIBUTES_MAX = 200
+
+const text = textOf(1, SCRUBBING_CHARACTERS)
+/** The fast path looks at the last two bytes of a key. */
+const keySchema = text.refine(key => /[0-9a-z\x80-\u{10ffff}]{2}[^0-9a-z\x80-\u{10ffff}]*$/iu.test(key), {
+  error: 'must end with a word of at least two letters or digits',
+})
+
+/** A rule of scrubbing (docs/api/scrubbing.md). */
+const scrubbingRuleSchema = exactObject({
+  name: text.meta({ description: 'For people. Unique among the rules.' }),
+  keys: listOf(keySchema, SCRUBBED_KEYS_MAX, 'must be a list of keys')
+    .refine(keys => keys.length > 0, 'must have a key')
+    .meta({
+      description:
+        'A key matches that ends with the words of one of these: `api key` matches `http.request.header.x-api-key` and `apiKey`.',
+    }),
+  action: z.enum(SCRUBBING_ACTIONS).meta({
+    description:
+      'mask: the value is `[scrubbed]`. hash: a hash with a key of the workspace, the same for the same value. remove: no value. keep: the value stays, whatever later rules say.',
+  }),
+}).meta({ id: 'ScrubbingRule' })
+
+const rulesSchema = listOf(scrubbingRuleSchema, SCRUBBING_RULES_MAX, 'must be a list of rules')
+  .refine(rules => new Set(rules.map(({ name }) => name)).size === rules.length, 'must have names that differ')
+  .meta({
+    description: `At most ${SCRUBBING_RULES_MAX}. The first one that matches decides. None: nothing is scrubbed.`,
+  })
+
+const revisionSchema = z.int().min(0).max(REVISION_MAX)
+
+/** Body of PUT /v3/scrubbing. */
+export const replaceScrubbingSchema = exactObject({
+  revision: revisionSchema.meta({ description: 'The revision of the rules that are replaced.' }),
+  rules: rulesSchema,
+}).meta({ id: 'ReplaceScrubbingRequest' })
+
+/** Body of POST /v3/scrubbing/try. */
+export const tryScrubbingSchema = exactObject({
+  rules: rulesSchema.optional().meta({ description: 'The rules to try; those of the workspace if left out.' }),
+  attributes: z
+    .record(z.string(), z.unknown())
+    .refine(attributes => Object.keys(attributes).length <= TRIED_ATTRIBUTES_MAX, {
+      error: `must have at most ${TRIED_ATTRIBUTES_MAX} members`,
+    })
+    .meta({ description: 'Attributes as they would arrive.' }),
+}).meta({ id: 'TryScrubbingRequest' })
+
+const keptRuleSchema = z
+  .strictObject({ name: z.string(), keys: z.array(z.string()), action: z.enum(SCRUBBING_ACTIONS) })
+  .meta({ id: 'KeptScrubbingRule' })
+
+/** Response of GET and PUT /v3/scrubbing. */
+export const scrubbingAnswerSchema = z
+  .strictObject({
+    revision: revisionSchema.meta({ description: 'Grows with each change. 0 is that of the default rules.' }),
+    changedAt: z.iso.datetime().optional(),
+    rules: z.array(keptRuleSchema),
+  })
+  .meta({ id: 'Scrubbing' })
+/** Response of GET and PUT /v3/scrubbing. */
+export type ScrubbingAnswer = z.infer<typeof scrubbingAnswerSchema>
+
+/** Response of POST /v3/scrubbing/try. */
+export const triedScrubbingSchema = z
+  .strictObject({
+    attributes: z.record(z.string(), z.unknown()).meta({ description: 'The attributes as they would be stored.' }),
+    rules: z
+      .array(z.strictObject({ name: z.string(), values: z.int() }))
+      .meta({ description: 'How many values each rule replaces.' }),
+  })
+  .meta({ id: 'TriedScrubbing' })
+/** Response of POST /v3/scrubbing/try. */
+export type TriedScrubbing = z.infer<typeof triedScrubbingSchema>
+
+const rule = { name: 'customers', keys: ['customer.ssn', 'iban'], action: 'hash' } as const
+const kept = DEFAULT_SCRUBBING.map(({ name, keys, action }) => ({ name, keys, action }))
+
+/** Responses to the examples of the operations, by operation. */
+const ANSWERS = {
+  readScrubbing: { revision: 0, rules: kept },
+  replaceScrubbing: { revision: 28_512_000, changedAt: EXAMPLE_TIMES.createdAt, rules: [rule] },
+  tryScrubbing: {
+    attributes: { 'http.request.header.authorization': '[scrubbed]', 'http.route': '/cart' },
+    rules: [{ name: 'credentials', values: 1 }],
+  },
+}
+
+/** Reads the rules of scrubbing (docs/api/scrubbing.md). */
+export const readScrubbing: PermittedOperation = {
+  operationId: 'readScrubbing',
+  method: 'GET',
+  path: '/v3/scrubbing',
+  service: 'operation',
+  tag: 'retention',
+  summary: 'Read the rules by which values are scrubbed before they are stored',
+  permission: 'org:telemetry:read',
+  credentials: READER,
+  success: {
+    status: 200,
+    description: 'The rules.',
+    contents: { 'application/json': { schema: scrubbingAnswerSchema, example: ANSWERS.readScrubbing } },
+  },
+  problems: callerProblems,
+}
+
+/** Replaces the rules of scrubbing (docs/api/scrubbing.md). */
+export const replaceScrubbing: PermittedOperation = {
+  operationId: 'replaceScrubbing',
+  method: 'PUT',
+  path: '/v3/scrubbing',
+  service: 'operation',
+  tag: 'retention',
+  summary: 'Replace the rules by which values are scrubbed before they are stored',
+  description:
+    'Requests that arrive later are scrubbed by them within seconds; what is stored stays as it is. Refused with 409 if the rules have another revision than the one that was read.',
+  permission: 'org:telemetry:admin',
+  credentials: MANAGER,
+  body: {
+    limitBytes: RULES_BODY_BYTES,
+    contents: { 'application/json': { schema: replaceScrubbingSchema, example: { revision: 0, rules: [rule] } } },
+  },
+  success: {
+    status: 200,
+    description: 'The rules after the change.',
+    contents: { 'application/json': { schema: scrubbingAnswerSchema, example: ANSWERS.replaceScrubbing } },
+  },
+  problems: [...callerProblems, { code: 'REQUEST_INVALID', status: 409 }],
+}
+
+/** Tries rules of scrubbing (docs/api/scrubbing.md). */
+export const tryScrubbing: PermittedOperation = {
+  operationId: 'tryScrubbing',
+  method: 'POST',
+  path: '/v3/scrubbing/try',
+  service: 'operation',
+  tag: 'retention',
+  summary: 'Show what rules would make of attributes, without keeping either',
+  permission: 'org:telemetry:read',
+  credentials: READER,
+  body: {
+    limitBytes: RULES_BODY_BYTES,
+    contents: {
+      'application/json': {
+        schema: tryScrubbingSchema,
+        example: { attributes: { 'http.request.header.authorization': 'Bearer abc', 'http.route': '/cart' } },
+      },
+    },
+  },
+  success: {
+    status: 200,
+    description: 'The attributes as they would be stored.',
+    contents: { 'application/json': { schema: triedScrubbingSchema, example: ANSWERS.tryScrubbing } },
+  },
+  problems: callerProblems,
+}

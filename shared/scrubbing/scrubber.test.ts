@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { ScrubbingRule } from '../../schemas/records/scrubbing.ts'
+import { wordsOf } from './key-words.ts'
+import { DEFAULT_SCRUBBER, MASK, Scrubber } from './scrubber.ts'
+
+const scrubberOf = (...rules: ScrubbingRule[]) => new Scrubber({ revision: 1, rules, hashKey: Buffer.from('key') })
+const matches = (key: string, scrubber = DEFAULT_SCRUBBER) => {
+  const bytes = Buffer.from(`..${key}..`)
+  const [may, does] = [scrubber.mayMatch(bytes, 2, bytes.length - 2), scrubber.ruleOf(key) !== undefined]
+  // The look at the last word may only say too much.
+  expect(may || !does).toBe(true)
+  return may && does
+}
+
+describe('the default rules', () => {
+  it.each([
+    'authorization',
+    'http.request.header.Authorization',
+    'Proxy-Authorization',
+    'http.request.header.cookie',
+    'Set-Cookie',
+    'db.user.password',
+    'userPassword',
+    'PASSWD',
+    'client_secret',
+    'AWS_SECRET_ACCESS_KEY',
+    'aws.secretAccessKey',
+    'access_token',
+    'csrfToken',
+    'x-amz-security-token',
+    'http.request.header.x-api-key',
+    'apiKey',
+    'APIKey',
+    'apikey',
+    'private key',
+    'password[]',
+    'пароль.password',
+  ])('match %j', key => expect(matches(key)).toBe(true))
+
+  it.each([
+    'gen_ai.usage.input_tokens',
+    'token.type',
+    'secretary',
+    'messaging.kafka.message.key',
+    'service.version',
+    'session.id',
+    'cookies',
+    'passwords.count',
+    'notapassword',
+    'd',
+    '',
+    '...',
+    'ключ',
+  ])('do not match %j', key => expect(matches(key)).toBe(false))
+})
+
+describe('rules', () => {
+  const rules: ScrubbingRule[] = [
+    { name: 'csrf', keys: ['csrf token'], action: 'keep' },
+    { name: 'people', keys: ['customer.ssn', 'iban', 'имя'], action: 'hash' },
+    { name: 'notes', keys: ['note'], action: 'remove' },
+    { name: 'tokens', keys: ['token'], action: 'mask' },
+  ]
+  const scrubber = scrubberOf(...rules)
+
+  it('are asked in their order, and replace as they say', () => {
+    const used: ScrubbingRule[] = []
+    const before = {
+      'x.csrf_token': 'kept',
+      accessToken: 'gone',
+      'my.customer.ssn': '1',
+      'other.ssn': '2',
+      имя: 'И',
+      note: 'n',
+      deep: [{ iban: 'DE1' }, { iban: 'DE1' }, 'iban'],
+    }
+    const after = scrubber.scrubJson(before, used) as Record<string, unknown>
+    expect(after).toMatchObject({ 'x.csrf_token': 'kept', accessToken: MASK, 'other.ssn': '2', note: null })
+    expect(after['my.customer.ssn']).toMatch(/^hash:[0-9a-f]{16}$/)
+    const [one, two, text] = after.deep as [{ iban: string }, { iban: string }, string]
+    expect([one.iban, text]).toEqual([two.iban, 'iban'])
+    expect(used.map(({ name }) => name)).toEqual(['tokens', 'people', 'people', 'notes', 'people', 'people'])
+  })
+
+  it('leave a text without matching keys as it is, byte for byte', () => {
+    const text = '{ "a" : 1.0, "big": 12345678901234567890, "a": 2 }'
+    expect(scrubber.scrubText(text)).toBe(text)
+    expect(scrubber.scrubText('{"token":"x"}')).toBe(`{"token":"${MASK}"}`)
+  })
+
+  it('hash by the key of the workspace', () => {
+    const other = new Scrubber({ revision: 1, rules, hashKey: Buffer.from('other') })
+    const [rule] = [rules[1] as ScrubbingRule]
+    expect(scrubber.replace(rule, () => 'x')).not.toBe(other.replace(rule, () => 'x'))
+    expect(scrubber.replace(rule, () => 'x')).toBe(scrubber.replace(rule, () => Buffer.from('x')))
+  })
+
+  it('match whatever ends with the words of a key, written in any way', () => {
+    const word = fc.stringMatching(/^[a-z][a-z0-9]{1,7}$/)
+    const words = fc.array(word, { minLength: 1, maxLength: 4 })
+    const separator = fc.constantFrom('.', '_', '-', ' ', '/', '::')
+    fc.assert(
+      fc.property(words, words, separator, fc.boolean(), (before, ending, between, isCamel) => {
+        const one = scrubberOf({ name: 'r', keys: [ending.join(' ')], action: 'mask' })
+        const all = [...before, ...ending]
+        const camel = all.map((text, i) => (i === 0 ? text : text[0]?.toUpperCase() + text.slice(1))).join('')
+        const key = isCamel ? camel : all.join(between)
+        const isEnding = wordsOf(key).slice(-ending.length).join(' ') === ending.join(' ')
+        expect(matches(key, one)).toBe(isEnding)
+        expect(isEnding || isCamel).toBe(true)
+      }),
+    )
+  })
+})

@@ -1,0 +1,63 @@
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { RowBatch } from './row-batch.ts'
+
+/** Rules of workspaces, each with a revision. 0 is that of a workspace without rules of its own. */
+interface KnownRules<T> {
+  /** Returns the rules of a workspace, or those with this revision. Throws TransientErrors. */
+  of(workspaceId: string, revision?: number): Promise<T>
+}
+
+/** The rules by which the rows of a batch are made: those of a workspace do not change while it is formed. */
+export class WorkspaceRules<T extends { readonly revision: number }> {
+  readonly #known: KnownRules<T>
+  readonly #rules = new Map<string, T>()
+
+  constructor(known: KnownRules<T>) {
+    this.#known = known
+  }
+
+  /** Revisions by workspace, without those that have no rules. */
+  get revisions(): Readonly<Record<string, number>> {
+    const used = [...this.#rules].filter(([, { revision }]) => revision > 0)
+    return Object.fromEntries(used.map(([workspaceId, { revision }]) => [workspaceId, revision]))
+  }
+
+  /** Revisions of all workspaces of the batch. */
+  get allRevisions(): ReadonlyMap<string, number> {
+    return new Map([...this.#rules].map(([id, { revision }]) => [id, revision]))
+  }
+
+  of(workspaceId: string): T | undefined {
+    return this.#rules.get(workspaceId)
+  }
+
+  /** Reads the rules for these requests. A batch that is formed again has those of its record. Throws TransientErrors. */
+  async prepare(frames: readonly PayloadFrame[], recorded?: Readonly<Record<string, number>>): Promise<void> {
+    for (const { workspaceId } of frames) {
+      if (this.#rules.has(workspaceId)) continue
+      const revision = recorded === undefined ? undefined : (recorded[workspaceId] ?? 0)
+      this.#rules.set(workspaceId, await this.#known.of(workspaceId, revision))
+    }
+  }
+
+  reset(): void {
+    this.#rules.clear()
+  }
+}
+
+/** Returns rows that are made by rules, which are forgotten with the rows. */
+export function withRules<T extends { readonly revision: number }>(rows: RowBatch, rules: WorkspaceRules<T>): RowBatch {
+  const { reset, shrink } = rows
+  return Object.assign(rows, {
+    prepare: (...given: Parameters<WorkspaceRules<T>['prepare']>) => rules.prepare(...given),
+    rules: () => rules.revisions,
+    reset() {
+      reset()
+      rules.reset()
+    },
+    shrink() {
+      shrink()
+      rules.reset()
+    },
+  })
+}
