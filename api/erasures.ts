@@ -14,7 +14,7 @@ import { STAYING, STAYING_KINDS } from '../schemas/records/erased-places.ts'
 import type { Erasure, ErasureSubject } from '../schemas/records/erasure.ts'
 import { DAY_MS } from '../schemas/units.ts'
 import type { Directory } from '../shared/directory/directory.ts'
-import { ACTIVE_ERASURES_MAX } from '../shared/directory/erasures.ts'
+import { ACTIVE_ERASURES_MAX, ERASURES_KEPT } from '../shared/directory/erasures.ts'
 import type { Route } from '../shared/http/route.ts'
 import { keptDays } from '../shared/runtime/retention.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
@@ -35,6 +35,8 @@ export function erasureRoutes(deps: Deps): Route[] {
 
 const TOO_MANY = `the workspace has ${ACTIVE_ERASURES_MAX} erasures that are deleting, which is the maximum: send it again when one has deleted everything`
 
+const TOO_MANY_WAITING = `the workspace has ${ERASURES_KEPT} erasures that wait for the night, which is the maximum: send it again tomorrow`
+
 /** Returns the route that erases a person or a session (docs/api/retention.md#erasures). */
 function createErasureRoute(deps: Deps): Route {
   return creationRoute(deps, createErasure, {
@@ -49,6 +51,7 @@ function createErasureRoute(deps: Deps): Route {
       const request = { workspaceId, subject: subjectOf(body), now, author }
       const erasure = await queryDirectory(deps.directory.createErasure(request))
       if (erasure === 'too_many_erasures') return invalid(TOO_MANY)
+      if (erasure === 'too_many_waiting') return invalid(TOO_MANY_WAITING)
       return { ok: true, value: answerOf(erasure) }
     },
   })
@@ -103,6 +106,7 @@ function presentAnswer(
   workspace: Pick<Workspace, 'retention'> | undefined,
 ): ErasureAnswer {
   const { completedAt } = erasure
+  if (erasure.state === 'failed') return { erasure: presentErasure(erasure), remains: [] }
   const fromMs = completedAt === null ? now() : Date.parse(completedAt)
   const remains = STAYING_KINDS.map(what => {
     const { endsWith, description } = STAYING[what]

@@ -180,4 +180,4 @@ export function createAccess(
 }
 
 /** A statement that deletes rows ends on the server before this client stops waiting for it. */
-const UPKEEP_TIMEOUT_MS = 660_000
+const UPKEEP_TIMEOUT_MS = 3_660_000

@@ -91,6 +91,9 @@ async function create(options: ErasuresOptions, context: DirectoryCommandContext
       now: now(),
       author: { by: null, now: now() },
     })
+    if (erasure === 'too_many_waiting') {
+      return exit(EXIT.conflict, `too many erasures of ${slug} wait for the night: run the command again tomorrow`)
+    }
     if (erasure === 'too_many_erasures') {
       return exit(
         EXIT.conflict,
@@ -112,15 +115,7 @@ function totalOf(rows: Erasure['rows']): number {
 
 /** Returns an erasure without its subject, which must not be in an output that is kept. */
 function shown(erasure: Erasure) {
-  const {
-    subject: _,
-    version: __,
-    counted: ___,
-    position: ____,
-    settledAfterMs: _____,
-    masked: ______,
-    ...rest
-  } = erasure
+  const { subject: _, version: __, counted: ___, position: ____, settledAfterMs: _____, ...rest } = erasure
   return rest
 }
 

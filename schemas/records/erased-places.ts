@@ -25,7 +25,7 @@ export const STAYING: Readonly<Record<StayingKind, Staying>> = {
   findings: {
     endsWith: ['findings'],
     description:
-      'Type, message and frames of findings, which name no session. They expire with the day of the occurrence that had them.',
+      'Type, message and frames of findings, with whatever the application wrote into them. They expire with the day of the occurrence that had them.',
   },
   other_services: {
     endsWith: ['traces', 'logs', 'findings'],

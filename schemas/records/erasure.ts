@@ -26,7 +26,7 @@ export const erasureSchema = z.object({
   /**
    * `deleting`: what is stored is deleted. `settling`: waits until everything that was accepted before is settled.
    * `deleting_again`: what was queued is deleted. `waiting_for_rewrite`: no read finds anything any more, and the bytes leave the
-   * disk when the days of `masked` are written again. `failed`: nothing more is done.
+   * disk when the days with deleted rows are written again. `failed`: nothing more is done.
    */
   state: z.enum(['deleting', 'settling', 'deleting_again', 'waiting_for_rewrite', 'done', 'failed']),
   /** Time of Redis, in Unix ms, before which everything must be settled. Null before the first pass. */
@@ -38,8 +38,6 @@ export const erasureSchema = z.object({
   rows: z.record(z.string(), z.number()),
   /** The last step that has counted rows, which may not be deleted yet. Null before the first one. */
   counted: z.object({ step: z.string(), rows: z.number() }).nullable(),
-  /** Partitions that have lost rows and still have their bytes, as `table/partition`. Empty once they are written again. */
-  masked: z.array(z.string()),
   /** Removed comments on findings. */
   comments: z.number().int().min(0),
   objects: z.number().int().min(0),

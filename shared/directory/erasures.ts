@@ -12,7 +12,7 @@ import { type Command, commitIf } from './transaction.ts'
 /** Erasures of a workspace that may be deleting at once. */
 export const ACTIVE_ERASURES_MAX = 100
 /** Receipts of erasures that are kept for a workspace. Beyond it, a new erasure removes the oldest that is over. */
-const ERASURES_KEPT = 10_000
+export const ERASURES_KEPT = 10_000
 /** Erasures that are read at once. */
 const ERASURES_PAGE = 500
 const SESSIONS_PAGE = 1_000
@@ -21,9 +21,9 @@ const SESSIONS_PAGE = 1_000
 export interface ErasureStore {
   /**
    * Stores an erasure and returns it, or the one that is deleting the same subject. Returns `too_many_erasures` when too many
-   * are deleting, or all that are kept wait for the night.
+   * are deleting, and `too_many_waiting` when all that are kept wait for the night.
    */
-  createErasure(request: ErasureRequest): Promise<Erasure | 'too_many_erasures'>
+  createErasure(request: ErasureRequest): Promise<Erasure | 'too_many_erasures' | 'too_many_waiting'>
   erasure(workspaceId: string, id: string): Promise<Erasure | undefined>
   /** Returns a page, newest first. */
   erasures(workspaceId: string, page: ListPage): Promise<Erasure[]>
@@ -33,6 +33,8 @@ export interface ErasureStore {
   activeErasures(limit: number): Promise<Erasure[]>
   /** Returns all erasures of all workspaces that wait for the night. Only for the workers. */
   waitingErasures(): Promise<Erasure[]>
+  /** Stores the end of an erasure that waited. There may be a later one of the same subject. */
+  endWaiting(erasure: Erasure): Promise<void>
   addErasedSessions(erasure: Erasure, sessionIds: readonly string[]): Promise<void>
   /** Returns the sessions of an erasure in progress, in the order of their bytes. */
   erasedSessions(erasure: Erasure): Promise<string[]>
@@ -54,7 +56,7 @@ export function createErasureStore(redis: Redis): ErasureStore {
     async createErasure({ workspaceId, subject, now, author }) {
       const subjectHash = hashSubject(await ensureReceiptSecret(redis), workspaceId, subject)
       const activeKey = keys.activeErasures(workspaceId)
-      return decideOnce<Erasure | 'too_many_erasures'>(redis, author?.once, async () => {
+      return decideOnce<Erasure | 'too_many_erasures' | 'too_many_waiting'>(redis, author?.once, async () => {
         const known = await redis.hget(activeKey, subjectHash)
         const [present] = known === null ? [] : await load(workspaceId, [known])
         if (present) return { result: present, transaction: NOTHING }
@@ -63,7 +65,7 @@ export function createErasureStore(redis: Redis): ErasureStore {
         const guards = [['HGET', activeKey, known ?? '', subjectHash] as const]
         const logged = writeChange(workspaceId, author, { action: 'erasure.created', subject: erasure.id })
         const removed = await removeOldest(redis, workspaceId)
-        if (removed === undefined) return { result: 'too_many_erasures' }
+        if (removed === undefined) return { result: 'too_many_waiting' }
         const commands = [...writeErasure(erasure), ...removed, ...logged]
         return { result: erasure, transaction: { guards, commands } }
       })
@@ -74,6 +76,14 @@ export function createErasureStore(redis: Redis): ErasureStore {
       await commitIf(redis, { guards: [], commands: writeErasure(erasure) })
     },
     activeErasures: limit => loadOldest(redis, keys.dueErasures, limit),
+    async endWaiting(erasure) {
+      const { workspaceId, id } = erasure
+      const commands: Command[] = [
+        ['SET', keys.erasure(workspaceId, id), JSON.stringify(erasureSchema.parse(erasure))],
+        ['ZREM', keys.waitingErasures, `${workspaceId}/${id}`],
+      ]
+      await commitIf(redis, { guards: [], commands })
+    },
     waitingErasures: () => loadOldest(redis, keys.waitingErasures, 0),
     async addErasedSessions({ workspaceId, id }, sessionIds) {
       for (const page of pagesOf(sessionIds, SESSIONS_PAGE))
@@ -142,7 +152,6 @@ function newErasure(
     sessions: 0,
     rows: {},
     counted: null,
-    masked: [],
     comments: 0,
     objects: 0,
     objectBytes: 0,
@@ -178,21 +187,20 @@ export function writeErasure(erasure: Erasure): Command[] {
 }
 
 /**
- * Returns the commands that remove the oldest receipt when there are too many, or undefined if that one still waits for the night.
- * Those that are deleting are far fewer, and newer.
+ * Returns the commands that remove the oldest receipt that is over when there are too many, or undefined if the oldest ones still
+ * wait for the night.
  */
 async function removeOldest(redis: Redis, workspaceId: string): Promise<Command[] | undefined> {
   const index = keys.erasures(workspaceId)
   if ((await redis.zcard(index)) < ERASURES_KEPT) return []
-  const oldest = await redis.zrange(index, 0, String(ACTIVE_ERASURES_MAX))
-  const active = new Set(await redis.hvals(keys.activeErasures(workspaceId)))
-  const id = oldest.find(candidate => !active.has(candidate)) ?? ''
-  const [receipt] = await loadErasures(redis, workspaceId, [id])
-  if (receipt?.state === 'waiting_for_rewrite') return undefined
-  return [
-    ['DEL', keys.erasure(workspaceId, id)],
-    ['ZREM', index, id],
-  ]
+  const oldest = await loadErasures(redis, workspaceId, await redis.zrange(index, 0, String(2 * ACTIVE_ERASURES_MAX)))
+  const receipt = oldest.find(erasure => erasure?.state === 'done' || erasure?.state === 'failed')
+  return (
+    receipt && [
+      ['DEL', keys.erasure(workspaceId, receipt.id)],
+      ['ZREM', index, receipt.id],
+    ]
+  )
 }
 
 /**

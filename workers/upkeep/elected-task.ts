@@ -16,6 +16,8 @@ export interface ElectedTask {
   readonly fromHour?: number
   /** How often each process looks whether the task is due. */
   readonly lookEveryMs: number
+  /** How long a process waits after a run that failed; as long as after any other if left out. */
+  readonly retryAfterMs?: number
   /** Does the task. `assertElected` throws when another process may have it, or this one is stopping. */
   readonly run: (assertElected: () => Promise<void>) => Promise<void>
 }
@@ -38,13 +40,15 @@ const RENEW_EVERY_MS = 5_000
 export async function runElected(deps: ElectedTaskDeps, task: ElectedTask): Promise<void> {
   const lease = new Lease(deps.redis, task.name, LEASE_MS)
   while (!deps.stopping.aborted) {
+    let waitMs = task.lookEveryMs
     try {
       await runIfDue(deps, task, lease)
     } catch (error) {
+      waitMs = task.retryAfterMs ?? waitMs
       if (!deps.stopping.aborted)
         deps.logger.warn({ task: task.name, ...errorFields(error) }, 'a task failed, will be repeated')
     }
-    await delay(task.lookEveryMs, undefined, { signal: deps.stopping }).catch(() => {})
+    await delay(waitMs, undefined, { signal: deps.stopping }).catch(() => {})
   }
 }
 

@@ -21,7 +21,8 @@ import type { ObjectDeleter } from './delete-objects.ts'
 export interface ErasePersonDeps {
   readonly clickhouse: ClickHouseClient
   readonly erasures: Pick<ErasureStore, 'putErasure' | 'addErasedSessions' | 'erasedSessions'>
-  readonly eraseComments: (workspaceId: string, naming: Naming) => Promise<number>
+  /** Removes the comments that name a person, and returns their number. `onStep` runs between two steps. */
+  readonly eraseComments: (workspaceId: string, naming: Naming, onStep: () => Promise<void>) => Promise<number>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly store: Pick<ObjectStore, 'list' | 'head' | 'get' | 'put' | 'deleteMany'>
   readonly claims: PurgeLettersDeps['claims']
@@ -38,7 +39,7 @@ const ERASED_SESSIONS_MAX = 100_000
 /** Bytes of the ids of these sessions, which a worker holds in memory. */
 const ERASED_SESSION_BYTES = 64 * MIB
 const LETTERS_AT_ONCE = 500
-/** Identifiers, addresses and names of the sessions of a part that comments are searched for. */
+/** Identifiers, addresses and names that comments are searched for. */
 const NAMES_MAX = 200
 const STATEMENT_TIMEOUT_MS = 600_000
 
@@ -64,14 +65,15 @@ export async function erasePerson(deps: ErasePersonDeps, erasure: Erasure): Prom
   if (erasure.state === 'deleting_again') {
     const deleted = await deleteOnce(deps, erasure)
     if (deleted.state === 'failed') return deleted
-    return save(deps, deleted.masked.length > 0 ? { ...deleted, state: 'waiting_for_rewrite' } : doneAt(deleted, deps))
+    const hasDeleted = Object.keys(deleted.rows).length > 0
+    return save(deps, hasDeleted ? { ...deleted, state: 'waiting_for_rewrite' } : doneAt(deleted, deps))
   }
   return erasure
 }
 
 /** Returns the erasure as it is when its bytes have left the disk. */
 export function doneAt(erasure: Erasure, { now }: Pick<ErasePersonDeps, 'now'>): Erasure {
-  return { ...erasure, state: 'done', masked: [], completedAt: new Date(now()).toISOString() }
+  return { ...erasure, state: 'done', completedAt: new Date(now()).toISOString() }
 }
 
 async function save(deps: ErasePersonDeps, erasure: Erasure): Promise<Erasure> {
@@ -94,6 +96,8 @@ async function deleteOnce(deps: ErasePersonDeps, begun: Erasure): Promise<Erasur
     erasure = await save(deps, { ...erasure, sessions, position: 0 })
   }
   const sessionIds = await deps.erasures.erasedSessions(erasure)
+  if (erasure.state === 'deleting_again' && erasure.position === 0)
+    erasure = await eraseMentions(deps, erasure, sessionIds)
   for (let begin = erasure.position ?? 0; begin < sessionIds.length; ) {
     const end = endOfPart(sessionIds, begin)
     erasure = await deleteSessions(deps, erasure, sessionIds.slice(begin, end))
@@ -133,18 +137,16 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
     }
   }
   const letters = await eraseLetters({ ...deps, objects: deps.store }, { workspaceId, sessionIds }, deadline())
-  if (letters.purged > 0) erasure = addRows(erasure, 'dead_letters', letters.purged, letters.partitions)
-  erasure = await save(deps, erasure)
+  const dead_letters = (erasure.rows.dead_letters ?? 0) + letters.purged
+  erasure = await save(deps, dead_letters > 0 ? { ...erasure, rows: { ...erasure.rows, dead_letters } } : erasure)
   // In the first pass they are left to the second one, which begins when they are settled.
   if (letters.replaying > 0 && state === 'deleting_again') throw new TransientError('dead letters are being replayed')
-  if (state === 'deleting_again') erasure = await eraseMentions(deps, erasure, sessionIds)
   for (const { table, isSource } of ERASED_TABLES) {
     if (table === 'session_identities' && state === 'deleting') continue
     await deps.assertElected()
     const step = `${id}:${state}:${position}:${table}`
-    const onCounted = async (rows: number, shard: number, partitions: readonly string[]) => {
-      const counted = { table, step: shard === 0 ? step : `${step}:${shard}`, rows, partitions }
-      erasure = await save(deps, countStep(erasure, counted))
+    const onCounted = async (rows: number, shard: number) => {
+      erasure = await save(deps, countStep(erasure, { table, step: shard === 0 ? step : `${step}:${shard}`, rows }))
     }
     const deletion = {
       table,
@@ -162,18 +164,22 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
 
 /** Removes the comments that name the person. The identities have the names, so these go first. */
 async function eraseMentions(deps: ErasePersonDeps, erasure: Erasure, sessionIds: readonly string[]): Promise<Erasure> {
-  const { workspaceId, subject } = erasure
-  const names = await selectSessionNames(deps.clickhouse, { workspaceId, sessionIds }, NAMES_MAX, deadline())
-  const phrases = subject?.kind === 'identifier' ? [subject.identifier, ...names] : names
-  const comments = await deps.eraseComments(workspaceId, { phrases, ids: new Set(sessionIds) })
+  const { workspaceId, id: erasureId, subject } = erasure
+  const phrases = new Set(subject?.kind === 'identifier' ? [subject.identifier] : [])
+  for (let begin = 0; begin < sessionIds.length && phrases.size < NAMES_MAX; ) {
+    const end = endOfPart(sessionIds, begin)
+    const part = { workspaceId, sessionIds: sessionIds.slice(begin, end) }
+    for (const name of await selectSessionNames(deps.clickhouse, part, NAMES_MAX, deadline())) phrases.add(name)
+    begin = end
+  }
+  const naming = { phrases: [...phrases].slice(0, NAMES_MAX), ids: new Set(sessionIds), erasureId }
+  const comments = await deps.eraseComments(workspaceId, naming, deps.assertElected)
   return comments === 0 ? erasure : save(deps, { ...erasure, comments: erasure.comments + comments })
 }
 
 /** Result of erasing dead letters. */
 interface ErasedLetters {
   readonly purged: number
-  /** The partitions of their rows. */
-  readonly partitions: readonly string[]
   /** Letters that wait in a queue, because they are being replayed. */
   readonly replaying: number
 }
@@ -185,42 +191,27 @@ async function eraseLetters(
   signal: AbortSignal,
 ): Promise<ErasedLetters> {
   let [purged, replaying] = [0, 0]
-  const partitions = new Set<string>()
   for (;;) {
     const page = { limit: LETTERS_AT_ONCE, offset: replaying }
     const keys = await selectSessionLetters(deps.clickhouse, key, page, signal)
-    if (keys.length === 0) return { purged, partitions: [...partitions], replaying }
-    for (const { receivedAtMs } of keys) {
-      partitions.add(new Date(receivedAtMs).toISOString().slice(0, 10).replaceAll('-', ''))
-    }
+    if (keys.length === 0) return { purged, replaying }
     const step = await purgeLetters(deps, key.workspaceId, { keys }, { limit: LETTERS_AT_ONCE }, signal)
     purged += step.purged
     replaying += step.skipped.filter(({ reason }) => reason === 'replaying').length
   }
 }
 
-/** Rows that a step is about to delete. */
-interface CountedStep {
-  readonly table: string
-  readonly step: string
-  readonly rows: number
-  readonly partitions: readonly string[]
-}
-
 /**
  * Adds the rows of a step. If the step is repeated after a crash, the same number means that they were counted, and not yet
  * deleted. A smaller number means that they were deleted, and that these have arrived since.
  */
-function countStep(erasure: Erasure, { table, step, rows, partitions }: CountedStep): Erasure {
+function countStep(
+  erasure: Erasure,
+  { table, step, rows }: { readonly table: string; readonly step: string; readonly rows: number },
+): Erasure {
   const before = erasure.counted?.step === step ? erasure.counted.rows : 0
   const added = rows >= before ? rows - before : rows
-  return { ...addRows(erasure, table, added, partitions), counted: { step, rows } }
-}
-
-function addRows(erasure: Erasure, table: string, added: number, partitions: readonly string[]): Erasure {
-  const masked = new Set([...erasure.masked, ...partitions.map(partition => `${table}/${partition}`)])
-  const rows = { ...erasure.rows, [table]: (erasure.rows[table] ?? 0) + added }
-  return { ...erasure, rows, masked: [...masked].sort() }
+  return { ...erasure, counted: { step, rows }, rows: { ...erasure.rows, [table]: (erasure.rows[table] ?? 0) + added } }
 }
 
 const deadline = () => AbortSignal.timeout(STATEMENT_TIMEOUT_MS)

@@ -50,7 +50,7 @@ const GROUPING_TIMEOUT_MS = 60_000
 /** A task that runs once a day. */
 const DAILY = { everyMs: DAY_MS, lookEveryMs: 60_000 }
 /** A task that runs once a night (UTC), when the day before is over and loads are small where most people sleep. */
-const NIGHTLY = { everyMs: DAY_MS, fromHour: 2, lookEveryMs: 2_000 }
+const NIGHTLY = { everyMs: DAY_MS, fromHour: 2, lookEveryMs: 10_000, retryAfterMs: 600_000 }
 
 /** Dependencies that the tasks share. */
 interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
@@ -105,7 +105,7 @@ function erasures(shared: TaskDeps): ElectedTask {
   const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
     ...{ clickhouse, objects, store, claims, now, assertElected },
     erasures: directory,
-    eraseComments: (workspaceId, naming) => eraseComments(shared.directoryRedis, workspaceId, naming),
+    eraseComments: (workspaceId, naming, onStep) => eraseComments(shared.directoryRedis, workspaceId, naming, onStep),
     settledBeforeMs: workspaceId => settledBeforeMs(queues, workspaceId),
     redisTimeMs: () => latestTimeMs(queues),
   })
@@ -127,8 +127,8 @@ function erasures(shared: TaskDeps): ElectedTask {
   return { name: 'erasures', everyMs: 0, lookEveryMs: 2_000, run }
 }
 
-function rewrites({ clickhouse, directory, logger, now }: TaskDeps): ElectedTask {
-  const deps = { clickhouse, erasures: directory, logger, now }
+function rewrites({ clickhouse, directory, logger, now, stopping }: TaskDeps): ElectedTask {
+  const deps = { clickhouse, erasures: directory, logger, now, stopping }
   return { name: 'rewrites', ...NIGHTLY, run: assertElected => rewriteErased({ ...deps, assertElected }) }
 }
 

@@ -18,13 +18,13 @@ export interface CountedDeletion {
   readonly reason: 'expired' | 'erased' | 'purged'
   /** Text that is the same when this deletion is repeated after a crash. The same rows of the same id are counted once. */
   readonly id: string
-  /** Runs with the number of rows and their partitions before they are deleted, if there are any. In a cluster, for each shard. */
-  readonly onCounted?: (rows: number, shard: number, partitions: readonly string[]) => Promise<void>
+  /** Runs with the number of rows before they are deleted, if there are any. In a cluster, for each shard. */
+  readonly onCounted?: (rows: number, shard: number) => Promise<void>
 }
 
 /**
  * Deletes rows, counts them in `deleted_rows` before, and returns their number. They are found by no read when it returns.
- * Their bytes leave the disk with the next merge of their part, with its day, or by `applyDeletedMask`. Throws the result of
+ * Their bytes leave the disk with the next merge of their part, with its day, or by `rewriteMasked`. Throws the result of
  * `classifyClickHouseError`.
  */
 export async function deleteCountedRows(
@@ -34,14 +34,6 @@ export async function deleteCountedRows(
 ): Promise<number> {
   const rows = await onEachShard(client, (shard, number) => deleteOnShard(shard, number, deletion, signal))
   return rows.reduce((sum, ofShard) => sum + ofShard, 0)
-}
-
-/** The rows that are to be deleted. */
-interface Found {
-  readonly total: string
-  readonly contents: string
-  readonly hours: readonly string[]
-  readonly partitions: readonly string[]
 }
 
 async function deleteOnShard(
@@ -56,15 +48,14 @@ async function deleteOnShard(
   // A later deletion of as many rows has other rows, so that it is not taken for a repetition.
   const contents = isSource ? 'sum(cityHash64(tuple(*)))' : '0'
   const hours = isSource ? "groupUniqArray(toString(toStartOfHour(received_at, 'UTC')))" : '[]'
-  const [found] = await selectRows<Found>(client, {
-    query: `SELECT count() AS total, toString(${contents}) AS contents, ${hours} AS hours, groupUniqArray(_partition_id) AS partitions
-            FROM ${table} WHERE ${partition}(${deletion.where})`,
+  const [found] = await selectRows<{ total: string; contents: string; hours: readonly string[] }>(client, {
+    query: `SELECT count() AS total, toString(${contents}) AS contents, ${hours} AS hours FROM ${table} WHERE ${partition}(${deletion.where})`,
     params,
     signal,
   })
   const rows = Number(found?.total ?? 0)
   if (found === undefined || rows === 0) return 0
-  await deletion.onCounted?.(rows, shard, found.partitions)
+  await deletion.onCounted?.(rows, shard)
   // A row that arrives meanwhile goes only if its hour is counted: else its trace would be called complete without it.
   const where = isSource
     ? `(${deletion.where}) AND toString(toStartOfHour(received_at, 'UTC')) IN {hours: Array(String)}`

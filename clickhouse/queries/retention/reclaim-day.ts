@@ -18,13 +18,41 @@ interface TableDay {
   readonly day: string
 }
 
-/** Writes those parts of a partition again that have deleted rows, without these rows. */
-export async function applyDeletedMask(
+/** A partition that has rows which are deleted and still on the disk. */
+interface MaskedPartition {
+  readonly shard: number
+  readonly table: string
+  readonly partition: string
+}
+
+/** Returns the partitions of these tables that have deleted rows, on all shards. */
+export async function selectMasked(
   client: ClickHouseClient,
-  { table, partition }: { readonly table: string; readonly partition: string },
+  tables: readonly string[],
+  signal: AbortSignal,
+): Promise<MaskedPartition[]> {
+  const found = await onEachShard(client, async (shard, number) => {
+    const rows = await selectRows<Omit<MaskedPartition, 'shard'>>(shard, {
+      query: `SELECT DISTINCT table, partition_id AS partition FROM system.parts
+              WHERE active AND has_lightweight_delete AND database = currentDatabase() AND table IN {tables: Array(String)}
+              ORDER BY partition, table`,
+      params: { tables },
+      signal,
+    })
+    return rows.map(row => ({ ...row, shard: number }))
+  })
+  return found.flat()
+}
+
+/**
+ * Writes those parts of a partition again that have deleted rows, without these rows. */
+export async function rewriteMasked(
+  client: ClickHouseClient,
+  { shard: number, table, partition }: MaskedPartition,
   signal: AbortSignal,
 ): Promise<void> {
-  await onEachShard(client, shard => rewrite(shard, table, `ID '${partition}'`, signal))
+  const run = (shard: ClickHouseClient) => rewrite(shard, table, `ID '${partition}'`, signal)
+  await (client.shards === undefined ? run(client) : client.shards.onShard(number, run))
 }
 
 async function reclaimOnShard(client: ClickHouseClient, { table, day }: TableDay, signal: AbortSignal): Promise<void> {

@@ -30,7 +30,7 @@ export async function selectIdentifiedSessions(
   return rows.map(({ sessionId }) => sessionId)
 }
 
-/** Returns up to `limit` different identifiers, e-mail addresses and names of sessions. */
+/** Returns up to `limit` different identifiers and e-mail addresses of sessions, and names of several words: others are words. */
 export async function selectSessionNames(
   client: ClickHouseClient,
   key: { readonly workspaceId: string; readonly sessionIds: readonly string[] },
@@ -39,7 +39,7 @@ export async function selectSessionNames(
 ): Promise<string[]> {
   const rows = await selectRows<{ text: string }>(client, {
     query: `
-      SELECT DISTINCT arrayJoin([identifier, email, name]) AS text FROM session_identities
+      SELECT DISTINCT arrayJoin([identifier, email, if(match(name, '\\\\S\\\\s+\\\\S'), name, '')]) AS text FROM session_identities
       WHERE workspace_id = {workspaceId: String} AND session_id IN {sessionIds: Array(String)} AND text != ''
       LIMIT {limit: UInt32}`,
     params: { ...key, limit },

@@ -1,7 +1,11 @@
 /** Shorter texts are words of many comments. */
 const PHRASE_MIN_CHARACTERS = 4
-/** Separates ids in a text, also in an address. */
-const BETWEEN_IDS = /[\s/?#&=()<>"',;]+/
+/** Separate ids in a text, in an address and in a list. */
+const BETWEEN_IDS = [/[^\w.:~%@+-]+/, /[^\w-]+/]
+/** An id that one of these leaves whole. */
+const PLAIN_ID = /^[\w.:~%@+-]+$/
+/** Punctuation at the end of a word that is none of an id. */
+const END = /[.:]+$/
 
 /** Texts that name a person. */
 export interface Naming {
@@ -9,14 +13,23 @@ export interface Naming {
   readonly phrases: readonly string[]
   /** Ids of sessions. */
   readonly ids: ReadonlySet<string>
+  /** The erasure for which they are looked for. */
+  readonly erasureId?: string
 }
 
-/** Returns a function that reports whether a text names the person. Phrases of fewer than four characters are not looked for. */
+/**
+ * Returns a function that reports whether a text names the person. Phrases of fewer than four characters are not looked for. Ids
+ * with unusual characters are found as they are and as an address has them.
+ */
 export function mentionsOf({ phrases, ids }: Naming): (text: string) => boolean {
   const lower = phrases.map(phrase => phrase.toLowerCase()).filter(phrase => phrase.length >= PHRASE_MIN_CHARACTERS)
+  const unusual = [...ids].filter(id => !PLAIN_ID.test(id)).flatMap(id => [id, encodeURIComponent(id.toWellFormed())])
+  const hasId = (text: string) =>
+    BETWEEN_IDS.some(between => text.split(between).some(word => ids.has(word) || ids.has(word.replace(END, '')))) ||
+    unusual.some(id => text.includes(id))
   return text => {
     const lowerText = text.toLowerCase()
-    return lower.some(phrase => hasWords(lowerText, phrase)) || text.split(BETWEEN_IDS).some(word => ids.has(word))
+    return lower.some(phrase => hasWords(lowerText, phrase)) || hasId(text)
   }
 }
 

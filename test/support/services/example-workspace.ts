@@ -120,7 +120,7 @@ async function restore(directory: Directory): Promise<void> {
     author: { by: { userId, apiKeyId: null }, now: Date.now() },
   } as const
   const erasure = await directory.createErasure(begun)
-  if (erasure !== 'too_many_erasures') await directory.putErasure({ ...erasure, ...ERASED })
+  if (typeof erasure === 'object') await directory.putErasure({ ...erasure, ...ERASED })
   await directory.createWorkspaceKey({
     version: 1,
     id: EXAMPLE.apiKeyId,

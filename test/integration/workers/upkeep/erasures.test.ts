@@ -373,7 +373,7 @@ async function fill(sessionId: string, identifier: string): Promise<void> {
 const depsOf = (directory: Directory) => ({
   clickhouse: client,
   erasures: directory,
-  eraseComments: (id: string, naming: Naming) => eraseComments(redis, id, naming),
+  eraseComments: (id: string, naming: Naming) => eraseComments(redis, id, naming, async () => {}),
   objects: { delete: async (_: string, keys: readonly string[]) => objects.deleteMany(keys) },
   store: objects,
   claims: new LetterClaims(onOneServer(redis), 30),
