@@ -16,7 +16,7 @@ import { pageQuerySchema } from '../schemas/http/page.ts'
 import type { Member, Permission } from '../schemas/records/directory.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { MEMBERS_MAX, type MemberDecision } from '../shared/directory/members/member-changes.ts'
-import { type KeysOutcome, MEMBER_KEYS_MAX } from '../shared/directory/members/member-keys.ts'
+import type { KeysOutcome } from '../shared/directory/members/member-keys.ts'
 import type { Route } from '../shared/http/route.ts'
 import type { Caller } from './auth/caller.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
@@ -179,9 +179,6 @@ const REFUSALS = {
   absent: notFound(MEMBER),
   exists: invalid('userId is a member with other permissions: change them with PATCH'),
   last_manager: invalid('the workspace must keep a member with the permission org:members:write'),
-  too_many_keys: invalid(
-    `the member has made more than ${MEMBER_KEYS_MAX} keys that have not ended: revoke those that are not needed`,
-  ),
   too_many_members: invalid(`a workspace can have at most ${MEMBERS_MAX} members: remove members who left`),
 } as const
 

@@ -117,7 +117,7 @@ function createSurfaceKeyRoute(deps: Deps): Route {
         onceOf(salted, () => ({ surfaceId, key })),
       )
       const outcome = await queryDirectory(directory.createSurfaceKey(record, author))
-      if (outcome === 'no_surface') return notFound(SURFACE)
+      if (outcome === 'no_surface' || outcome === 'no_member') return notFound(SURFACE)
       return outcome === 'too_many_keys' ? TOO_MANY_KEYS : { ok: true, value: { key: { ...key, secret } } }
     },
     async repeat(earlier, body) {

@@ -80,6 +80,7 @@ function createWorkspaceKeyRoute({ directory, keyPepper, now, ...deps }: Deps): 
         onceOf(salted, () => ({ apiKey })),
       )
       const outcome = await queryDirectory(directory.createWorkspaceKey(record, author))
+      if (outcome === 'no_member') return notFound(WORKSPACE)
       return outcome === 'created' ? { ok: true, value: { apiKey: { ...apiKey, secret } } } : TOO_MANY_KEYS
     },
     async repeat(earlier, body) {

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
+import { type Member, PERMISSIONS, type Permission } from '../../schemas/records/directory.ts'
+import type { MemberDecision } from '../../shared/directory/members/member-changes.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { addWorkspaceList, WORKSPACE_OPTION, withWorkspace } from '../find-workspace.ts'
@@ -16,8 +17,8 @@ Examples:
   $ npm run cli -- member add --workspace acme --user 'auth0|5f7c' --all`
 
 const REMOVE_HELP = `
-The records that the user has created stay. The user's workspace keys stay as well, but they grant no access while the
-user is not a member.
+The records that the user has created stay. API keys and secret keys of surfaces that the user has made are revoked; public
+keys stay, because they are on live pages.
 
 ${exitCodesHelp({ [EXIT.notFound]: 'the workspace does not exist, or the user is not a member of it' })}
 
@@ -67,10 +68,15 @@ function addAdd(command: Command, context: DirectoryCommandContext): void {
         if ((await store.user(userId)) === undefined) {
           return exit(EXIT.notFound, `there is no user ${JSON.stringify(userId)}: create it with "user create"`)
         }
-        const before = await store.member(workspaceId, userId)
-        await store.putMember({ ...before, version: 1, workspaceId, userId, permissions })
         const change = { action: 'member.changed', subject: userId, permissions } as const
-        await store.addChange(workspaceId, { by: null, now: context.now() }, change)
+        const author = { by: null, now: context.now() }
+        const decide = (before: Member | undefined): MemberDecision<never> => ({
+          to: { ...before, version: 1, workspaceId, userId, permissions },
+          change,
+          // No key of an earlier membership works again.
+          ...(before === undefined && { keys: { are: 'revoked' } }),
+        })
+        await store.changeMember({ workspaceId, userId }, decide, author)
         const text = `user ${JSON.stringify(userId)}: member of ${slug}, ${permissions.join(', ')}`
         print(json ? JSON.stringify({ workspaceId, userId, permissions }) : text)
       })
@@ -88,14 +94,15 @@ function addRemove(command: Command, context: DirectoryCommandContext): void {
     .addHelpText('after', REMOVE_HELP)
     .action(({ workspace: slugOrId, user: userId, json }: MemberOptions) =>
       withWorkspace(context, slugOrId, async ({ id: workspaceId, slug }, store) => {
-        if ((await store.removeMember(workspaceId, userId)) === 'absent') {
+        const decide = (before: Member | undefined): MemberDecision<'absent'> =>
+          before === undefined
+            ? { refused: 'absent' }
+            : { to: undefined, change: { action: 'member.removed', subject: userId }, keys: { are: 'revoked' } }
+        const author = { by: null, now: context.now() }
+        const outcome = await store.changeMember({ workspaceId, userId }, decide, author)
+        if (outcome === 'absent') {
           return exit(EXIT.notFound, `${printable(JSON.stringify(userId))} is not a member of ${slug}`)
         }
-        await store.addChange(
-          workspaceId,
-          { by: null, now: context.now() },
-          { action: 'member.removed', subject: userId },
-        )
         const text = `user ${JSON.stringify(userId)}: no longer a member of ${slug}`
         print(json ? JSON.stringify({ workspaceId, userId }) : text)
       }),

@@ -76,10 +76,13 @@ function MemberCard({ member, changed }: { readonly member: Member; readonly cha
             what={shown}
             title={`Remove ${shown}?`}
             word={userId}
-            change={signal => removeMember({ userId }, { signal })}
+            change={signal => removeMember({ userId, keys: 'revoke' }, { signal })}
             onDone={changed}
           >
-            <p>The user sees nothing of this workspace any more, and API keys of the user grant nothing.</p>
+            <p>
+              The user sees nothing of this workspace any more. API keys and secret keys that the user has made are
+              revoked; public keys stay, because they are on live pages.
+            </p>
           </Confirmed>
         </span>
       </div>

@@ -7,6 +7,7 @@ import { type Author, writeChange } from './changes/change-log.ts'
 import { decideOnce } from './creations.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys as keys, parseRecord } from './record.ts'
 import { type Command, commitIf, decideAndCommit, type Guard } from './transaction.ts'
+import { guardMaker } from './workspace-keys.ts'
 import { writeSurfaceKey } from './writes.ts'
 
 /**
@@ -41,10 +42,11 @@ export interface SurfaceKeyRecords {
   /** Stores a key even if its surface does not exist, and notifies every process that caches the key. */
   putSurfaceKey(key: SurfaceKey): Promise<void>
   /**
-   * Stores a new key of an existing surface, so that deleting the surface revokes it. Refuses beyond SURFACE_KEYS_MAX keys
-   * of the surface and WORKSPACE_SURFACE_KEYS_MAX of the workspace, unless some are revoked or expired, which are removed.
+   * Stores a new key of an existing surface, so that deleting the surface revokes it. Refuses one of an author who is no member any
+   * more, and beyond SURFACE_KEYS_MAX keys of the surface and WORKSPACE_SURFACE_KEYS_MAX of the workspace, unless some are revoked
+   * or expired, which are removed.
    */
-  createSurfaceKey(key: SurfaceKey, author?: Author): Promise<'created' | 'no_surface' | 'too_many_keys'>
+  createSurfaceKey(key: SurfaceKey, author?: Author): Promise<'created' | 'no_surface' | 'too_many_keys' | 'no_member'>
   /** Changes a key and publishes the change. Returns the changed key, or undefined if there is none with this id. */
   updateSurfaceKey(
     workspaceId: string,
@@ -162,11 +164,14 @@ async function decideKey(redis: Redis, key: SurfaceKey, author: Author | undefin
   const surfaceKey = keys.surface(key.workspaceId, key.surfaceId)
   const text = await redis.get(surfaceKey)
   if (text === null) return { result: 'no_surface' as const }
+  const ofMaker = await guardMaker(redis, keys.member(key.workspaceId, key.createdBy?.userId ?? ''), author)
+  if (ofMaker === undefined) return { result: 'no_member' as const }
+  const guards: Guard[] = [['GET', surfaceKey, text], ...ofMaker]
   const removals = await makeRoom(redis, key)
   if (removals === undefined) return { result: 'too_many_keys' as const }
   const logged = writeChange(key.workspaceId, author, { action: 'surface-key.created', subject: key.id })
   const commands = [...writeSurfaceKey(key).commands, ...removals, ...logged]
-  return { transaction: { guards: [['GET', surfaceKey, text] as const], commands }, result: 'created' as const }
+  return { transaction: { guards, commands }, result: 'created' as const }
 }
 
 /** Decides how revoking a key would change the current state. */

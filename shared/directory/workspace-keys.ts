@@ -4,13 +4,16 @@ import { type Author, writeChange } from './changes/change-log.ts'
 import { decideOnce } from './creations.ts'
 import { directoryKeys as keys, parseRecord } from './record.ts'
 import { type ListPage, listNewest } from './sorted-index.ts'
-import { type Command, type Decision, decideAndCommit } from './transaction.ts'
+import { type Command, type Decision, decideAndCommit, type Guard } from './transaction.ts'
 import { writeWorkspaceKey } from './writes.ts'
 
 /** Stores the API keys of a workspace. `now` is in Unix milliseconds. */
 export interface WorkspaceKeyRecords {
-  /** Stores a new key. Refuses beyond WORKSPACE_KEYS_MAX, unless some keys are revoked or expired, which are removed. */
-  createWorkspaceKey(key: WorkspaceKey, author?: Author): Promise<'created' | 'too_many_keys'>
+  /**
+   * Stores a new key. Refuses one of an author who is no member any more, and beyond WORKSPACE_KEYS_MAX, unless some keys are
+   * revoked or expired, which are removed.
+   */
+  createWorkspaceKey(key: WorkspaceKey, author?: Author): Promise<'created' | 'too_many_keys' | 'no_member'>
   workspaceKey(workspaceId: string, keyId: string): Promise<WorkspaceKey | undefined>
   /** Finds a key by its digest alone. The key identifies its workspace. */
   workspaceKeyByDigest(digest: string): Promise<WorkspaceKey | undefined>
@@ -74,19 +77,35 @@ async function findByDigest(redis: Redis, digest: string): Promise<WorkspaceKey 
   return text === null ? undefined : parseRecord(keys.workspaceCredential(digest), text, workspaceKeySchema)
 }
 
+/**
+ * Returns the guards by which a key that a member makes is stored only while he is one, so that who is removed meanwhile leaves
+ * none; undefined if he is not.
+ */
+export async function guardMaker(
+  redis: Redis,
+  member: string,
+  author: Author | undefined,
+): Promise<Guard[] | undefined> {
+  if (!author?.by) return []
+  const text = await redis.get(member)
+  return text === null ? undefined : [['GET', member, text]]
+}
+
 /** Decides how storing a new key would change the current state. */
 async function decideKey(
   redis: Redis,
   key: WorkspaceKey,
   author: Author | undefined,
-): Promise<Decision<'created' | 'too_many_keys'>> {
-  const { workspaceId, createdAt } = key
+): Promise<Decision<'created' | 'too_many_keys' | 'no_member'>> {
+  const { workspaceId, createdAt, createdBy } = key
+  const guards = await guardMaker(redis, keys.member(workspaceId, createdBy), author)
+  if (guards === undefined) return { result: 'no_member' }
   const removals = await makeRoom(redis, workspaceId, Date.parse(createdAt))
   if (removals === undefined) return { result: 'too_many_keys' }
   const { commands } = writeWorkspaceKey(key)
   const { id: subject, name, scopes: permissions } = key
   const logged = writeChange(workspaceId, author, { action: 'api-key.created', subject, name, permissions })
-  return { transaction: { guards: [], commands: [...commands, ...removals, ...logged] }, result: 'created' }
+  return { transaction: { guards, commands: [...commands, ...removals, ...logged] }, result: 'created' }
 }
 
 /**

@@ -3,7 +3,7 @@ import { type Member, memberSchema } from '../../../schemas/records/directory.ts
 import { type Author, type ChangeOf, writeChange } from '../changes/change-log.ts'
 import { decideOnce } from '../creations.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
-import type { Command, Guard } from '../transaction.ts'
+import { type Command, commitIf, type Decision, type Guard } from '../transaction.ts'
 import { writeMember } from '../writes.ts'
 import { decideKeys, type KeysOutcome, type MemberKey } from './member-keys.ts'
 
@@ -27,59 +27,71 @@ interface ChangedMember {
 export interface MemberChanges {
   /**
    * Changes, adds or removes a member, in one step with its entry in the log. `decide` is called again if the member changes
-   * meanwhile. Refuses to remove the last member who can change members, to add one beyond MEMBERS_MAX, and to decide on more than
-   * MEMBER_KEYS_MAX keys.
+   * meanwhile. Refuses to remove the last member who can change members, and to add one beyond MEMBERS_MAX.
    */
   changeMember<R>(
     member: Pick<Member, 'workspaceId' | 'userId'>,
     decide: (before: Member | undefined) => MemberDecision<R>,
     author: Author,
-  ): Promise<R | ChangedMember | 'last_manager' | 'too_many_members' | 'too_many_keys'>
+  ): Promise<R | ChangedMember | 'last_manager' | 'too_many_members'>
 }
 
 /** Creates the part of the directory through which members change members. */
 export function createMemberChanges(redis: Redis): MemberChanges {
   return {
-    changeMember<R>(
-      { workspaceId, userId }: Pick<Member, 'workspaceId' | 'userId'>,
-      decide: (before: Member | undefined) => MemberDecision<R>,
-      author: Author,
-    ) {
-      const key = keys.member(workspaceId, userId)
-      const managers = keys.managers(workspaceId)
-      return decideOnce<R | ChangedMember | 'last_manager' | 'too_many_members' | 'too_many_keys'>(
-        redis,
-        author.once,
-        async () => {
-          const [count, text] = [await redis.scard(managers), await redis.get(key)]
-          const stored = text === null ? undefined : parseRecord(key, text, memberSchema)
-          // Redis keys are UTF-8, in which all lone surrogates look alike, so the id of the record is compared too.
-          const before = stored?.userId === userId ? stored : undefined
-          const decision = decide(before)
-          if ('refused' in decision) return { result: decision.refused }
-          const { to, change } = decision
-          if (before === undefined && (await redis.zcard(keys.members(workspaceId))) >= MEMBERS_MAX) {
-            return { result: 'too_many_members' }
-          }
-          const guards: Guard[] = [['GET', key, text ?? '']]
-          if (isManager(before) && !isManager(to)) {
-            if (count <= 1) return { result: 'last_manager' }
-            guards.push(['SCARD', managers, String(count)])
-          }
-          const commands = to === undefined ? removal(workspaceId, userId) : writeMember(to).commands
-          const made = decision.keys && (await decideKeys(redis, { workspaceId, userId }, decision.keys, author))
-          if (decision.keys !== undefined && made === undefined) return { result: 'too_many_keys' }
-          const logged = writeChange(workspaceId, author, change)
-          return {
-            transaction: {
-              guards: [...guards, ...(made?.guards ?? [])],
-              commands: [...commands, ...(made?.commands ?? []), ...logged],
-            },
-            result: { keys: made?.keys ?? [] },
-          }
-        },
+    changeMember<R>(member: ChangedId, decide: (before: Member | undefined) => MemberDecision<R>, author: Author) {
+      const decidedBefore: MemberKey[] = []
+      return decideOnce<R | ChangedMember | 'last_manager' | 'too_many_members'>(redis, author.once, () =>
+        decideMember(redis, member, decide, author, decidedBefore),
       )
     },
+  }
+}
+
+type ChangedId = Pick<Member, 'workspaceId' | 'userId'>
+
+/** Decides how a change would change the current state. `decidedBefore` gets the keys that are more than one step decides on. */
+async function decideMember<R>(
+  redis: Redis,
+  { workspaceId, userId }: ChangedId,
+  decide: (before: Member | undefined) => MemberDecision<R>,
+  author: Author,
+  decidedBefore: MemberKey[],
+): Promise<Decision<R | ChangedMember | 'last_manager' | 'too_many_members'>> {
+  const key = keys.member(workspaceId, userId)
+  const managers = keys.managers(workspaceId)
+  const [count, text] = [await redis.scard(managers), await redis.get(key)]
+  const stored = text === null ? undefined : parseRecord(key, text, memberSchema)
+  // Redis keys are UTF-8, in which all lone surrogates look alike, so the id of the record is compared too.
+  const before = stored?.userId === userId ? stored : undefined
+  const decision = decide(before)
+  if ('refused' in decision) return { result: decision.refused }
+  const { to, change, keys: outcome } = decision
+  // Operators may do what members must not.
+  const isOperator = author.by === null
+  if (!isOperator && before === undefined && (await redis.zcard(keys.members(workspaceId))) >= MEMBERS_MAX) {
+    return { result: 'too_many_members' }
+  }
+  const guards: Guard[] = [['GET', key, text ?? '']]
+  if (!isOperator && isManager(before) && !isManager(to)) {
+    if (count <= 1) return { result: 'last_manager' }
+    guards.push(['SCARD', managers, String(count)])
+  }
+  const decideStep = () => outcome && decideKeys(redis, { workspaceId, userId }, outcome, author)
+  let made = await decideStep()
+  for (; made?.hasMore; made = await decideStep()) {
+    if (await commitIf(redis, { guards: [...guards, ...made.guards], commands: made.commands })) {
+      decidedBefore.push(...made.keys)
+    }
+  }
+  const commands = to === undefined ? removal(workspaceId, userId) : writeMember(to).commands
+  const logged = writeChange(workspaceId, author, change)
+  return {
+    transaction: {
+      guards: [...guards, ...(made?.guards ?? [])],
+      commands: [...commands, ...(made?.commands ?? []), ...logged],
+    },
+    result: { keys: [...decidedBefore, ...(made?.keys ?? [])] },
   }
 }
 

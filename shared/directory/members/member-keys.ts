@@ -12,9 +12,10 @@ import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { Command, Guard } from '../transaction.ts'
 import { writeSurfaceKey, writeWorkspaceKey } from '../writes.ts'
 
-/** Greatest number of keys that a member may have made when it is removed. */
-export const MEMBER_KEYS_MAX = 1_000
+/** Keys that are decided on in one step. */
 const KEYS_AT_ONCE = 1_000
+/** The permission to make keys of surfaces (docs/api/credentials.md#makers). */
+const MAKING_PERMISSION = 'org:surfaces:write'
 
 /** A key that a member has made and that is neither revoked nor expired: an API key, or a secret key of a surface. */
 export interface MemberKey {
@@ -44,51 +45,71 @@ export type KeysOutcome =
   /** They belong to another member, and grant at most what the member had. */
   | { readonly are: 'passed'; readonly to: string; readonly permissions: readonly Permission[] }
 
+/** What a step does with keys of a member. */
+interface DecidedKeys {
+  readonly guards: Guard[]
+  readonly commands: Command[]
+  readonly keys: MemberKey[]
+  /** Whether the member has more of them, which need another step. */
+  readonly hasMore: boolean
+}
+
 /**
- * Decides on all keys of a member in the step that adds or removes it, so that none grants anything again when the person is added
- * once more. Public keys stay, because they are on live pages. Returns undefined if the member has more than MEMBER_KEYS_MAX.
+ * Decides on the keys of a member in the step that adds or removes it, so that none grants anything again when the person is added
+ * once more. Public keys stay, because they are on live pages. Keys that cannot be passed, because their new owner is no member
+ * any more, are revoked.
  */
 export async function decideKeys(
   redis: Redis,
   member: { readonly workspaceId: string; readonly userId: string },
-  outcome: KeysOutcome,
+  asked: KeysOutcome,
   author: Author,
-): Promise<{ guards: Guard[]; commands: Command[]; keys: MemberKey[] } | undefined> {
-  const { api, secret } = await loadMade(redis, member, author.now)
-  if (api.length + secret.length > MEMBER_KEYS_MAX) return undefined
-  const at = new Date(author.now).toISOString()
-  const log = (
-    action: 'api-key.passed' | 'api-key.revoked' | 'surface-key.passed' | 'surface-key.revoked',
-    id: string,
-  ) => writeChange(member.workspaceId, author, { action, subject: id })
-  const isPassed = outcome.are === 'passed'
+): Promise<DecidedKeys> {
+  const { workspaceId } = member
+  const owner = asked.are === 'passed' ? keys.member(workspaceId, asked.to) : undefined
+  const ownerText = owner === undefined ? null : await redis.get(owner)
+  const outcome: KeysOutcome = ownerText === null ? { are: 'revoked' } : asked
+  const made = await loadMade(redis, member, author.now)
+  const api = made.api.slice(0, KEYS_AT_ONCE)
+  const secret = made.secret.slice(0, KEYS_AT_ONCE - api.length)
+  const owned = owner === undefined ? [] : [['GET', owner, ownerText ?? ''] as const]
+  const decided = [
+    ...api.map(({ record }) => decideApiKey(record, outcome, author)),
+    ...secret.map(({ record }) => decideSecretKey(record, outcome, author)),
+  ]
   return {
-    guards: [...api, ...secret].map((stored): Guard => ['GET', stored.at, stored.text]),
-    commands: [
-      ...api.flatMap(({ record }) => [
-        ...writeWorkspaceKey(isPassed ? passedApiKey(record, outcome) : { ...record, revokedAt: at }).commands,
-        ...log(isPassed ? 'api-key.passed' : 'api-key.revoked', record.id),
-      ]),
-      ...secret.flatMap(({ record }) => [
-        ...writeSurfaceKey(isPassed ? passedSecretKey(record, outcome) : { ...record, revokedAt: at }).commands,
-        ...log(isPassed ? 'surface-key.passed' : 'surface-key.revoked', record.id),
-      ]),
-    ],
+    guards: [...owned, ...[...api, ...secret].map((stored): Guard => ['GET', stored.at, stored.text])],
+    commands: decided.flat(),
     keys: [
       ...api.map(({ record: { id, name } }) => ({ kind: 'api' as const, id, name })),
       ...secret.map(({ record: { id, name, surfaceId } }) => ({ kind: 'secret' as const, id, name, surfaceId })),
     ],
+    hasMore: api.length + secret.length < made.api.length + made.secret.length,
   }
 }
 
-type Passed = Extract<KeysOutcome, { are: 'passed' }>
-
-function passedApiKey(key: WorkspaceKey, { to, permissions }: Passed): WorkspaceKey {
-  return { ...key, createdBy: to, scopes: key.scopes.filter(scope => permissions.includes(scope)) }
+function decideApiKey(key: WorkspaceKey, outcome: KeysOutcome, author: Author): Command[] {
+  const { workspaceId, id: subject, scopes } = key
+  const revoked = { ...key, revokedAt: new Date(author.now).toISOString() }
+  const passed =
+    outcome.are === 'passed'
+      ? { ...key, createdBy: outcome.to, scopes: scopes.filter(scope => outcome.permissions.includes(scope)) }
+      : undefined
+  const action = passed ? 'api-key.passed' : 'api-key.revoked'
+  return [...writeWorkspaceKey(passed ?? revoked).commands, ...writeChange(workspaceId, author, { action, subject })]
 }
 
-function passedSecretKey(key: SurfaceKey, { to }: Passed): SurfaceKey {
-  return { ...key, createdBy: { userId: to, apiKeyId: key.createdBy?.apiKeyId ?? null } }
+/** A key that an API key has made works only while the owner of that may make keys: it must not work again with another owner. */
+function decideSecretKey(key: SurfaceKey, outcome: KeysOutcome, author: Author): Command[] {
+  const { workspaceId, id: subject, createdBy } = key
+  const apiKeyId = createdBy?.apiKeyId ?? null
+  const isPassed = outcome.are === 'passed' && (apiKeyId === null || outcome.permissions.includes(MAKING_PERMISSION))
+  const passed = isPassed ? { ...key, createdBy: { userId: outcome.to, apiKeyId } } : undefined
+  const action = passed ? 'surface-key.passed' : 'surface-key.revoked'
+  return [
+    ...writeSurfaceKey(passed ?? { ...key, revokedAt: new Date(author.now).toISOString() }).commands,
+    ...writeChange(workspaceId, author, { action, subject }),
+  ]
 }
 
 /** Reads the keys that a member has made and that have not ended. */

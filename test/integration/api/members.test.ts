@@ -8,6 +8,7 @@ import { PERMISSIONS, type WorkspaceKey } from '../../../schemas/records/directo
 import { CHANGES_KEPT, importChanges } from '../../../shared/directory/changes/change-log.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { commitIf } from '../../../shared/directory/transaction.ts'
+import { writeWorkspaceKey } from '../../../shared/directory/writes.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
@@ -162,6 +163,35 @@ describe('members and the log of changes', () => {
       expect((await (await workspace('unknown'))('DELETE /v3/members/ben?keys=keep')).status).toBe(400)
     })
 
+    it('are no more than the member had: a key of an API key that may make none does not work again', async () => {
+      const owner = await workspace('suspended')
+      const { apiKey } = await makeKeys('suspended', owner)
+      const made = await call(api.baseUrl, 'POST /v3/surfaces', { bearer: apiKey.secret, body: { name: 'Other' } })
+      const { surface } = made.body as { surface: { id: string } }
+      const body = { kind: 'secret', scopes: ['release:write'] }
+      const answer = await call(api.baseUrl, `POST /v3/surfaces/${surface.id}/keys`, { bearer: apiKey.secret, body })
+      const { secret } = (answer.body as { key: { secret: string } }).key
+      expect((await stateOf(secret)).isRevoked).toBe(false)
+      await owner('PATCH /v3/members/ben', { permissions: ['org:workspace_auth:write', 'org:surfaces:read'] })
+      expect((await stateOf(secret)).isRevoked).toBe(true)
+      expect((await owner('DELETE /v3/members/ben')).status).toBe(200)
+      expect((await stateOf(secret)).isRevoked).toBe(true)
+    })
+
+    it('are all decided on, however many they are', async () => {
+      const owner = await workspace('many')
+      const { apiKey } = await makeKeys('many', owner)
+      const directory = createDirectory(redis)
+      const key = (await directory.workspaceKey('ws_many', apiKey.id)) as WorkspaceKey
+      const secrets = Array.from({ length: 1_100 }, () => generateKey('workspace'))
+      for (const [i, secret] of secrets.entries()) {
+        await directory.createWorkspaceKey({ ...key, id: `key_many${i}`, digest: digestOf(secret) })
+      }
+      const { body } = await owner('DELETE /v3/members/ben?keys=revoke')
+      expect((body as { keys: object[] }).keys).toHaveLength(1_102)
+      for (const secret of [secrets[0], secrets.at(-1)]) expect(await works(secret ?? '')).toBe(401)
+    })
+
     it('do not come back with the person, also when one was made while its maker was removed', async () => {
       const owner = await workspace('back')
       const { apiKey } = await makeKeys('back', owner)
@@ -170,7 +200,10 @@ describe('members and the log of changes', () => {
       expect((await owner('DELETE /v3/members/ben?keys=revoke')).status).toBe(200)
       const secret = generateKey('workspace')
       const late = { ...key, id: 'key_late', digest: digestOf(secret), createdBy: 'ben', revokedAt: null }
-      await directory.createWorkspaceKey(late as WorkspaceKey)
+      const author = { by: { userId: 'ben', apiKeyId: null }, now: Date.now() }
+      expect(await directory.createWorkspaceKey(late as WorkspaceKey, author)).toBe('no_member')
+      // As an import stores it, for example.
+      await commitIf(redis, { guards: [], commands: writeWorkspaceKey(late as WorkspaceKey).commands })
       expect(await works(secret)).toBe(403)
       expect((await owner('POST /v3/members', { userId: 'ben', permissions: [...PERMISSIONS] })).status).toBe(201)
       expect([await works(secret), await works(apiKey.secret)]).toEqual([401, 401])

@@ -121,7 +121,7 @@ async function fill(redis: Redis, { hasReceipts, users, workspaces }: Contents):
       const now = Date.parse(key.createdAt)
       const creation = newCreation({ workspaceId, of: ['createWorkspaceKey'], key: record.id, asked: {} }, now)
       const once = { creation: { ...creation, salt: 'ab'.repeat(32) }, answerOf: () => ({ apiKey: { id: record.id } }) }
-      await store.createWorkspaceKey(record, { by: { userId: key.createdBy, apiKeyId: null }, now, once })
+      await store.createWorkspaceKey(record, { by: null, now, once })
     }
     for (const [i, { createdAt, metadata, hasManifest }] of content.releases.entries()) {
       const name = `1.${i}`

@@ -387,6 +387,9 @@ describe('keys of workspaces', () => {
   })
 
   it('are created once for one creation, however often it is sent, and it is remembered for 24 hours', async () => {
+    for (const workspaceId of ['ws_1', 'ws_2']) {
+      await store.putMember({ version: 1, workspaceId, userId: 'user_1', permissions: [] })
+    }
     const create = async (at: number, key = 'k', workspaceId = 'ws_1') => {
       const record = aWorkspaceKey({ workspaceId, createdAt: new Date(at).toISOString() })
       const creation = newCreation({ workspaceId, of: ['createWorkspaceKey', 'user_1'], key, asked: {} }, at)
