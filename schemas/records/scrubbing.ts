@@ -5,6 +5,8 @@ import { REVISION_MAX } from './finding-rules.ts'
 export const SCRUBBING_RULES_MAX = 100
 /** The most keys of a rule. */
 export const SCRUBBED_KEYS_MAX = 100
+/** The most keys of all rules of a workspace. */
+export const ALL_SCRUBBED_KEYS_MAX = 1_000
 /** The most characters of a key or a name. */
 export const SCRUBBING_CHARACTERS = 100
 

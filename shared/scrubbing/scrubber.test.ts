@@ -83,10 +83,41 @@ describe('rules', () => {
     expect(used.map(({ name }) => name)).toEqual(['tokens', 'people', 'people', 'notes', 'people', 'people'])
   })
 
-  it('leave a text without matching keys as it is, byte for byte', () => {
-    const text = '{ "a" : 1.0, "big": 12345678901234567890, "a": 2 }'
+  it('replace values in a text, and leave all others byte for byte', () => {
+    const text = '{ "a" : 1.0, "big": 12345678901234567890, "a": 2 , "e":[],"o":{ } , "s":"\\"token\\":1"}'
     expect(scrubber.scrubText(text)).toBe(text)
-    expect(scrubber.scrubText('{"token":"x"}')).toBe(`{"token":"${MASK}"}`)
+    const before = '{"a":{"token":"s"},"a": 1,"x_token" : { "b":[1,"}"] } ,"n":12345678901234567890,"token":null}'
+    const after = `{"a":{"token":"${MASK}"},"a": 1,"x_token" : "${MASK}" ,"n":12345678901234567890,"token":"${MASK}"}`
+    expect(scrubber.scrubText(before)).toBe(after)
+  })
+
+  it('replace in any text of JSON what they replace in its value', () => {
+    const key = fc.oneof(fc.constantFrom('token', 'note', 'a', '\\"', 'имя'), fc.string())
+    const value = fc.jsonValue({ noUnicodeString: false } as never)
+    const json = fc.oneof(value, fc.dictionary(key, value), fc.array(fc.dictionary(key, fc.dictionary(key, value))))
+    fc.assert(
+      fc.property(json, fc.constantFrom(undefined, 1, '\t'), (data, space) => {
+        const text = JSON.stringify(data, undefined, space)
+        expect(JSON.parse(scrubber.scrubText(text))).toEqual(scrubber.scrubJson(JSON.parse(text)))
+      }),
+    )
+  })
+
+  it('leave the keys by which the service finds what it stores', () => {
+    const all = scrubberOf({ name: 'all', keys: ['id', 'name', 'version', 'message'], action: 'mask' })
+    for (const key of ['session.id', 'service.name', 'service.version', 'exception.message']) {
+      expect(all.ruleOf(key)).toBeUndefined()
+    }
+    expect([all.ruleOf('user.id'), all.ruleOf('host.name')]).not.toContain(undefined)
+  })
+
+  it('match words of other alphabets and endings that many keys share, by bytes too', () => {
+    const one = scrubberOf({ name: 'r', keys: ['пароль', 'contraseña'], action: 'mask' })
+    for (const key of ['user.пароль', 'Contraseña', 'CONTRASEÑA']) expect(matches(key, one)).toBe(true)
+    expect(matches('user.name', one)).toBe(false)
+    const many = scrubberOf({ name: 'r', keys: Array.from({ length: 100 }, (_, i) => `${i}ion`), action: 'mask' })
+    expect([matches('a.7ion', many), matches('region', many)]).toEqual([true, false])
+    expect(matches(`${'x.'.repeat(5_000)}token`)).toBe(true)
   })
 
   it('hash by the key of the workspace', () => {

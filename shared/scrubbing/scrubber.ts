@@ -2,19 +2,32 @@ import { createHmac } from 'node:crypto'
 import { DEFAULT_SCRUBBING, type ScrubbingRule } from '../../schemas/records/scrubbing.ts'
 import { setBounded } from '../memory/bounded-map.ts'
 import { wordsOf } from './key-words.ts'
+import { replaceInJson } from './scrub-text.ts'
 
 /** The text that takes the place of a masked value. */
 export const MASK = '[scrubbed]'
 /** Hexadecimal digits of a hashed value. */
 const HASH_DIGITS = 16
-/** Keys of which it is remembered which rule they match. */
+/** Longer keys are matched by their end. */
+const KEY_CHARACTERS = 1_024
+/** Keys of which it is remembered which rule they match, and the longest of them. */
 const KNOWN_KEYS_MAX = 5_000
+const KNOWN_KEY_CHARACTERS = 200
+/** If more words than these have one ending, each key with it is looked up. */
+const WORDS_COMPARED_MAX = 8
 /** Deepest nesting of a JSON value that is searched. */
-const DEPTH_MAX = 64
+const DEPTH_MAX = 100
+
+/**
+ * Names by which the service itself finds and groups what it stores. Their values stay, whatever the rules say: sessions, their
+ * erasure and findings rest on them.
+ */
+const OWN_KEYS = /^(?:session\.id|service\.(?:name|version)|exception\.[a-z_.]+)$/
 
 const IS_WORD = Uint8Array.from({ length: 256 }, (_, byte) =>
   /[0-9a-z]/i.test(String.fromCharCode(byte)) || byte >= 0x80 ? 1 : 0,
 )
+const ASCII_WORD = /^[0-9a-z]{2,}$/
 
 /** Rules, and the secrets that they need. */
 interface ScrubberOptions {
@@ -29,8 +42,12 @@ interface ScrubberOptions {
 export class Scrubber {
   readonly revision: number
   readonly #hashKey: Buffer | undefined
-  /** The words of each key of the rules, separated by spaces, with a space before, and its rule. */
-  readonly #endings: readonly (readonly [ending: string, rule: ScrubbingRule])[]
+  /** The words of each key of the rules, separated by spaces, with its rule and the place of that among the rules. */
+  readonly #endings = new Map<string, { readonly rule: ScrubbingRule; readonly place: number }>()
+  /** Words of the longest of these keys. */
+  #wordsMax = 0
+  /** Whether a key can match of which the last word is not compared as bytes. */
+  #looksUpAll = false
   /** The last words of the keys, as lower-case bytes. The first one is none. */
   readonly #lastWords: Buffer[][] = [[]]
   /** Which of `#lastWords` a key may end with, by the last five bits of its last three bytes. */
@@ -40,9 +57,16 @@ export class Scrubber {
   constructor({ revision, rules, hashKey }: ScrubberOptions) {
     this.revision = revision
     this.#hashKey = hashKey
-    this.#endings = rules.flatMap(rule => rule.keys.map(key => [` ${wordsOf(key).join(' ')}`, rule] as const))
-    for (const word of new Set(rules.flatMap(({ keys }) => keys.map(key => wordsOf(key).at(-1) ?? '')))) {
-      this.#addLastWord(Buffer.from(word))
+    for (const [place, rule] of rules.entries()) {
+      for (const words of rule.keys.map(wordsOf)) {
+        const ending = words.join(' ')
+        if (!this.#endings.has(ending)) this.#endings.set(ending, { rule, place })
+        this.#wordsMax = Math.max(this.#wordsMax, words.length)
+      }
+    }
+    for (const word of new Set([...this.#endings.keys()].map(ending => ending.split(' ').at(-1) ?? ''))) {
+      if (ASCII_WORD.test(word)) this.#addLastWord(Buffer.from(word))
+      else this.#looksUpAll = true
     }
   }
 
@@ -61,6 +85,7 @@ export class Scrubber {
    * does not.
    */
   mayMatch(bytes: Uint8Array, start: number, end: number): boolean {
+    if (this.#looksUpAll) return true
     let last = end - 1
     while (last > start && IS_WORD[bytes[last] as number] === 0) last--
     if (last <= start) return false
@@ -70,19 +95,33 @@ export class Scrubber {
   }
 
   #endsWithOneOf(bytes: Uint8Array, start: number, last: number, words: readonly Buffer[]): boolean {
+    if (words.length > WORDS_COMPARED_MAX) return true
     for (const word of words) if (endsWith(bytes, start, last, word)) return true
     return false
+  }
+
+  /** Returns the rule that decides on the value of a key in UTF-8, or undefined if it stays. */
+  ruleOfBytes(bytes: Buffer, start: number, end: number): ScrubbingRule | undefined {
+    return this.ruleOf(bytes.toString('utf8', Math.max(start, end - KEY_CHARACTERS), end))
   }
 
   /** Returns the rule that decides on the value of a key, or undefined if it stays. */
   ruleOf(key: string): ScrubbingRule | undefined {
     const known = this.#known.get(key)
     if (known !== undefined) return known ?? undefined
-    const words = ` ${wordsOf(key).join(' ')}`
-    const rule = this.#endings.find(([ending]) => words.endsWith(ending))?.[1]
+    const rule = OWN_KEYS.test(key) ? undefined : this.#findRule(wordsOf(key.slice(-KEY_CHARACTERS)))
     const decides = rule === undefined || rule.action === 'keep' ? null : rule
-    setBounded(this.#known, KNOWN_KEYS_MAX, key, decides)
+    if (key.length <= KNOWN_KEY_CHARACTERS) setBounded(this.#known, KNOWN_KEYS_MAX, key, decides)
     return decides ?? undefined
+  }
+
+  #findRule(words: readonly string[]): ScrubbingRule | undefined {
+    let found: { readonly rule: ScrubbingRule; readonly place: number } | undefined
+    for (let count = Math.min(this.#wordsMax, words.length); count > 0; count--) {
+      const ending = this.#endings.get(words.slice(-count).join(' '))
+      if (ending !== undefined && (found === undefined || ending.place < found.place)) found = ending
+    }
+    return found?.rule
   }
 
   /** Returns the text that takes the place of a value, or undefined if nothing does. */
@@ -92,14 +131,15 @@ export class Scrubber {
     return `hash:${createHmac('sha256', this.#hashKey).update(textOf()).digest('hex').slice(0, HASH_DIGITS)}`
   }
 
-  /** Returns the text of a JSON value with the values of matching keys replaced; the same text if none matches. */
+  /** Returns the text of a JSON value with the values of matching keys replaced. */
   scrubText(json: string): string {
-    const value: unknown = JSON.parse(json)
-    const after = this.scrubJson(value)
-    return after === value ? json : JSON.stringify(after)
+    return replaceInJson(json, (key, valueText) => {
+      const rule = this.ruleOf(key)
+      return rule && JSON.stringify(this.replace(rule, () => textOfJson(valueText())) ?? null)
+    })
   }
 
-  /** Returns a JSON value with the values of matching keys replaced, and the rules that did so; the same value if none matches. */
+  /** Returns a JSON value with the values of matching keys replaced, the same if there are none. Adds the rules that did so. */
   scrubJson(value: unknown, used: ScrubbingRule[] = [], depth = 0): unknown {
     if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return value
     const before = used.length
@@ -121,11 +161,17 @@ export class Scrubber {
 /** Scrubs by the default rules. */
 export const DEFAULT_SCRUBBER = new Scrubber({ revision: 0, rules: DEFAULT_SCRUBBING })
 
+/** Returns a text itself, and other values as JSON without spaces. */
+function textOfJson(json: string): string {
+  const value: unknown = JSON.parse(json)
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
 function endingOf(bytes: Uint8Array, last: number): number {
   return (((bytes[last - 1] as number) & 31) << 5) | ((bytes[last] as number) & 31)
 }
 
-/** Returns whether the bytes up to `last` end with a word, without regard to the case of ASCII letters. */
+/** Returns whether the bytes up to `last` end with a word of ASCII, without regard to the case of letters. */
 function endsWith(bytes: Uint8Array, start: number, last: number, word: Buffer): boolean {
   const first = last - word.length + 1
   if (first < start) return false

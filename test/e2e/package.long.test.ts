@@ -76,7 +76,9 @@ describe('a package that is installed in an empty folder', () => {
       expect((await until('the trace is stored', read, { everyMs: 500 })).stdout).toContain('GET /cart')
       expect((await fetch(`${credentials.baseUrl}/console/`)).status).toBe(200)
       const link = (await penstock('console:link')).stdout.trim()
-      expect((await fetch(link, { redirect: 'manual' })).status).toBe(302)
+      const { origin, pathname, searchParams } = new URL(link)
+      const opened = await fetch(origin + pathname, { method: 'POST', body: searchParams })
+      expect(await opened.json()).toMatchObject({ location: `${credentials.baseUrl}/console/` })
       for (const url of Object.values(credentials.adminUrls)) {
         expect(await (await fetch(`${url}/readyz`)).text()).toMatch(/^ok\nversion \S+, commit [0-9a-f]{40}(-dirty)?\n$/)
       }

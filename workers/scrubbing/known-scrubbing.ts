@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Scrubbing } from '../../schemas/records/scrubbing.ts'
 import { MIB, SECOND_MS } from '../../schemas/units.ts'
@@ -7,6 +8,10 @@ import { DEFAULT_SCRUBBER, Scrubber } from '../../shared/scrubbing/scrubber.ts'
 
 /** A change of rules applies to new data after this time. */
 const LIFETIME_MS = 5 * SECOND_MS
+/** Time that a batch waits for the directory. */
+const READ_TIMEOUT_MS = 2 * SECOND_MS
+/** Memory of a scrubber besides its rules: tables of endings, and keys that it has seen. */
+const SCRUBBER_BYTES = 600_000
 
 /** The scrubbers of workspaces. */
 export interface KnownScrubbing {
@@ -17,12 +22,21 @@ export interface KnownScrubbing {
   of(workspaceId: string, revision?: number): Promise<Scrubber>
 }
 
+/** The scrubber of a workspace as it was read. */
+interface ReadScrubber {
+  readonly scrubber: Scrubber
+  readonly readAt: number
+  readonly size: number
+}
+
 /** Creates the scrubbers of a process. It reads the rules of a workspace every five seconds, and holds a bounded number of them. */
 export function createKnownScrubbing(
   store: Pick<ScrubbingStore, 'scrubbing' | 'scrubbingAt' | 'scrubbingKey'>,
   now: () => number = Date.now,
 ): KnownScrubbing {
-  const cache = new LRUCache<string, { readonly scrubber: Scrubber; readonly readAt: number }>({ maxSize: 16 * MIB })
+  const cache = new LRUCache<string, ReadScrubber>({ maxSize: 64 * MIB })
+  /** Until when the directory is not asked, because it has not responded. */
+  let isDownUntil = 0
 
   async function compile(record: Scrubbing | undefined): Promise<Scrubber> {
     if (record === undefined) return DEFAULT_SCRUBBER
@@ -31,20 +45,30 @@ export function createKnownScrubbing(
     return new Scrubber({ revision, rules, hashKey: hashes ? await store.scrubbingKey(workspaceId) : undefined })
   }
 
+  /** Reads from the directory, whose commands wait without limit while it is unavailable. */
+  async function read<T>(reading: () => Promise<T>): Promise<T> {
+    if (now() < isDownUntil) throw unavailable('it has not responded')
+    try {
+      return await within(reading(), READ_TIMEOUT_MS)
+    } catch (error) {
+      isDownUntil = now() + LIFETIME_MS
+      throw unavailable(error)
+    }
+  }
+
   async function latest(workspaceId: string): Promise<Scrubber> {
     const known = cache.get(workspaceId)
     if (known !== undefined && now() - known.readAt < LIFETIME_MS) return known.scrubber
     try {
-      const record = await store.scrubbing(workspaceId)
+      const record = await read(() => store.scrubbing(workspaceId))
       // Equal rules are the same scrubber, which remembers what it has found.
       const isSame = known !== undefined && known.scrubber.revision === (record?.revision ?? 0)
-      const scrubber = isSame ? known.scrubber : await compile(record)
-      const size = record === undefined ? 200 : 10_000 + 20 * JSON.stringify(record.rules).length
-      cache.set(workspaceId, { scrubber, readAt: now() }, { size })
+      const scrubber = isSame ? known.scrubber : await read(() => compile(record))
+      const size = record === undefined ? 200 : SCRUBBER_BYTES + 20 * JSON.stringify(record.rules).length
+      cache.set(workspaceId, { scrubber, readAt: now(), size }, { size })
       return scrubber
     } catch (error) {
-      if (known === undefined) throw unavailable(error)
-      cache.set(workspaceId, { ...known, readAt: now() }, { size: 10_000 })
+      if (known === undefined) throw error
       return known.scrubber
     }
   }
@@ -54,16 +78,27 @@ export function createKnownScrubbing(
       if (revision === 0) return DEFAULT_SCRUBBER
       const scrubber = await latest(workspaceId)
       if (revision === undefined || revision === scrubber.revision) return scrubber
-      try {
-        const earlier = await store.scrubbingAt(workspaceId, revision)
-        return earlier === undefined ? scrubber : await compile(earlier)
-      } catch (error) {
-        throw unavailable(error)
-      }
+      const earlier = await read(() => store.scrubbingAt(workspaceId, revision))
+      return earlier === undefined ? scrubber : read(() => compile(earlier))
     },
   }
 }
 
-function unavailable(error: unknown): TransientError {
-  return new TransientError(`the rules of scrubbing are unavailable: ${describeError(error)}`, { cause: error })
+/** Resolves as a promise does, or rejects if that takes longer. */
+async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
+  const ended = new AbortController()
+  const late = delay(ms, undefined, { signal: ended.signal, ref: false }).then(
+    () => Promise.reject(new Error(`it has not responded within ${ms} ms`)),
+    () => promise,
+  )
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    ended.abort()
+  }
+}
+
+function unavailable(cause: unknown): TransientError {
+  if (cause instanceof TransientError) return cause
+  return new TransientError(`the rules of scrubbing are unavailable: ${describeError(cause)}`, { cause })
 }

@@ -145,12 +145,13 @@ describe('the rules of a batch', () => {
   it('are the last known ones while the directory does not respond, and without any it waits', async () => {
     let nowMs = 0
     let isDown = false
-    const fail = () => Promise.reject(new Error('down'))
+    // As a client of Redis that has lost its server: its commands wait.
+    const wait = () => new Promise<undefined>(() => {})
     const known = createKnownScrubbing(
       {
-        scrubbing: async () => (isDown ? fail() : record(7, 'iban')),
-        scrubbingAt: fail,
-        scrubbingKey: fail,
+        scrubbing: async () => (isDown ? wait() : record(7, 'iban')),
+        scrubbingAt: wait,
+        scrubbingKey: async () => Buffer.alloc(32),
       },
       () => nowMs,
     )
@@ -160,6 +161,41 @@ describe('the rules of a batch', () => {
     expect((await known.of('ws_1')).revision).toBe(7)
     await expect(known.of('ws_2')).rejects.toThrow(TransientError)
     await expect(known.of('ws_1', 3)).rejects.toThrow(TransientError)
+    isDown = false
+    nowMs += 5_000
+    expect((await known.of('ws_2')).revision).toBe(7)
+  })
+
+  it('do not name a workspace whose only job was rewound out of the batch', async () => {
+    const known = createKnownScrubbing({
+      scrubbing: async workspaceId => ({ ...record(7, 'iban'), workspaceId }),
+      scrubbingAt: async () => undefined,
+      scrubbingKey: async () => Buffer.alloc(32),
+    })
+    const rows = createSpansBatch()
+    const batch = scrubbed(withExceptions(rows), rows, known)
+    await batch.prepare?.([frame])
+    batch.markJob()
+    await batch.prepare?.([frame, exampleFrame('', { workspaceId: 'ws_2' })])
+    batch.markJob()
+    batch.rewindJob()
+    expect(batch.rules?.()).toEqual({ ws_1: 7 })
+  })
+
+  it('convert equal metrics of workspaces with other rules apart', () => {
+    const none = new Scrubber({ revision: 1, rules: [] })
+    const rows = createMetricsBatch()
+    rows.scrubberOf = workspaceId => (workspaceId === 'ws_own' ? none : DEFAULT_SCRUBBER)
+    const metadata = [{ key: 'api_key', value: { stringValue: 'the-secret' } }]
+    const metric = { name: 'm', metadata, gauge: { dataPoints: [{ timeUnixNano: '1', asInt: '1' }] } }
+    const request = fromJson(ExportMetricsServiceRequestSchema, {
+      resourceMetrics: [{ scopeMetrics: [{ metrics: [metric] }] }],
+    })
+    const body = Buffer.from(toBinary(ExportMetricsServiceRequestSchema, request))
+    for (const workspaceId of ['ws_own', 'ws_1']) rows.append({ ...ORIGIN, workspaceId } as never, body)
+    const points = readTables(rows).get('metric_points') ?? []
+    const text = (value: unknown) => JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? 0 : part))
+    expect(points.map(point => text(point).includes('the-secret'))).toEqual([true, false])
   })
 
   it('convert equal resources of workspaces with other rules apart', () => {

@@ -11,6 +11,8 @@ interface KnownRules<T> {
 export class WorkspaceRules<T extends { readonly revision: number }> {
   readonly #known: KnownRules<T>
   readonly #rules = new Map<string, T>()
+  /** Workspaces that the last job has brought. */
+  #added: string[] = []
 
   constructor(known: KnownRules<T>) {
     this.#known = known
@@ -33,11 +35,24 @@ export class WorkspaceRules<T extends { readonly revision: number }> {
 
   /** Reads the rules for these requests. A batch that is formed again has those of its record. Throws TransientErrors. */
   async prepare(frames: readonly PayloadFrame[], recorded?: Readonly<Record<string, number>>): Promise<void> {
-    for (const { workspaceId } of frames) {
-      if (this.#rules.has(workspaceId)) continue
-      const revision = recorded === undefined ? undefined : (recorded[workspaceId] ?? 0)
-      this.#rules.set(workspaceId, await this.#known.of(workspaceId, revision))
+    this.#added = []
+    try {
+      for (const { workspaceId } of frames) {
+        if (this.#rules.has(workspaceId)) continue
+        const revision = recorded === undefined ? undefined : (recorded[workspaceId] ?? 0)
+        this.#rules.set(workspaceId, await this.#known.of(workspaceId, revision))
+        this.#added.push(workspaceId)
+      }
+    } catch (error) {
+      this.rewindJob()
+      throw error
     }
+  }
+
+  /** Forgets the workspaces that only the last job had, which is not in the batch. */
+  rewindJob(): void {
+    for (const workspaceId of this.#added) this.#rules.delete(workspaceId)
+    this.#added = []
   }
 
   reset(): void {
@@ -47,10 +62,16 @@ export class WorkspaceRules<T extends { readonly revision: number }> {
 
 /** Returns rows that are made by rules, which are forgotten with the rows. */
 export function withRules<T extends { readonly revision: number }>(rows: RowBatch, rules: WorkspaceRules<T>): RowBatch {
-  const { reset, shrink } = rows
+  const reset = rows.reset.bind(rows)
+  const shrink = rows.shrink.bind(rows)
+  const rewindJob = rows.rewindJob.bind(rows)
   return Object.assign(rows, {
     prepare: (...given: Parameters<WorkspaceRules<T>['prepare']>) => rules.prepare(...given),
     rules: () => rules.revisions,
+    rewindJob() {
+      rewindJob()
+      rules.rewindJob()
+    },
     reset() {
       reset()
       rules.reset()

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { REVISION_MAX } from '../../records/finding-rules.ts'
 import {
+  ALL_SCRUBBED_KEYS_MAX,
   DEFAULT_SCRUBBING,
   SCRUBBED_KEYS_MAX,
   SCRUBBING_ACTIONS,
@@ -14,7 +15,7 @@ import type { PermittedOperation } from '../operation.ts'
 import { callerProblems } from '../problem-sets.ts'
 
 /** Size of the body with rules: all texts at their limit fit if they are ASCII. */
-const RULES_BODY_BYTES = 2 * 1024 * 1024
+const RULES_BODY_BYTES = 256 * 1024
 /** The most attributes on which rules are tried. */
 const TRIED_ATTRIBUTES_MAX = 200
 
@@ -41,6 +42,10 @@ const scrubbingRuleSchema = exactObject({
 
 const rulesSchema = listOf(scrubbingRuleSchema, SCRUBBING_RULES_MAX, 'must be a list of rules')
   .refine(rules => new Set(rules.map(({ name }) => name)).size === rules.length, 'must have names that differ')
+  .refine(
+    rules => rules.reduce((sum, { keys }) => sum + keys.length, 0) <= ALL_SCRUBBED_KEYS_MAX,
+    `must have at most ${ALL_SCRUBBED_KEYS_MAX} keys together`,
+  )
   .meta({
     description: `At most ${SCRUBBING_RULES_MAX}. The first one that matches decides. None: nothing is scrubbed.`,
   })
@@ -154,8 +159,8 @@ export const tryScrubbing: PermittedOperation = {
   service: 'operation',
   tag: 'retention',
   summary: 'Show what rules would make of attributes, without keeping either',
-  permission: 'org:telemetry:read',
-  credentials: READER,
+  permission: 'org:telemetry:admin',
+  credentials: MANAGER,
   body: {
     limitBytes: RULES_BODY_BYTES,
     contents: {

@@ -157,7 +157,7 @@ async function protectPersons(directory: Directory, workspaceId: string): Promis
   await directory.replaceScrubbing({ workspaceId, revision, rules: [] }, author)
   const subject = { kind: 'session', sessionId: 'waits' } as const
   const erasure = (await directory.createErasure({ workspaceId, subject, now: Date.now() })) as Erasure
-  await directory.putErasure({ ...erasure, state: 'waiting_for_rewrite', masked: ['spans/20261122'] })
+  await directory.putErasure({ ...erasure, state: 'waiting_for_rewrite' })
 }
 
 /** Runs a command that must succeed and returns its output. */

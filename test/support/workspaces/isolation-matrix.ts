@@ -193,7 +193,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: '/v3/scrubbing',
     body: { revision: 0, rules: [{ name: INTRUDER, keys: [INTRUDER], action: 'mask' }] },
   })),
-  row('POST /v3/scrubbing/try', READERS, 'own', () => ({
+  row('POST /v3/scrubbing/try', MANAGERS, 'own', () => ({
     path: '/v3/scrubbing/try',
     body: { attributes: { password: 'x' } },
   })),

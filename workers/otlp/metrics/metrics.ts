@@ -33,6 +33,10 @@ class MetricsBatch extends OtlpBatch {
     this.#seriesScope = new SeriesScope(table.scope)
   }
 
+  protected override forgetScrubbed(): void {
+    this.#decoder.clearCache()
+  }
+
   /** An SDK that has no instrument, such as the one of Go, exports its resource alone at each interval. */
   protected override isIdle(body: Buffer): boolean {
     const wire = new WireCursor(body)

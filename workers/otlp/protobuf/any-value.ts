@@ -1,5 +1,4 @@
 import { GrowingBuffer } from '../../../clickhouse/native/growing-buffer.ts'
-import { startOfString } from '../../../clickhouse/native/native-string.ts'
 import type { Scrubber } from '../../../shared/scrubbing/scrubber.ts'
 import { cutString, cutText, endOfCut } from './cut-text.ts'
 import { appendInt64, appendRawInt64, doubleJson, doubleText } from './number-text.ts'
@@ -267,20 +266,20 @@ export function readKeyValue(wire: WireCursor, start: number, end: number): KeyV
   return pair
 }
 
-/** Returns the text of a value: as JSON and as protobuf it has the same hash. */
-function textOf({ value, valueStart, valueEnd }: KeyValue): Uint8Array {
-  const text = new GrowingBuffer()
-  appendAnyValue(text, new WireCursor(value.bytes), valueStart, valueEnd)
-  return text.bytes.subarray(startOfString(text.bytes, 0), text.length)
+/** Returns the bytes of a text, so that it has the same hash in every format, and those of the message of another value. */
+function bytesOf({ value, valueStart, valueEnd }: KeyValue): Uint8Array {
+  const member = selectMember(value, valueStart, valueEnd)
+  const isText = member.tag === STRING_TAG
+  return isText ? member.wire.bytes.subarray(member.start, member.end) : value.bytes.subarray(valueStart, valueEnd)
 }
 
 /** Replaces a value if its key matches a rule. */
 function scrub(pair: KeyValue, scrubber: Scrubber, bytes: Buffer): void {
-  const rule = scrubber.ruleOf(bytes.toString('utf8', pair.keyStart, pair.keyEnd))
+  const rule = scrubber.ruleOfBytes(bytes, pair.keyStart, pair.keyEnd)
   if (rule === undefined) return
   // A value that is not kept must be well-formed nevertheless.
   pair.value.checkFraming(pair.valueStart, pair.valueEnd)
-  const replaced = Buffer.from(scrubber.replace(rule, () => textOf(pair)) ?? '')
+  const replaced = Buffer.from(scrubber.replace(rule, () => bytesOf(pair)) ?? '')
   // No text is longer than a hash, so that its length is one byte.
   pair.value = new WireCursor(Buffer.concat([Buffer.from([STRING_TAG, replaced.length]), replaced]))
   pair.valueStart = replaced.length === 0 ? 2 : 0

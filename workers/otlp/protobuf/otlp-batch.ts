@@ -136,6 +136,8 @@ export abstract class OtlpBatch implements RowBatch {
   protected abstract beginResource(message: EmbeddedMessage, schemaUrl: string): void
   /** Appends the records of the scope message `[start, end)`, for example a ScopeSpans. */
   protected abstract appendScope(wire: WireCursor, start: number, end: number): void
+  /** Forgets what was converted by a scrubber, and is remembered by its bytes. */
+  protected forgetScrubbed(): void {}
   /** Runs after the last record of a payload. */
   protected abstract endPayload(): void
   /** Removes what a payload, a job or the batch has left, except from the tables and the scopes. */
@@ -193,7 +195,10 @@ export abstract class OtlpBatch implements RowBatch {
 
   /** Resources of equal bytes are other ones by other rules, so that those are forgotten. Hardly any workspace has its own. */
   #useScrubber(scrubber: Scrubber | undefined): void {
-    if (scrubber !== this.#scrubber) this.scopes.clearCache()
+    if (scrubber !== this.#scrubber) {
+      this.scopes.clearCache()
+      this.forgetScrubbed()
+    }
     this.#scrubber = scrubber
   }
 

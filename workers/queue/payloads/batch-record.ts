@@ -23,7 +23,10 @@ export interface Formation {
   readonly refused: RefusedRequests
   /** Requests whose outcome is logged when their exceptions are stored, which leave when this batch is. */
   readonly passedOn?: RefusedRequests
-  /** Revisions of the rules by which exceptions are grouped, by workspace. A repetition uses the same, to make the same rows. */
+  /**
+   * Revisions of the rules by which exceptions are grouped, or values scrubbed, by workspace. A repetition uses the same, to make
+   * the same rows.
+   */
   readonly rules?: Readonly<Record<string, number>> | undefined
 }
 
