@@ -5,14 +5,15 @@ import { ruleOf } from '../rule-of.ts'
 type JsonValue = z.core.util.JSONType
 
 // Not z.json(): its recursion has no name that the document could refer to.
-const jsonValueSchema: z.ZodType<JsonValue> = z
+/** Any JSON value. */
+export const jsonValueSchema: z.ZodType<JsonValue> = z
   .lazy(() =>
     z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(jsonValueSchema), objectOf(jsonValueSchema)]),
   )
   .meta({ id: 'JsonValue', description: 'Any JSON value.', override: ({ jsonSchema }) => delete jsonSchema.anyOf })
 
 /** Any JSON object, by its keys. A request with one must be of bounded depth (`parseJsonBody`). */
-export const jsonObjectSchema = objectOf(jsonValueSchema)
+export const jsonObjectSchema = objectOf(jsonValueSchema).meta({ id: 'JsonObject' })
 
 function objectOf<S extends z.ZodType>(values: S) {
   return z.record(z.string(), values)

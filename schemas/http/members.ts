@@ -49,7 +49,7 @@ export const removeMemberQuerySchema = z.object({
   keys: z.enum(['pass', 'revoke']).default('pass').meta({
     example: 'revoke',
     description:
-      'The API keys and secret keys that the member has made: `pass` (the default) makes them keys of the caller, who has every permission of the member; `revoke` ends them. Who removes itself revokes them in any case.',
+      'The API keys and secret keys that the member has made: `pass` (the default) makes them keys of the caller, `revoke` ends them, as does who removes itself.',
   }),
 })
 
@@ -67,7 +67,7 @@ const memberRemovedSchema = z
         }),
       )
       .meta({
-        description: 'The keys that were passed on or revoked. Public keys stay, because they are on live pages.',
+        description: 'The keys that were passed on or revoked. Public keys stay.',
       }),
   })
   .meta({ id: 'MemberRemoved' })
@@ -91,7 +91,7 @@ const member = {
   name: added.name,
   invitedAt: EXAMPLE_TIMES.createdAt,
 }
-const removed = { ok: true, keys: [{ kind: 'api', id: EXAMPLE.apiKeyId, name: 'deploy' }] } as const
+const removed = { ok: true, keys: [] } as const
 const changed = { id: EXAMPLE.memberId, permissions: ['org:findings:read'] }
 
 /** Lists members (docs/api/workspaces.md#members). */
@@ -176,7 +176,7 @@ export const removeMember: PermittedOperation = {
   tag: 'workspaces',
   summary: 'Remove a member',
   description:
-    'The caller must have every permission of the member. Keys that the member has made become keys of the caller, or are revoked. The last member with the permission `org:members:write` cannot be removed.',
+    'The caller must have every permission of the member. The last member with the permission `org:members:write` cannot be removed.',
   permission: 'org:members:write',
   credentials: USER,
   parameters: { path: memberPath, query: removeMemberQuerySchema },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi'
-import { type Credential, READER } from '../http/credentials.ts'
+import type { Credential } from '../http/credentials.ts'
 import { formatBytes } from '../http/limits.ts'
 import { type Content, type Operation, TAGS } from '../http/operation.ts'
 import { problemSchema } from '../http/problems.ts'
@@ -54,8 +54,6 @@ export function buildOpenApiDocument(operations: readonly Operation[], publicUrl
         license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       },
       servers: [publicUrl === undefined ? ANY_SERVER : { url: publicUrl, description: 'All operations.' }],
-      // That of operations which state none.
-      security: securityOf(READER),
       tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       paths,
       components: { securitySchemes: SECURITY_SCHEMES, headers: HEADERS, schemas: { Problem: problemSchema } },
@@ -78,10 +76,6 @@ const ifNoneMatch = z.object({
   'if-none-match': z.string().optional().meta({ description: 'The `ETag` of the response that the client has.' }),
 })
 
-function securityOf(credentials: Operation['credentials']) {
-  return credentials.map(credential => ({ [credential]: [] }))
-}
-
 function describe(operation: Operation): ZodOpenApiOperationObject {
   const { operationId, summary, tag, credentials, parameters, body, success, isConditional } = operation
   const description = descriptionOf(operation)
@@ -90,7 +84,7 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
     tags: [tag],
     summary,
     ...(description && { description }),
-    ...(credentials !== READER && { security: securityOf(credentials) }),
+    security: credentials.map(credential => ({ [credential]: [] })),
     ...((parameters || isConditional) && {
       requestParams: { ...parameters, ...(isConditional && { header: ifNoneMatch }) },
     }),
@@ -115,7 +109,7 @@ function describe(operation: Operation): ZodOpenApiOperationObject {
 }
 
 function descriptionOf({ description, permission }: Operation): string {
-  const needs = permission && `Requires the permission \`${permission}\`.`
+  const needs = permission && `Permission: \`${permission}\`.`
   return [description, needs].filter(Boolean).join(' ')
 }
 

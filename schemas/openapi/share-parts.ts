@@ -12,17 +12,17 @@ interface SharedOperation {
 /** Names of the responses of problems by their status. */
 const NAMES: Readonly<Record<string, string>> = {
   400: 'Invalid',
-  401: 'Unauthenticated',
-  403: 'Forbidden',
+  401: 'Unauthorized',
+  403: 'Denied',
   404: 'NotFound',
   405: 'NotAllowed',
-  408: 'BodyStalled',
+  408: 'Stalled',
   409: 'Conflict',
   413: 'TooLarge',
   415: 'Unsupported',
   422: 'Unexecutable',
   429: 'TooMuch',
-  431: 'HeadTooLarge',
+  431: 'LongHead',
   500: 'Internal',
   503: 'Unavailable',
 }

@@ -299,12 +299,12 @@ export type Session = {
     /** Whether a list is shorter than its count. */
     truncated: boolean;
 };
+export type ReceivedCount = number;
 export type TimelineSpan = {
     kind: "span";
     /** The start, by the clock of the sender. */
     at: string;
-    /** How often it was received, equal in every field. */
-    receivedCount: number;
+    receivedCount: ReceivedCount;
     surfaceId: string;
     traceId: string;
     spanId: string;
@@ -320,8 +320,7 @@ export type TimelineLog = {
     kind: "log";
     /** The time of the record, else of its observation, else of its arrival. */
     at: string;
-    /** How often it was received, equal in every field. */
-    receivedCount: number;
+    receivedCount: ReceivedCount;
     surfaceId: string;
     traceId?: string;
     spanId?: string;
@@ -339,8 +338,7 @@ export type TimelineFinding = {
     kind: "finding";
     /** When the exception occurred, by the clock of the sender. */
     at: string;
-    /** How often it was received, equal in every field. */
-    receivedCount: number;
+    receivedCount: ReceivedCount;
     surfaceId: string;
     traceId?: string;
     spanId?: string;
@@ -356,8 +354,7 @@ export type TimelineHeartbeat = {
     kind: "heartbeat";
     /** When it was received. */
     at: string;
-    /** How often it was received, equal in every field. */
-    receivedCount: number;
+    receivedCount: ReceivedCount;
     surfaceId: string;
     deviceId?: string;
     visitorId?: string;
@@ -366,8 +363,7 @@ export type TimelineIdentity = {
     kind: "identity";
     /** When it was received. */
     at: string;
-    /** How often it was received, equal in every field. */
-    receivedCount: number;
+    receivedCount: ReceivedCount;
     surfaceId: string;
     /** The first 1000 characters. */
     identifier: string;
@@ -387,8 +383,7 @@ export type TimelineReplayChunk = {
     kind: "replay";
     /** The first event of the chunk, by the clock of the recording browser. */
     at: string;
-    /** How often it was received, equal in every field. */
-    receivedCount: number;
+    receivedCount: ReceivedCount;
     surfaceId: string;
     chunkId: string;
     /** The first 256 characters. */
@@ -881,6 +876,10 @@ export type Attribute = {
     /** The value as text: lists and maps as JSON, bytes as base64. */
     value: string;
 };
+export type Dropped = number;
+export type JsonObject = {
+    [key: string]: JsonValue;
+};
 export type SpanDetails = {
     spanId: string;
     /** Absent for a root span. */
@@ -905,37 +904,28 @@ export type SpanDetails = {
     receivedAt: string;
     traceState: string;
     attributes: Attribute[];
-    /** How many the sender left out. */
-    droppedAttributesCount: number;
+    droppedAttributesCount: Dropped;
     /** Flags of OTLP. */
     flags: number;
     resource: {
-        attributes: {
-            [key: string]: JsonValue;
-        };
-        /** How many the sender left out. */
-        droppedAttributesCount: number;
+        attributes: JsonObject;
+        droppedAttributesCount: Dropped;
         schemaUrl: string;
     };
     scope: {
         name: string;
         version: string;
-        attributes: {
-            [key: string]: JsonValue;
-        };
-        /** How many the sender left out. */
-        droppedAttributesCount: number;
+        attributes: JsonObject;
+        droppedAttributesCount: Dropped;
         schemaUrl: string;
     };
     events: {
         timeUnixNano: string;
         name: string;
         attributes: Attribute[];
-        /** How many the sender left out. */
-        droppedAttributesCount: number;
+        droppedAttributesCount: Dropped;
     }[];
-    /** How many the sender left out. */
-    droppedEventsCount: number;
+    droppedEventsCount: Dropped;
     links: {
         traceId: string;
         spanId: string;
@@ -943,11 +933,9 @@ export type SpanDetails = {
         /** Flags of OTLP. */
         flags: number;
         attributes: Attribute[];
-        /** How many the sender left out. */
-        droppedAttributesCount: number;
+        droppedAttributesCount: Dropped;
     }[];
-    /** How many the sender left out. */
-    droppedLinksCount: number;
+    droppedLinksCount: Dropped;
     /** The findings of its exceptions, at most eight. */
     findingIds: string[];
 };
@@ -973,26 +961,19 @@ export type LogRecord = {
     spanId?: string;
     sessionId?: string;
     attributes: Attribute[];
-    /** How many the sender left out. */
-    droppedAttributesCount: number;
+    droppedAttributesCount: Dropped;
     /** Flags of OTLP. */
     flags: number;
     resource: {
-        attributes: {
-            [key: string]: JsonValue;
-        };
-        /** How many the sender left out. */
-        droppedAttributesCount: number;
+        attributes: JsonObject;
+        droppedAttributesCount: Dropped;
         schemaUrl: string;
     };
     scope: {
         name: string;
         version: string;
-        attributes: {
-            [key: string]: JsonValue;
-        };
-        /** How many the sender left out. */
-        droppedAttributesCount: number;
+        attributes: JsonObject;
+        droppedAttributesCount: Dropped;
         schemaUrl: string;
     };
     /** Present if the record has more than 4 MiB, and its body and attributes are shown in part. */
@@ -1309,7 +1290,7 @@ export type ChangeMemberRequest = {
 };
 export type MemberRemoved = {
     ok: true;
-    /** The keys that were passed on or revoked. Public keys stay, because they are on live pages. */
+    /** The keys that were passed on or revoked. Public keys stay. */
     keys: {
         kind: "api" | "secret";
         id: string;

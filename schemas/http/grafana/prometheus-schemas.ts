@@ -92,12 +92,16 @@ export const metadataParameters = z.object({
   limit,
 })
 
+const warnings = z
+  .array(z.string())
+  .meta({ id: 'PrometheusWarnings', description: 'Such as that a list is truncated.' })
+
 /** A body of Prometheus. */
 function success<S extends z.ZodType>(data: S) {
   return z.strictObject({
     status: z.literal('success'),
     data,
-    warnings: z.array(z.string()).optional().meta({ description: 'Such as that a list is truncated.' }),
+    warnings: warnings.optional(),
   })
 }
 

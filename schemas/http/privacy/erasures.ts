@@ -43,7 +43,7 @@ const shownErasureSchema = z
       .meta({ description: 'Keyed hash of what was erased. The same subject has the same hash.' }),
     state: z.enum(['deleting', 'settling', 'deleting_again', 'waiting_for_rewrite', 'done', 'failed']).meta({
       description:
-        'deleting: stored data is deleted. settling: waits until what was accepted before is stored. deleting_again: that is deleted too. waiting_for_rewrite: no read finds anything any more; the bytes leave the disk in the night, from 02:00 UTC.',
+        'deleting: stored data is deleted. settling: waits until what was accepted before is stored. deleting_again: that is deleted too. waiting_for_rewrite: no read finds anything; the bytes leave the disk from 02:00 UTC on.',
     }),
     failure: z.enum(['too_many_sessions']).nullable().meta({ description: 'Why the erasure has failed; else null.' }),
     createdAt: z.iso.datetime(),
@@ -65,7 +65,7 @@ const shownRemainsSchema = z
       .datetime()
       .nullable()
       .meta({ description: 'When the last of it expires; null if that is up to the operator.' }),
-    description: z.string().meta({ description: 'Names the data, and how it ends.' }),
+    description: z.string(),
   })
   .meta({ id: 'ErasureRemains' })
 /** An erasure, and what it has removed. */
@@ -117,7 +117,7 @@ const remains = [
   {
     what: 'metrics',
     until: EXAMPLE_TIMES.expiresAt,
-    description: 'Attributes of metrics, which name no session. They expire with their day.',
+    description: 'Attributes of metrics. They expire with their day.',
   },
 ] as const
 

@@ -25,7 +25,7 @@ const daysSchema = z
   .max(RETENTION_MAX_DAYS, DAYS_RULE)
   .nullable()
   .optional()
-  .meta({ description: 'Days. Null or absent: the default of the installation.' })
+  .meta({ id: 'RetentionDays', description: 'Days. Null or absent: the default of the installation.' })
 
 /** Returns an object with the schema of each kind of data. */
 function ofEachKind<S extends z.ZodType>(schemaOf: (kind: RetainedKind) => S): Record<RetainedKind, S> {

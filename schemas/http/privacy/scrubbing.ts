@@ -32,11 +32,11 @@ const scrubbingRuleSchema = exactObject({
     .refine(keys => keys.length > 0, 'must have a key')
     .meta({
       description:
-        'A key matches that ends with the words of one of these: `api key` matches `http.request.header.x-api-key` and `apiKey`.',
+        'A key matches that ends with the words of one of these: `api key` matches `header.x-api-key` and `apiKey`.',
     }),
   action: z.enum(SCRUBBING_ACTIONS).meta({
     description:
-      'mask: the value is `[scrubbed]`. hash: a hash with a key of the workspace, the same for the same value. remove: no value. keep: the value stays, whatever later rules say.',
+      'mask: `[scrubbed]`. hash: the same text for the same value. remove: no value. keep: the value, whatever later rules say.',
   }),
 }).meta({ id: 'ScrubbingRule' })
 
@@ -60,7 +60,7 @@ export const replaceScrubbingSchema = exactObject({
 
 /** Body of POST /v3/scrubbing/try. */
 export const tryScrubbingSchema = exactObject({
-  rules: rulesSchema.optional().meta({ description: 'The rules to try; those of the workspace if left out.' }),
+  rules: rulesSchema.optional().meta({ description: 'Those of the workspace by default.' }),
   attributes: z
     .record(z.string(), z.unknown())
     .refine(attributes => Object.keys(attributes).length <= TRIED_ATTRIBUTES_MAX, {
@@ -97,7 +97,7 @@ export const triedScrubbingSchema = z
 export type TriedScrubbing = z.infer<typeof triedScrubbingSchema>
 
 const rule = { name: 'customers', keys: ['customer.ssn', 'iban'], action: 'hash' } as const
-const kept = DEFAULT_SCRUBBING.map(({ name, keys, action }) => ({ name, keys, action }))
+const kept = DEFAULT_SCRUBBING.map(({ name, keys, action }) => ({ name, keys: keys.slice(0, 3), action }))
 
 /** Responses to the examples of the operations, by operation. */
 const ANSWERS = {
@@ -136,7 +136,7 @@ export const replaceScrubbing: PermittedOperation = {
   tag: 'retention',
   summary: 'Replace the rules by which values are scrubbed before they are stored',
   description:
-    'Requests that arrive later are scrubbed by them within seconds; what is stored stays as it is. Refused with 409 if the rules have another revision than the one that was read.',
+    'New data is scrubbed by them within seconds. Refused with 409 if the rules have another revision than the one that was read.',
   permission: 'org:telemetry:admin',
   credentials: MANAGER,
   body: {
@@ -166,7 +166,10 @@ export const tryScrubbing: PermittedOperation = {
     contents: {
       'application/json': {
         schema: tryScrubbingSchema,
-        example: { attributes: { 'http.request.header.authorization': 'Bearer abc', 'http.route': '/cart' } },
+        example: {
+          rules: kept,
+          attributes: { 'http.request.header.authorization': 'Bearer abc', 'http.route': '/cart' },
+        },
       },
     },
   },

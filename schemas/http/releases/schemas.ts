@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { EXAMPLE } from '../example-values.ts'
-import { exactObject, jsonObjectSchema } from '../fields.ts'
+import { exactObject, jsonValueSchema } from '../fields.ts'
 import { surfaceFilter } from '../filters.ts'
 import { formatBytes, RELEASE_METADATA_BYTES } from '../limits.ts'
 import { cursorSchema, nextCursorSchema, pageLimit, pageQuerySchema } from '../page.ts'
@@ -206,7 +206,7 @@ export const releaseAnswerSchema = z.strictObject({
   release: z
     .strictObject({
       ...release,
-      metadata: jsonObjectSchema.nullable().meta({ description: 'Free-form data of the build.' }),
+      metadata: z.record(z.string(), jsonValueSchema).nullable().meta({ description: 'Free-form data of the build.' }),
       symbolication: symbolicationShareSchema,
       buildReports: z
         .array(storedBuildReportSchema)

@@ -45,12 +45,18 @@ const spanId = z.string().regex(/^[0-9a-f]{16}$/)
 const ofTrace = { traceId: traceIdSchema.optional(), spanId: spanId.optional() }
 const device = { deviceId: z.string().optional(), visitorId: z.string().optional() }
 
+const receivedCount = z
+  .number()
+  .int()
+  .min(1)
+  .meta({ id: 'ReceivedCount', description: 'How often it was received, equal in every field.' })
+
 function entry<K extends TimelineKind, S extends z.ZodRawShape>(kind: K, id: string, at: string, shape: S) {
   return z
     .strictObject({
       kind: z.literal(kind),
       at: z.iso.datetime({ precision: 9 }).meta({ description: at }),
-      receivedCount: z.number().int().min(1).meta({ description: 'How often it was received, equal in every field.' }),
+      receivedCount,
       surfaceId: z.string(),
       ...shape,
     })

@@ -109,7 +109,7 @@ const attribute = z
   })
   .meta({ id: 'Attribute', description: 'An attribute of OTLP.' })
 const attributes = z.array(attribute)
-const droppedCount = z.number().int().min(0).meta({ description: 'How many the sender left out.' })
+const droppedCount = z.number().int().min(0).meta({ id: 'Dropped', description: 'How many the sender left out.' })
 const flags = z.number().int().min(0).meta({ description: 'Flags of OTLP.' })
 
 /** Members of spans and of log records: attributes, and the resource and the scope that sent them. */
