@@ -11,8 +11,8 @@ const HASH_DIGITS = 16
 /** Longer keys are matched by their end. */
 const KEY_CHARACTERS = 1_024
 /** Keys of which it is remembered which rule they match, and the longest of them. */
-const KNOWN_KEYS_MAX = 5_000
-const KNOWN_KEY_CHARACTERS = 200
+const KNOWN_KEYS_MAX = 2_000
+const KNOWN_KEY_CHARACTERS = 100
 /** If more words than these have one ending, each key with it is looked up. */
 const WORDS_COMPARED_MAX = 8
 /** Deepest nesting of a JSON value that is searched. */
