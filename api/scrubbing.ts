@@ -15,12 +15,11 @@ import { bodyRoute } from './http/body-route.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
 import { authorOf, queryDirectory } from './http/directory.ts'
 import { type GuardedRouteDeps, guardedRoute } from './http/guarded-route.ts'
-import { type Outcome, okReply, renderOutcome, replyUnlessUnavailable } from './http/outcome.ts'
+import { type Outcome, okReply, otherRevision, renderOutcome, replyUnlessUnavailable } from './http/outcome.ts'
 import type { Resource } from './http/resource.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'scrubbing' | 'replaceScrubbing' | 'scrubbingKey'>
-  readonly now: () => number
 }
 
 /** Returns the routes of the rules of scrubbing (docs/api/scrubbing.md). */
@@ -56,9 +55,7 @@ function replaceScrubbingRoute(deps: Deps): Route {
       const { workspaceId } = caller
       const author = authorOf(caller, deps.now())
       const replaced = await queryDirectory(deps.directory.replaceScrubbing({ workspaceId, ...body }, author))
-      if (typeof replaced !== 'number') return { ok: true, value: present(replaced) }
-      const message = `revision must be that of the rules, which is ${replaced}: read them, and decide again`
-      return { ok: false, problem: { code: 'REQUEST_INVALID', status: 409, message } }
+      return typeof replaced === 'number' ? otherRevision(replaced) : { ok: true, value: present(replaced) }
     },
   })
 }

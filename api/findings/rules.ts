@@ -20,7 +20,7 @@ import { bodyRoute } from '../http/body-route.ts'
 import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
 import { authorOf, queryDirectory } from '../http/directory.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import { type Outcome, okReply, renderOutcome, replyUnlessUnavailable } from '../http/outcome.ts'
+import { type Outcome, okReply, otherRevision, renderOutcome, replyUnlessUnavailable } from '../http/outcome.ts'
 import { withinShares } from '../http/read-shares.ts'
 import { FINDINGS } from '../http/resource.ts'
 
@@ -57,10 +57,7 @@ function replaceRulesRoute(deps: Deps): Route {
       const { workspaceId } = caller
       const author = authorOf(caller, deps.now())
       const replaced = await queryDirectory(deps.directory.replaceFindingRules({ workspaceId, ...body }, author))
-      if (typeof replaced === 'number') {
-        const message = `revision must be that of the rules, which is ${replaced}: read them, and decide again`
-        return { ok: false, problem: { code: 'REQUEST_INVALID', status: 409, message } }
-      }
+      if (typeof replaced === 'number') return otherRevision(replaced)
       const { revision, changedAt, rules } = replaced
       const isApplied = await queryDirectory(deps.directory.isGrouped(workspaceId))
       return { ok: true, value: { revision, changedAt, rules, isApplied } }

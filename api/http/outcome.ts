@@ -43,6 +43,12 @@ export function invalid(message: string): Refusal {
   return { ok: false, problem: { code: 'REQUEST_INVALID', message } }
 }
 
+/** Refuses to replace rules because they have another revision than the request names. */
+export function otherRevision(current: number): Refusal {
+  const message = `revision must be that of the rules, which is ${current}: read them, and decide again`
+  return { ok: false, problem: { code: 'REQUEST_INVALID', status: 409, message } }
+}
+
 /** How the outcome of an operation becomes a reply. */
 interface RenderOptions<T> {
   readonly operation: RoutedOperation

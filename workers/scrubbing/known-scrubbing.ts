@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Scrubbing } from '../../schemas/records/scrubbing.ts'
 import { MIB, SECOND_MS } from '../../schemas/units.ts'
 import type { ScrubbingStore } from '../../shared/directory/scrubbing-store.ts'
 import { describeError, TransientError } from '../../shared/runtime/errors.ts'
+import { withDeadline } from '../../shared/runtime/lifecycle.ts'
 import { DEFAULT_SCRUBBER, Scrubber } from '../../shared/scrubbing/scrubber.ts'
 
 /** A change of rules applies to new data after this time. */
@@ -49,7 +49,7 @@ export function createKnownScrubbing(
   async function read<T>(reading: () => Promise<T>): Promise<T> {
     if (now() < isDownUntil) throw unavailable('it has not responded')
     try {
-      return await within(reading(), READ_TIMEOUT_MS)
+      return await withDeadline(reading(), READ_TIMEOUT_MS, `it has not responded within ${READ_TIMEOUT_MS} ms`)
     } catch (error) {
       isDownUntil = now() + LIFETIME_MS
       throw unavailable(error)
@@ -81,20 +81,6 @@ export function createKnownScrubbing(
       const earlier = await read(() => store.scrubbingAt(workspaceId, revision))
       return earlier === undefined ? scrubber : read(() => compile(earlier))
     },
-  }
-}
-
-/** Resolves as a promise does, or rejects if that takes longer. */
-async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
-  const ended = new AbortController()
-  const late = delay(ms, undefined, { signal: ended.signal, ref: false }).then(
-    () => Promise.reject(new Error(`it has not responded within ${ms} ms`)),
-    () => promise,
-  )
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    ended.abort()
   }
 }
 
