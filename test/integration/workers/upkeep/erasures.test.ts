@@ -351,8 +351,9 @@ it('leaves neither identifier nor address nor name in any store but what it stat
     const places = Object.keys(await placesOf(texts))
     return places.every(place => TABLE_CONTENTS[place] === 'findings') ? places : undefined
   })
-  // The message of the exception is the id of the session.
-  expect(['findings']).toEqual(expect.arrayContaining(left))
+  // The message of the exception is the id of the session. Of a cluster, one shard is searched, which may have no finding.
+  const isCluster = services.clickhouseUrl.includes(',')
+  expect(left).toEqual(isCluster && left.length === 0 ? [] : ['findings'])
   expect(remains.find(({ what }) => what === 'findings')?.until).toMatch(/T00:00:00.000Z$/)
   expect(remains.map(({ what }) => what)).toEqual([...STAYING_KINDS])
   const { activity } = (await ask(`GET /v3/findings/${findings[0]?.id}/activity`)).body as { activity: object[] }
