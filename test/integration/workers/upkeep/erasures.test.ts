@@ -351,7 +351,7 @@ it('leaves neither identifier nor address nor name in any store but what it stat
     const places = Object.keys(await placesOf(texts))
     return places.every(place => TABLE_CONTENTS[place] === 'findings') ? places : undefined
   })
-  // The message of the exception is the id of the session. Of a cluster, one shard is searched, which may have no finding.
+  // The message of the exception is the id of the session. In a cluster one shard is searched, which may have no finding.
   const isCluster = services.clickhouseUrl.includes(',')
   expect(left).toEqual(isCluster && left.length === 0 ? [] : ['findings'])
   expect(remains.find(({ what }) => what === 'findings')?.until).toMatch(/T00:00:00.000Z$/)
