@@ -10,12 +10,14 @@ import {
 import { DEFAULT_SCRUBBING, type Scrubbing, type ScrubbingRule } from '../schemas/records/scrubbing.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { Route } from '../shared/http/route.ts'
+import { describeError } from '../shared/runtime/errors.ts'
+import { compilePattern } from '../shared/scrubbing/pattern-rules.ts'
 import { Scrubber } from '../shared/scrubbing/scrubber.ts'
 import { bodyRoute } from './http/body-route.ts'
 import { type CreationRouteDeps, creationRoute } from './http/creation-route.ts'
 import { authorOf, queryDirectory } from './http/directory.ts'
 import { type GuardedRouteDeps, guardedRoute } from './http/guarded-route.ts'
-import { type Outcome, okReply, otherRevision, renderOutcome, replyUnlessUnavailable } from './http/outcome.ts'
+import { invalid, type Outcome, okReply, otherRevision, renderOutcome, replyUnlessUnavailable } from './http/outcome.ts'
 import type { Resource } from './http/resource.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
@@ -52,6 +54,8 @@ function replaceScrubbingRoute(deps: Deps): Route {
     body: replaceScrubbingSchema,
     reply: okReply,
     async create({ caller, body }): Promise<Outcome<ScrubbingAnswer>> {
+      const fault = patternFault(body.rules)
+      if (fault !== undefined) return invalid(fault)
       const { workspaceId } = caller
       const author = authorOf(caller, deps.now())
       const replaced = await queryDirectory(deps.directory.replaceScrubbing({ workspaceId, ...body }, author))
@@ -66,6 +70,8 @@ function tryScrubbingRoute({ authenticate, directory, logger }: Deps): Route {
     body: tryScrubbingSchema,
     handle({ caller: { workspaceId }, body, exchange, closed }) {
       const answer = async (): Promise<Outcome<TriedScrubbing>> => {
+        const fault = patternFault(body.rules ?? [])
+        if (fault !== undefined) return invalid(fault)
         const kept = body.rules ? undefined : await queryDirectory(directory.scrubbing(workspaceId))
         const rules = body.rules ?? kept?.rules ?? DEFAULT_SCRUBBING
         const hashKey = await queryDirectory(directory.scrubbingKey(workspaceId))
@@ -78,6 +84,18 @@ function tryScrubbingRoute({ authenticate, directory, logger }: Deps): Route {
       })
     },
   })
+}
+
+/** Returns why a pattern of these rules cannot be used, or undefined. */
+function patternFault(rules: readonly ScrubbingRule[]): string | undefined {
+  for (const [i, { pattern }] of rules.entries()) {
+    try {
+      if (pattern !== undefined) compilePattern(pattern)
+    } catch (error) {
+      return `rules.${i}.pattern ${describeError(error)}`
+    }
+  }
+  return undefined
 }
 
 /** Returns what rules make of attributes. */

@@ -31,15 +31,18 @@ export function createSessionsBatch(known?: KnownScrubbing): RowBatch {
     const { sessionId, deviceId = '', visitorId = '', fpHash = '', leftOut } = event
     const rejected = leftOut && { field_left_out: { count: leftOut.length, indexes: [], details: leftOut } }
     const { workspaceId, surfaceId, receivedAtMs } = frame
+    const scrubber = scrubbing.scrubberOf?.(workspaceId)
+    scrubber?.beginRequest()
     const row = { workspaceId, surfaceId, sessionId, receivedAtMs, deviceId, visitorId, fpHash }
     if (event.kind === 'heartbeat') {
       heartbeats.append(row)
       return rejected
     }
     const { identifier, source, avatar = '', email = '', name = '', country = '', traits = '{}' } = event
-    const scrubber = scrubbing.scrubberOf?.(workspaceId)
-    const person = { identifier, avatar, email, name, country, traits: scrubber?.scrubText(traits) ?? traits }
-    identities.append({ ...row, ...person, sourceType: source.type, sourceName: source.name })
+    const text = (value: string) => scrubber?.scrubString(value) ?? value
+    const person = { identifier: text(identifier), avatar: text(avatar), email: text(email), name: text(name) }
+    const origin = { sourceType: text(source.type), sourceName: text(source.name), country: text(country) }
+    identities.append({ ...row, ...person, ...origin, traits: scrubber?.scrubText(traits) ?? traits })
     return rejected
   })
   return known === undefined ? rows : scrubbed(rows, scrubbing, known)

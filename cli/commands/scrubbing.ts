@@ -34,8 +34,11 @@ export function addScrubbing(parent: Command, context: ReadCommandContext): void
       const reader = await connectReader(context, options)
       const { revision, rules } = known(await reader.get(PATH, scrubbingAnswerSchema))
       if (options.json) return context.print(JSON.stringify({ revision, rules }, undefined, 2))
-      context.print(rowOf(['RULE', 'ACTION', 'KEYS'], WIDTHS))
-      for (const { name, action, keys } of rules) context.print(rowOf([name, action, keys.join(', ')], WIDTHS))
+      context.print(rowOf(['RULE', 'ACTION', 'APPLIES TO'], WIDTHS))
+      for (const { name, action, keys, values, pattern, fields } of rules) {
+        const places = [...(keys ?? []), ...(values ?? []), ...(fields ?? [])].join(', ')
+        context.print(rowOf([name, action, pattern === undefined ? places : `${pattern} in ${places}`], WIDTHS))
+      }
     })
   command
     .command('try')

@@ -1,36 +1,56 @@
-/** Returns what takes the place of the value of a key, as JSON, or undefined if the value stays. */
-type Replace = (key: string, valueText: () => string) => string | undefined
+/** How a JSON value is changed. Replacements are JSON. */
+interface Changes<T> {
+  /**
+   * Returns what takes the place of the value of a key, whether the value stays as it is, or what `literal` is given for its parts.
+   * `outer` is what the parts of the value around it are given.
+   */
+  member(key: string, outer: T, valueText: () => string): string | { readonly skip: boolean } | { readonly inner: T }
+  /** Returns what takes the place of a string or a number, or undefined if it stays. */
+  literal(text: string, given: T): string | undefined
+}
 
 /**
- * Returns the text of a valid JSON value with the values of some keys replaced. Everything else stays byte for byte: numbers of any
- * size, spaces, and keys that repeat.
+ * Returns the text of a valid JSON value with some values replaced. Everything else stays byte for byte: numbers of any size,
+ * spaces, and keys that repeat. `outermost` is given for what is in no object.
  */
-export function replaceInJson(json: string, replace: Replace): string {
-  /** Whether each open value is an object. */
-  const open: boolean[] = []
+export function replaceInJson<T>(json: string, outermost: T, { member, literal }: Changes<T>): string {
+  /** Each open object or list, and what is given for its parts. */
+  const open: { readonly isObject: boolean; readonly given: T }[] = []
+  let given = outermost
   let expectsKey = false
   let [out, from] = ['', 0]
+  const replace = (start: number, end: number, text: string) => {
+    out += json.slice(from, start) + text
+    from = end
+  }
   for (let at = 0; at < json.length; ) {
-    const character = json[at]
-    if (character === '"') {
-      const end = endOfString(json, at)
-      if (!expectsKey) {
-        at = end
-        continue
-      }
+    const character = json[at] as string
+    if (expectsKey && character === '"') {
       expectsKey = false
+      const end = endOfString(json, at)
       const start = startOfValue(json, json.indexOf(':', end) + 1)
-      const valueEnd = endOfValue(json, start)
-      const replaced = replace(JSON.parse(json.slice(at, end)) as string, () => json.slice(start, valueEnd))
-      at = replaced === undefined ? start : valueEnd
-      if (replaced === undefined) continue
-      out += json.slice(from, start) + replaced
-      from = valueEnd
+      const outer = open.at(-1)?.given ?? outermost
+      const change = member(JSON.parse(json.slice(at, end)) as string, outer, () =>
+        json.slice(start, endOfValue(json, start)),
+      )
+      at = start
+      if (typeof change === 'string') replace(start, endOfValue(json, start), change)
+      else given = 'inner' in change ? change.inner : outer
+      if (typeof change === 'string' || ('skip' in change && change.skip)) at = endOfValue(json, start)
       continue
     }
-    if (character === '{' || character === '[') open.push(character === '{')
+    if (character === '"' || character === '-' || (character >= '0' && character <= '9')) {
+      const end = endOfValue(json, at)
+      const text = literal(json.slice(at, end), given)
+      if (text !== undefined) replace(at, end, text)
+      at = end
+      continue
+    }
+    if (character === '{' || character === '[') open.push({ isObject: character === '{', given })
     else if (character === '}' || character === ']') open.pop()
-    expectsKey = character === '{' || (character === ',' ? open.at(-1) === true : expectsKey && isSpace(character))
+    expectsKey =
+      character === '{' || (character === ',' ? open.at(-1)?.isObject === true : expectsKey && isSpace(character))
+    if (character === ',' || character === '[') given = open.at(-1)?.given ?? outermost
     at++
   }
   return from === 0 ? json : out + json.slice(from)

@@ -1,33 +1,26 @@
 import { createHmac } from 'node:crypto'
-import { DEFAULT_SCRUBBING, type ScrubbingRule } from '../../schemas/records/scrubbing.ts'
-import { setBounded } from '../memory/bounded-map.ts'
-import { wordsOf } from './key-words.ts'
+import { DEFAULT_SCRUBBING, type PatternField, type ScrubbingRule } from '../../schemas/records/scrubbing.ts'
+import { KeyRules, keyText } from './key-rules.ts'
+import { inOrder, PatternRules } from './pattern-rules.ts'
 import { replaceInJson } from './scrub-text.ts'
+import { type FoundValue, type ValueRules, ValueScanner } from './value-scanner.ts'
+import type { Part } from './values/part.ts'
 
 /** The text that takes the place of a masked value. */
 export const MASK = '[scrubbed]'
 /** Hexadecimal digits of a hashed value. */
 const HASH_DIGITS = 16
-/** Longer keys are matched by their end. */
-const KEY_CHARACTERS = 1_024
-/** Keys of which it is remembered which rule they match, and the longest of them. */
-const KNOWN_KEYS_MAX = 2_000
-const KNOWN_KEY_CHARACTERS = 100
-/** If more words than these have one ending, each key with it is looked up. */
-const WORDS_COMPARED_MAX = 8
 /** Deepest nesting of a JSON value that is searched. */
 const DEPTH_MAX = 100
 
 /**
- * Names by which the service itself finds and groups what it stores. Their values stay, whatever the rules say: sessions, their
- * erasure and findings rest on them.
+ * Names by which the service itself finds and groups what it stores. No rule with keys matches them: sessions, their erasure and
+ * findings rest on them.
  */
 const OWN_KEYS = /^(?:session\.id|service\.(?:name|version)|exception\.[a-z_.]+)$/
-
-const IS_WORD = Uint8Array.from({ length: 256 }, (_, byte) =>
-  /[0-9a-z]/i.test(String.fromCharCode(byte)) || byte >= 0x80 ? 1 : 0,
-)
-const ASCII_WORD = /^[0-9a-z]{2,}$/
+/** Those of them in whose values nothing is looked for. */
+const ID_KEYS = /^(?:session\.id|service\.(?:name|version))$/
+const EXCEPTION_KEYS = /^exception\.(?:message|stacktrace)$/
 
 /** Rules, and the secrets that they need. */
 interface ScrubberOptions {
@@ -38,90 +31,104 @@ interface ScrubberOptions {
   readonly hashKey?: Buffer | undefined
 }
 
-/** Replaces the values of keys that match a rule. The first rule that matches decides. */
+/** What a key says about its value. */
+type Decision =
+  /** A rule with keys decides on it, or it is an id. Nothing is looked for in it. */
+  | 'decided'
+  /** Values of some kinds are looked for in it, and the patterns of these rules. */
+  | readonly ScrubbingRule[]
+
+/**
+ * Replaces the values of keys that match a rule, and parts of texts that do. The first rule with keys that matches decides on a
+ * value, and no other rule looks into it.
+ */
 export class Scrubber {
   readonly revision: number
   readonly #hashKey: Buffer | undefined
-  /** The words of each key of the rules, separated by spaces, with its rule and the place of that among the rules. */
-  readonly #endings = new Map<string, { readonly rule: ScrubbingRule; readonly place: number }>()
-  /** Words of the longest of these keys. */
-  #wordsMax = 0
-  /** Whether a key can match of which the last word is not compared as bytes. */
-  #looksUpAll = false
-  /** The last words of the keys, as lower-case bytes. The first one is none. */
-  readonly #lastWords: Buffer[][] = [[]]
-  /** Which of `#lastWords` a key may end with, by the last five bits of its last three bytes. */
-  readonly #byEnding = new Uint16Array(32_768)
-  readonly #known = new Map<string, ScrubbingRule | null>()
+  readonly #keys: KeyRules
+  readonly #scanner: ValueScanner | undefined
+  readonly #patterns: PatternRules | undefined
+  readonly #patternKeys: KeyRules | undefined
 
   constructor({ revision, rules, hashKey }: ScrubberOptions) {
     this.revision = revision
     this.#hashKey = hashKey
-    for (const [place, rule] of rules.entries()) {
-      for (const words of rule.keys.map(wordsOf)) {
-        const ending = words.join(' ')
-        if (!this.#endings.has(ending)) this.#endings.set(ending, { rule, place })
-        this.#wordsMax = Math.max(this.#wordsMax, words.length)
-      }
-    }
-    for (const word of new Set([...this.#endings.keys()].map(ending => ending.split(' ').at(-1) ?? ''))) {
-      if (ASCII_WORD.test(word)) this.#addLastWord(Buffer.from(word))
-      else this.#looksUpAll = true
-    }
+    this.#keys = new KeyRules(rules.filter(({ pattern }) => pattern === undefined))
+    const kinds = rules.toReversed().flatMap(rule => (rule.values ?? []).map(kind => [kind, rule] as const))
+    if (kinds.length > 0) this.#scanner = new ValueScanner(Object.fromEntries(kinds) as ValueRules)
+    const patterns = rules.filter(({ pattern }) => pattern !== undefined)
+    if (patterns.length === 0) return
+    this.#patterns = new PatternRules(patterns)
+    this.#patternKeys = new KeyRules(patterns)
   }
 
-  #addLastWord(word: Buffer): void {
-    // Any byte may be before a word of two.
-    const before = word.length > 2 ? [word[word.length - 3] as number] : Array.from({ length: 32 }, (_, i) => i)
-    for (const byte of before) {
-      const ending = ((byte & 31) << 10) | endingOf(word, word.length - 1)
-      if (this.#byEnding[ending] === 0) this.#byEnding[ending] = this.#lastWords.push([]) - 1
-      this.#lastWords[this.#byEnding[ending] as number]?.push(word)
-    }
+  /** Finds values of some kinds. Undefined if no rule looks for any. */
+  get scanner(): ValueScanner | undefined {
+    return this.#scanner
   }
 
-  /**
-   * Returns whether the key in `[start, end)` may match a rule, by its last word alone. It takes few nanoseconds for a key that
-   * does not.
-   */
+  /** Whether rules look into texts. */
+  get readsTexts(): boolean {
+    return this.#scanner !== undefined || this.#patterns !== undefined
+  }
+
+  /** Whether patterns look into some texts. */
+  get hasPatterns(): boolean {
+    return this.#patterns !== undefined
+  }
+
+  /** Begins a request, whose texts patterns search up to a bound. */
+  beginRequest(): void {
+    this.#patterns?.begin()
+  }
+
+  /** Returns whether the key in `[start, end)` may match a rule with keys. It takes few nanoseconds for a key that does not. */
   mayMatch(bytes: Uint8Array, start: number, end: number): boolean {
-    if (this.#looksUpAll) return true
-    let last = end - 1
-    while (last > start && IS_WORD[bytes[last] as number] === 0) last--
-    if (last <= start) return false
-    const before = last - 2 >= start ? (bytes[last - 2] as number) & 31 : 0
-    const index = this.#byEnding[(before << 10) | endingOf(bytes, last)] as number
-    return index !== 0 && this.#endsWithOneOf(bytes, start, last, this.#lastWords[index] as Buffer[])
-  }
-
-  #endsWithOneOf(bytes: Uint8Array, start: number, last: number, words: readonly Buffer[]): boolean {
-    if (words.length > WORDS_COMPARED_MAX) return true
-    for (const word of words) if (endsWith(bytes, start, last, word)) return true
-    return false
+    return this.#keys.mayMatch(bytes, start, end)
   }
 
   /** Returns the rule that decides on the value of a key in UTF-8, or undefined if it stays. */
   ruleOfBytes(bytes: Buffer, start: number, end: number): ScrubbingRule | undefined {
-    return this.ruleOf(bytes.toString('utf8', Math.max(start, end - KEY_CHARACTERS), end))
+    return this.ruleOf(keyText(bytes, start, end))
   }
 
   /** Returns the rule that decides on the value of a key, or undefined if it stays. */
   ruleOf(key: string): ScrubbingRule | undefined {
-    const known = this.#known.get(key)
-    if (known !== undefined) return known ?? undefined
-    const rule = OWN_KEYS.test(key) ? undefined : this.#findRule(wordsOf(key.slice(-KEY_CHARACTERS)))
-    const decides = rule === undefined || rule.action === 'keep' ? null : rule
-    if (key.length <= KNOWN_KEY_CHARACTERS) setBounded(this.#known, KNOWN_KEYS_MAX, key, decides)
-    return decides ?? undefined
+    const rule = OWN_KEYS.test(key) ? undefined : this.#keys.find(key)
+    return rule?.action === 'keep' ? undefined : rule
   }
 
-  #findRule(words: readonly string[]): ScrubbingRule | undefined {
-    let found: { readonly rule: ScrubbingRule; readonly place: number } | undefined
-    for (let count = Math.min(this.#wordsMax, words.length); count > 0; count--) {
-      const ending = this.#endings.get(words.slice(-count).join(' '))
-      if (ending !== undefined && (found === undefined || ending.place < found.place)) found = ending
-    }
-    return found?.rule
+  /** Returns what the key in `[start, end)` says about the texts in its value. */
+  decisionOf(bytes: Buffer, start: number, end: number): Decision {
+    return this.#decide(keyText(bytes, start, end))
+  }
+
+  #decide(key: string): Decision {
+    if (ID_KEYS.test(key)) return 'decided'
+    if (EXCEPTION_KEYS.test(key)) return this.patternsOf('exception')
+    if (!OWN_KEYS.test(key) && this.#keys.find(key) !== undefined) return 'decided'
+    const pattern = this.#patternKeys?.find(key)
+    return pattern === undefined ? [] : [pattern]
+  }
+
+  /** Returns the rules whose patterns are looked for in a field. */
+  patternsOf(field: PatternField): readonly ScrubbingRule[] {
+    return this.#patterns?.of(field) ?? []
+  }
+
+  /**
+   * Returns the parts of the text `[start, end)` to replace, in order. Kinds of values are looked for from `from` on, and the
+   * patterns of these rules in all of it.
+   */
+  findParts(
+    bytes: Uint8Array,
+    text: Part,
+    patterns: readonly ScrubbingRule[],
+    from = text.start,
+  ): readonly FoundValue[] {
+    const values = this.#scanner?.findAll(bytes, text, from) ?? []
+    if (patterns.length === 0) return values
+    return inOrder([...values, ...(this.#patterns?.findAll(bytes, text, patterns) ?? [])])
   }
 
   /** Returns the text that takes the place of a value, or undefined if nothing does. */
@@ -131,30 +138,71 @@ export class Scrubber {
     return `hash:${createHmac('sha256', this.#hashKey).update(textOf()).digest('hex').slice(0, HASH_DIGITS)}`
   }
 
-  /** Returns the text of a JSON value with the values of matching keys replaced. */
+  /** Returns a text with the parts replaced that match a rule, the same if there are none. Adds the rules that did so. */
+  scrubString(text: string, patterns: readonly ScrubbingRule[] = [], used: ScrubbingRule[] = []): string {
+    if (!this.readsTexts) return text
+    const bytes = Buffer.from(text)
+    const parts = this.findParts(bytes, { start: 0, end: bytes.length }, patterns)
+    if (parts.length === 0) return text
+    let [out, at] = ['', 0]
+    for (const { start, end, rule } of parts) {
+      used.push(rule)
+      out += bytes.toString('utf8', at, start) + (this.replace(rule, () => bytes.subarray(start, end)) ?? '')
+      at = end
+    }
+    return out + bytes.toString('utf8', at)
+  }
+
+  /** Returns the text of a JSON value with the values of matching keys and parts of texts replaced. */
   scrubText(json: string): string {
-    return replaceInJson(json, (key, valueText) => {
-      const rule = this.ruleOf(key)
-      return rule && JSON.stringify(this.replace(rule, () => textOfJson(valueText())) ?? null)
+    return replaceInJson<readonly ScrubbingRule[]>(json, [], {
+      member: (key, outer, valueText) => {
+        const rule = this.ruleOf(key)
+        if (rule !== undefined) return JSON.stringify(this.replace(rule, () => textOfJson(valueText())) ?? null)
+        const decision = this.readsTexts ? this.#decide(key) : 'decided'
+        return decision === 'decided' ? { skip: this.readsTexts } : { inner: decision.length > 0 ? decision : outer }
+      },
+      literal: (literal, patterns) => {
+        if (!this.readsTexts) return undefined
+        const value: unknown = JSON.parse(literal)
+        const scrubbed = this.scrubJson(value, [], patterns)
+        return scrubbed === value ? undefined : JSON.stringify(scrubbed)
+      },
     })
   }
 
-  /** Returns a JSON value with the values of matching keys replaced, the same if there are none. Adds the rules that did so. */
-  scrubJson(value: unknown, used: ScrubbingRule[] = [], depth = 0): unknown {
+  /**
+   * Returns a JSON value with the values of matching keys and parts of texts replaced, the same if there are none. Adds the rules
+   * that did so.
+   */
+  scrubJson(value: unknown, used: ScrubbingRule[] = [], patterns: readonly ScrubbingRule[] = [], depth = 0): unknown {
+    if (typeof value === 'string') return this.scrubString(value, patterns, used)
+    if (typeof value === 'number') return this.#scrubNumber(value, used)
     if (typeof value !== 'object' || value === null || depth > DEPTH_MAX) return value
     const before = used.length
     if (Array.isArray(value)) {
-      const items = value.map(item => this.scrubJson(item, used, depth + 1))
+      const items = value.map(item => this.scrubJson(item, used, patterns, depth + 1))
       return used.length === before ? value : items
     }
     const entries = Object.entries(value).map(([key, member]) => {
       const rule = this.ruleOf(key)
-      if (rule === undefined) return [key, this.scrubJson(member, used, depth + 1)] as const
+      if (rule === undefined) {
+        const decision = this.#decide(key)
+        if (decision === 'decided') return [key, member] as const
+        return [key, this.scrubJson(member, used, decision.length > 0 ? decision : patterns, depth + 1)] as const
+      }
       used.push(rule)
       const textOf = () => (typeof member === 'string' ? member : JSON.stringify(member))
       return [key, this.replace(rule, textOf) ?? null] as const
     })
     return used.length === before ? value : Object.fromEntries(entries)
+  }
+
+  #scrubNumber(value: number, used: ScrubbingRule[]): unknown {
+    const rule = this.#scanner?.ruleOfNumber(value)
+    if (rule === undefined) return value
+    used.push(rule)
+    return this.replace(rule, () => String(value)) ?? null
   }
 }
 
@@ -165,16 +213,4 @@ export const DEFAULT_SCRUBBER = new Scrubber({ revision: 0, rules: DEFAULT_SCRUB
 function textOfJson(json: string): string {
   const value: unknown = JSON.parse(json)
   return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function endingOf(bytes: Uint8Array, last: number): number {
-  return (((bytes[last - 1] as number) & 31) << 5) | ((bytes[last] as number) & 31)
-}
-
-/** Returns whether the bytes up to `last` end with a word of ASCII, without regard to the case of letters. */
-function endsWith(bytes: Uint8Array, start: number, last: number, word: Buffer): boolean {
-  const first = last - word.length + 1
-  if (first < start) return false
-  for (let i = word.length - 1; i >= 0; i--) if (((bytes[first + i] as number) | 0x20) !== word[i]) return false
-  return true
 }

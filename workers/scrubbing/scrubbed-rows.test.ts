@@ -5,6 +5,7 @@ import { ExportLogsServiceRequestSchema } from '../../schemas/otlp/generated/ope
 import { ExportMetricsServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { AnyValue, KeyValue } from '../../schemas/otlp/generated/opentelemetry/proto/common/v1/common_pb.js'
+import { PATTERN_FIELDS, VALUE_KINDS } from '../../schemas/records/scrubbing.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
 import { DEFAULT_SCRUBBER, MASK, Scrubber } from '../../shared/scrubbing/scrubber.ts'
 import { rounds } from '../../test/support/length.ts'
@@ -62,13 +63,89 @@ function scrubbedMessage<T>(message: T): T {
   return copy
 }
 
+/** Values of every kind, of which none is a part of another. */
+const SECRET_VALUES = [
+  '4111 1111 1111 1111',
+  'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0NyJ9.Zm9vYmFyYmF6',
+  'zorana@example.com',
+  'https://zorana:hunter2@example.test/',
+]
+const VALUE_SCRUBBER = new Scrubber({
+  revision: 1,
+  rules: [
+    { name: 'user', keys: ['user id'], action: 'keep' },
+    { name: 'values', values: [...VALUE_KINDS], action: 'hash' },
+    { name: 'orders', keys: ['order'], fields: [...PATTERN_FIELDS], pattern: 'N-\\d{4}', action: 'mask' },
+  ],
+  hashKey: Buffer.from('key'),
+})
+const STAYS = ['session.id', 'service.name', 'service.version', 'user.id']
+const PATTERN_KEYS = ['order', 'exception.message', 'exception.stacktrace']
+
+/** Changes every text of a message. `name` is that of the message and the field. The value of a key that decides on it stays. */
+function changeTexts(
+  value: unknown,
+  change: (text: string, name: string, patterned: boolean) => string,
+  patterned = false,
+): void {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return
+  const { $typeName = '', key } = value as { $typeName?: string; key?: string }
+  if ($typeName.endsWith('.AnyValue')) changeNumber(value as AnyValue)
+  const isPair = $typeName.endsWith('.KeyValue')
+  if (isPair && STAYS.includes(key as string)) return
+  const isPatterned = patterned || (isPair && PATTERN_KEYS.includes(key as string))
+  for (const [name, member] of Object.entries(value)) {
+    const place = `${$typeName.split('.').at(-1)}.${name}`
+    const isBody = place === 'LogRecord.body'
+    if (typeof member !== 'string') changeTexts(member, change, isPatterned || isBody)
+    else if (name !== '$typeName' && name !== 'case' && name !== '$unknown')
+      Object.assign(value, { [name]: change(member, place, isPatterned && !(isPair && name === 'key')) })
+  }
+}
+
+/** An int or a double may be the number of a card. */
+function changeNumber(value: AnyValue): void {
+  const { case: kind, value: number } = value.value
+  const rule = kind === 'intValue' || kind === 'doubleValue' ? VALUE_SCRUBBER.scanner?.ruleOfNumber(number) : undefined
+  if (rule === undefined) return
+  value.value = { case: 'stringValue', value: VALUE_SCRUBBER.replace(rule, () => String(number)) as string }
+}
+
+const PATTERN_PLACES = ['Span.name', 'Event.name', 'Metric.name', 'LogRecord.eventName', 'Status.message']
+
+function withSecretValues<T>(message: T, random: Random): T {
+  const copy = structuredClone(message)
+  visit(copy, pair => {
+    if (random() < 0.1) pair.key = [...STAYS, ...PATTERN_KEYS][Math.floor(random() * 7)] as string
+    return false
+  })
+  changeTexts(copy, (text, name) => {
+    if (random() < 0.5 || (name === 'KeyValue.key' && [...STAYS, ...PATTERN_KEYS].includes(text))) return text
+    const secret = random() < 0.3 ? 'N-1234' : SECRET_VALUES[Math.floor(random() * SECRET_VALUES.length)]
+    return `${text}\n${secret}\n`
+  })
+  return copy
+}
+
+function withValuesScrubbed<T>(message: T): T {
+  const copy = structuredClone(message)
+  const everywhere = VALUE_SCRUBBER.patternsOf('name')
+  changeTexts(copy, (text, name, patterned) =>
+    VALUE_SCRUBBER.scrubString(text, patterned || PATTERN_PLACES.includes(name) ? everywhere : []),
+  )
+  return copy
+}
+
 function expectScrubbed<T extends Message>(
   create: () => OtlpBatch,
   desc: DescMessage,
   messages: fc.Arbitrary<T>,
+  by = { scrubber: DEFAULT_SCRUBBER, withSecrets, scrubbedMessage },
 ): void {
+  const { withSecrets, scrubbedMessage } = by
   const [plain, scrubbing] = [create(), create()]
-  scrubbing.scrubberOf = () => DEFAULT_SCRUBBER
+  scrubbing.scrubberOf = () => by.scrubber
+  if (by.scrubber !== DEFAULT_SCRUBBER) plain.scrubberOf = () => new Scrubber({ revision: 2, rules: [] })
   const [expected, actual] = [withExceptions(plain), withExceptions(scrubbing)]
   fc.assert(
     fc.property(messages, fc.integer(), (message, seed) => {
@@ -98,6 +175,16 @@ describe('rows with secrets in any attribute are those of a client that had scru
     expectScrubbed(createLogsBatch, ExportLogsServiceRequestSchema, logsRequest))
   it('of data points, exemplars and metadata', () =>
     expectScrubbed(createMetricsBatch, ExportMetricsServiceRequestSchema, metricsRequest))
+})
+
+describe('rows with secrets in any text are those of a client that had scrubbed them', () => {
+  const by = { scrubber: VALUE_SCRUBBER, withSecrets: withSecretValues, scrubbedMessage: withValuesScrubbed }
+  it('of spans, events, links, resources and scopes', () =>
+    expectScrubbed(createSpansBatch, ExportTraceServiceRequestSchema, traceRequest, by))
+  it('of log records, also in their bodies', () =>
+    expectScrubbed(createLogsBatch, ExportLogsServiceRequestSchema, logsRequest, by))
+  it('of data points, exemplars and metadata', () =>
+    expectScrubbed(createMetricsBatch, ExportMetricsServiceRequestSchema, metricsRequest, by))
 })
 
 describe('the rules of a batch', () => {

@@ -3,10 +3,14 @@ import { REVISION_MAX } from '../../records/finding-rules.ts'
 import {
   ALL_SCRUBBED_KEYS_MAX,
   DEFAULT_SCRUBBING,
+  PATTERN_CHARACTERS,
+  PATTERN_FIELDS,
+  PATTERNS_MAX,
   SCRUBBED_KEYS_MAX,
   SCRUBBING_ACTIONS,
   SCRUBBING_CHARACTERS,
   SCRUBBING_RULES_MAX,
+  VALUE_KINDS,
 } from '../../records/scrubbing.ts'
 import { MANAGER, READER } from '../credentials.ts'
 import { EXAMPLE_TIMES } from '../example-values.ts'
@@ -25,26 +29,54 @@ const keySchema = text.refine(key => /[0-9a-z\x80-\u{10ffff}]{2}[^0-9a-z\x80-\u{
   error: 'must end with a word of at least two letters or digits',
 })
 
+const kindsSchema = z.array(z.enum(VALUE_KINDS)).max(VALUE_KINDS.length)
+const fieldsSchema = z.array(z.enum(PATTERN_FIELDS)).max(PATTERN_FIELDS.length)
+const actionSchema = z.enum(SCRUBBING_ACTIONS).meta({
+  description:
+    'mask: `[scrubbed]`. hash: the same text for the same value. remove: no value. keep: the value, whatever later rules say.',
+})
+
 /** A rule of scrubbing (docs/api/scrubbing.md). */
 const scrubbingRuleSchema = exactObject({
   name: text.meta({ description: 'For people. Unique among the rules.' }),
   keys: listOf(keySchema, SCRUBBED_KEYS_MAX, 'must be a list of keys')
     .refine(keys => keys.length > 0, 'must have a key')
+    .optional()
     .meta({
       description:
         'A key matches that ends with the words of one of these: `api key` matches `header.x-api-key` and `apiKey`.',
     }),
-  action: z.enum(SCRUBBING_ACTIONS).meta({
-    description:
-      'mask: `[scrubbed]`. hash: the same text for the same value. remove: no value. keep: the value, whatever later rules say.',
-  }),
-}).meta({ id: 'ScrubbingRule' })
+  values: kindsSchema.optional().meta({ description: 'Replaced in any text. Without `keys` and `pattern`.' }),
+  pattern: textOf(1, PATTERN_CHARACTERS)
+    .optional()
+    .meta({ description: 'An expression of RE2. Its matches in the values of `keys` and in `fields` are replaced.' }),
+  fields: fieldsSchema.optional(),
+  action: actionSchema,
+})
+  .superRefine(({ keys, values, pattern, fields, action }, context) => {
+    const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+    if (values !== undefined && (keys ?? pattern ?? fields) !== undefined)
+      refuse('values', 'must be alone: use another rule for keys, pattern and fields')
+    else if (values?.length === 0) refuse('values', 'must have a kind')
+    else if (fields?.length === 0) refuse('fields', 'must have a field')
+    else if ((values ?? keys ?? pattern) === undefined) refuse('keys', 'is required, or values, or pattern with fields')
+    else if (pattern !== undefined && (keys ?? fields) === undefined)
+      refuse('fields', 'is required with pattern, or keys')
+    else if (fields !== undefined && pattern === undefined) refuse('pattern', 'is required with fields')
+    else if (action === 'keep' && (values ?? pattern) !== undefined)
+      refuse('action', 'must not be keep without keys alone')
+  })
+  .meta({ id: 'ScrubbingRule' })
 
 const rulesSchema = listOf(scrubbingRuleSchema, SCRUBBING_RULES_MAX, 'must be a list of rules')
   .refine(rules => new Set(rules.map(({ name }) => name)).size === rules.length, 'must have names that differ')
   .refine(
-    rules => rules.reduce((sum, { keys }) => sum + keys.length, 0) <= ALL_SCRUBBED_KEYS_MAX,
+    rules => rules.reduce((sum, { keys = [] }) => sum + keys.length, 0) <= ALL_SCRUBBED_KEYS_MAX,
     `must have at most ${ALL_SCRUBBED_KEYS_MAX} keys together`,
+  )
+  .refine(
+    rules => rules.filter(({ pattern }) => pattern !== undefined).length <= PATTERNS_MAX,
+    `must have at most ${PATTERNS_MAX} patterns`,
   )
   .meta({
     description: `At most ${SCRUBBING_RULES_MAX}. The first one that matches decides. None: nothing is scrubbed.`,
@@ -70,7 +102,14 @@ export const tryScrubbingSchema = exactObject({
 }).meta({ id: 'TryScrubbingRequest' })
 
 const keptRuleSchema = z
-  .strictObject({ name: z.string(), keys: z.array(z.string()), action: z.enum(SCRUBBING_ACTIONS) })
+  .strictObject({
+    name: z.string(),
+    keys: z.array(z.string()).optional(),
+    values: kindsSchema.optional(),
+    pattern: z.string().optional(),
+    fields: fieldsSchema.optional(),
+    action: z.enum(SCRUBBING_ACTIONS),
+  })
   .meta({ id: 'KeptScrubbingRule' })
 
 /** Response of GET and PUT /v3/scrubbing. */
@@ -97,7 +136,7 @@ export const triedScrubbingSchema = z
 export type TriedScrubbing = z.infer<typeof triedScrubbingSchema>
 
 const rule = { name: 'customers', keys: ['customer.ssn', 'iban'], action: 'hash' } as const
-const kept = DEFAULT_SCRUBBING.map(({ name, keys, action }) => ({ name, keys: keys.slice(0, 3), action }))
+const kept = DEFAULT_SCRUBBING.map(({ name, keys, action }) => ({ name, keys: keys?.slice(0, 3), action }))
 
 /** Responses to the examples of the operations, by operation. */
 const ANSWERS = {

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { ExportLogsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/logs/v1/logs_service_pb.js'
 import { ExportMetricsServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.js'
 import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
-import { ENUM_SPECS, MESSAGE_SPECS } from './json-schema.ts'
+import { MESSAGE_SPECS } from '../protobuf/message-specs.ts'
+import { ENUM_SPECS } from './json-schema.ts'
 
 const messages = new Map<string, DescMessage>()
 const enums = new Map<string, DescEnum>()

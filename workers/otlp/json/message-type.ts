@@ -1,3 +1,5 @@
+import type { FieldSpec } from '../protobuf/message-specs.ts'
+
 /** Formats of a field's value in JSON and on the wire. `id` is bytes that OTLP/JSON writes as hex. */
 export const FieldKind = {
   message: 0,
@@ -20,9 +22,6 @@ export const FieldKind = {
 } as const
 /** One of the kinds of fields. */
 export type FieldKind = (typeof FieldKind)[keyof typeof FieldKind]
-
-/** Field number, type, and `repeated`. The type is a key of `FieldKind` or the name of an enum or message. */
-export type FieldSpec = readonly [number: number, type: string, repeated?: 'repeated']
 
 /** A field in the form that the transcoder uses: the JSON key as words to compare, the tag as bytes to write. */
 export interface Field {

@@ -23,6 +23,7 @@ import {
 } from './refusal.ts'
 import { EmbeddedMessage, type ResourceEntry } from './resource-cache.ts'
 import { ScopeWriter } from './scope-writer.ts'
+import { scrubMessage } from './scrub-message.ts'
 import { WireCursor } from './wire.ts'
 
 /**
@@ -85,9 +86,11 @@ export abstract class OtlpBatch implements RowBatch {
     this.#budget.begin(limitBytes, this.#usedBytes)
     this.#useScrubber(this.scrubberOf?.(source.workspaceId))
     try {
+      const scrubber = this.#scrubber
+      const request = scrubber?.readsTexts ? scrubMessage(scrubber, this.#table.table, body) : body
       this.scopes.beginPayload(source)
       this.beginPayload(source)
-      this.#readRequest(body)
+      this.#readRequest(request)
       const isEmpty = this.#table.rows === rowsBefore && this.#leftOutRows === 0
       if (isEmpty && body.length > 0 && !this.isIdle(body)) throw NO_RECORD
       this.endPayload()
