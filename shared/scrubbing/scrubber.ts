@@ -160,7 +160,9 @@ export class Scrubber {
         const rule = this.ruleOf(key)
         if (rule !== undefined) return JSON.stringify(this.replace(rule, () => textOfJson(valueText())) ?? null)
         const decision = this.readsTexts ? this.#decide(key) : 'decided'
-        return decision === 'decided' ? { skip: this.readsTexts } : { inner: decision.length > 0 ? decision : outer }
+        return decision === 'decided'
+          ? { skip: this.readsTexts }
+          : { key: [], inner: decision.length > 0 ? decision : outer }
       },
       literal: (literal, patterns) => {
         if (!this.readsTexts) return undefined
@@ -189,7 +191,8 @@ export class Scrubber {
       if (rule === undefined) {
         const decision = this.#decide(key)
         if (decision === 'decided') return [key, member] as const
-        return [key, this.scrubJson(member, used, decision.length > 0 ? decision : patterns, depth + 1)] as const
+        const name = this.scrubString(key, [], used)
+        return [name, this.scrubJson(member, used, decision.length > 0 ? decision : patterns, depth + 1)] as const
       }
       used.push(rule)
       const textOf = () => (typeof member === 'string' ? member : JSON.stringify(member))
