@@ -26,7 +26,7 @@ const DECOMPRESSORS: Readonly<Partial<Record<ContentEncoding, (body: Buffer, opt
 }
 
 /** The body of a letter as it is shown. */
-export interface ShownBody {
+interface ShownBody {
   readonly bytes: Buffer
   readonly contentEncoding: ContentEncoding
   /** Number of values that were replaced. If there are none, the bytes are those that were sent. */

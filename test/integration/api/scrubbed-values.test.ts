@@ -50,7 +50,7 @@ afterAll(async () => {
   redis?.disconnect()
 })
 
-/** Secrets of every kind that can be told from all others by a word and the first digits of cards. */
+/** Secrets of every kind that differ from all others by a word and the first digits of cards. */
 class Secrets {
   count = 0
   readonly #word: string

@@ -181,6 +181,39 @@ describe('scrubbing', () => {
       status: 200,
       body: { attributes: { a: { reference: MASK }, b: [1] }, rules: [{ name: 'all', values: 1 }] },
     })
+    const pattern = [{ name: 'orders', keys: ['note'], fields: ['body'], pattern: 'N-(\\d+)', action: 'mask' }]
+    const values = [{ name: 'people', values: ['email'], action: 'remove' }]
+    expect(
+      await ask('POST /v3/scrubbing/try', {
+        rules: [...pattern, ...values],
+        attributes: { 'a.note': 'N-12 and N-3 of a@b.co', other: ['N-4', 'a@b.co'] },
+      }),
+    ).toMatchObject({
+      body: {
+        attributes: { 'a.note': `${MASK} and ${MASK} of `, other: ['N-4', ''] },
+        rules: [
+          { name: 'orders', values: 2 },
+          { name: 'people', values: 2 },
+        ],
+      },
+    })
+    for (const [message, rule] of [
+      ['rules.0.values must be alone', { values: ['email'], keys: ['ab'] }],
+      ['rules.0.values must have a kind', { values: [] }],
+      ['rules.0.keys is required', {}],
+      ['rules.0.fields is required with pattern', { pattern: 'x' }],
+      ['rules.0.pattern is required with fields', { keys: ['ab'], fields: ['body'] }],
+      ['rules.0.action must not be keep', { values: ['jwt'], action: 'keep' }],
+      ['rules.0.pattern must be an expression of RE2: missing closing )', { keys: ['ab'], pattern: '(' }],
+      ['rules.0.pattern is too large', { keys: ['ab'], pattern: '(?:[a-z]+[0-9]+){1,300}' }],
+      ['rules.0.pattern must not match an empty text', { keys: ['ab'], pattern: 'a*' }],
+    ] as const) {
+      const refused = await ask('PUT /v3/scrubbing', { revision: 0, rules: [{ name: 'r', action: 'mask', ...rule }] })
+      expect({ rule, ...refused }).toMatchObject({
+        status: 400,
+        body: { message: expect.stringContaining(message) },
+      })
+    }
     for (const keys of [[], ['a'], ['--'], ['x'.repeat(101)]]) {
       const refused = await ask('PUT /v3/scrubbing', { revision: 0, rules: [{ name: 'r', keys, action: 'mask' }] })
       expect({ keys, ...refused }).toMatchObject({ status: 400, body: { message: expect.stringContaining('keys') } })
