@@ -26,21 +26,23 @@ export function createSessionsBatch(known?: KnownScrubbing): RowBatch {
   const identities = new SessionIdentitiesTable()
   const heartbeats = new SessionHeartbeatsTable()
   const scrubbing: Parameters<typeof scrubbed>[1] = { scrubberOf: undefined }
-  const rows = createJsonRowsBatch([identities.buffer, heartbeats.buffer], (frame, value) => {
-    const event = sessionEventSchema.parse(value)
+  const rows = createBufferedRows([identities.buffer, heartbeats.buffer], (frame, body) => {
+    const event = sessionEventSchema.parse(JSON.parse(body.toString()))
     const { sessionId, deviceId = '', visitorId = '', fpHash = '', leftOut } = event
     const rejected = leftOut && { field_left_out: { count: leftOut.length, indexes: [], details: leftOut } }
     const { workspaceId, surfaceId, receivedAtMs } = frame
     const row = { workspaceId, surfaceId, sessionId, receivedAtMs, deviceId, visitorId, fpHash }
     if (event.kind === 'heartbeat') {
       heartbeats.append(row)
-      return rejected
+      return { rows: 1, rejected }
     }
     const { identifier, source, avatar = '', email = '', name = '', country = '', traits = '{}' } = event
     const scrubber = scrubbing.scrubberOf?.(workspaceId)
+    // A request that was refused has left its counts.
+    scrubber?.takeCounts()
     const person = { identifier, avatar, email, name, country, traits: scrubber?.scrubText(traits) ?? traits }
     identities.append({ ...row, ...person, sourceType: source.type, sourceName: source.name })
-    return rejected
+    return { rows: 1, rejected, scrubbed: scrubber?.takeCounts() }
   })
   return known === undefined ? rows : scrubbed(rows, scrubbing, known)
 }
@@ -67,6 +69,7 @@ export function createReceiptsBatch(): RowBatch {
       rows: 0,
       derivedRows: 0,
       rejected: new Map(onlyCounted),
+      scrubbed: new Map(),
       deadLettered: refusals(refusal?.objectKey !== ''),
       discarded: refusals(refusal?.isDiscarded),
       commit: commitOf(receipt),

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { DEFAULT_SCRUBBING, type ScrubbingRule } from '../../schemas/records/scrubbing.ts'
 import { setBounded } from '../memory/bounded-map.ts'
 import { wordsOf } from './key-words.ts'
+import { ReplacedCounts } from './replaced-counts.ts'
 import { replaceInJson } from './scrub-text.ts'
 
 /** The text that takes the place of a masked value. */
@@ -41,6 +42,8 @@ interface ScrubberOptions {
 /** Replaces the values of keys that match a rule. The first rule that matches decides. */
 export class Scrubber {
   readonly revision: number
+  /** The values that `replace` has replaced. */
+  readonly counts = new ReplacedCounts()
   readonly #hashKey: Buffer | undefined
   /** The words of each key of the rules, separated by spaces, with its rule and the place of that among the rules. */
   readonly #endings = new Map<string, { readonly rule: ScrubbingRule; readonly place: number }>()
@@ -124,11 +127,17 @@ export class Scrubber {
     return found?.rule
   }
 
-  /** Returns the text that takes the place of a value, or undefined if nothing does. */
-  replace({ action }: ScrubbingRule, textOf: () => Uint8Array | string): string | undefined {
+  /** Returns the text that takes the place of a value, or undefined if nothing does. Counts the value. */
+  replace({ name, action }: ScrubbingRule, textOf: () => Uint8Array | string): string | undefined {
+    this.counts.add(name)
     if (action === 'remove') return undefined
     if (action !== 'hash' || this.#hashKey === undefined) return MASK
     return `hash:${createHmac('sha256', this.#hashKey).update(textOf()).digest('hex').slice(0, HASH_DIGITS)}`
+  }
+
+  /** Returns the number of values that were replaced since the last call, by the name of the rule; undefined if there are none. */
+  takeCounts(): ReadonlyMap<string, number> | undefined {
+    return this.counts.take()
   }
 
   /** Returns the text of a JSON value with the values of matching keys replaced. */
