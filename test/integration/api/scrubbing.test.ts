@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { usagePageSchema } from '../../../schemas/http/usage.ts'
 import { TABLE_CONTENTS } from '../../../schemas/records/erased-places.ts'
 import { DEFAULT_SCRUBBING } from '../../../schemas/records/scrubbing.ts'
 import { createDirectory, newId } from '../../../shared/directory/directory.ts'
@@ -49,7 +50,7 @@ describe('scrubbing', () => {
     call(api.baseUrl, operation, { bearer: await signToken({ org: slug, ...(sub && { sub }) }), body })
 
   /** Sends `secret` as the value of a key in every place of every format that has keys. */
-  async function send(key: string, secret: string): Promise<void> {
+  async function send(key: string, secret: string, credential = publicKey): Promise<void> {
     const value = { stringValue: secret }
     const pair = { key, value }
     const nested = {
@@ -93,7 +94,7 @@ describe('scrubbing', () => {
       '/v3/session/identify': identity,
     }
     for (const [path, body] of Object.entries(bodies)) {
-      const headers = { 'x-service-public-key': publicKey }
+      const headers = { 'x-service-public-key': credential }
       expect((await call(edge.baseUrl, `POST ${path}`, { body, headers })).status).toBe(200)
     }
     await until('the requests are stored', async () => {
@@ -132,6 +133,26 @@ describe('scrubbing', () => {
     expect(await keysWith('default-secret')).toEqual([])
     const shown = await ask('POST /v3/logs', {})
     expect(JSON.stringify((await ask('GET /v3/logs')).body ?? shown)).toContain(MASK)
+  })
+
+  it('is counted in the usage, each value once, also where it is read again for an exception', async () => {
+    const surfaceId = newId('srf')
+    const credential = await issueKey(createDirectory(redis), { workspaceId, surfaceId })
+    for (let i = 0; i < 3; i++) await send('http.request.header.authorization', 'counted-secret', credential)
+    await send('http.request.header.accept', 'counted-text', credential)
+    const usage = await until('the usage has all requests', async () => {
+      const all = usagePageSchema.parse((await ask('GET /v3/usage')).body).usage
+      const own = all.filter(row => row.surfaceId === surfaceId)
+      const requests = own.reduce((sum, row) => sum + row.requests, 0)
+      return requests === 4 * 4 ? own : undefined
+    })
+    // A list of attributes has three, a span five lists with those of resource and scope, a log record four.
+    expect(Object.fromEntries(usage.map(({ kind, scrubbed }) => [kind, scrubbed]))).toEqual({
+      traces: [{ rule: 'credentials', values: 3 * 3 * 5 }],
+      logs: [{ rule: 'credentials', values: 3 * 3 * 4 }],
+      metrics: [{ rule: 'credentials', values: 3 * 3 * 5 }],
+      sessions: [{ rule: 'credentials', values: 3 * 2 }],
+    })
   })
 
   it('follows the rules of the workspace within seconds, and counts their revision', async () => {
