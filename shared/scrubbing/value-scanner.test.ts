@@ -94,6 +94,7 @@ describe('secrets in URLs', () => {
     ['login password=hunter2 failed', 'login password=• failed'],
     ['jdbc:sqlserver://h;user=sa;password=x;a=b', 'jdbc:sqlserver://h;user=sa;password=•;a=b'],
     ['password="two words" ok', 'password="•" ok'],
+    ["password='=x' ok", "password='•' ok"],
     ['AWS_SECRET_ACCESS_KEY=abc', 'AWS_SECRET_ACCESS_KEY=•'],
   ])('are found in %j', (text, scrubbed) => expect(scrub(text)).toBe(scrubbed))
   it.each([

@@ -96,7 +96,7 @@ export function findParameter(
   const from = isQuoted ? after + 1 : after
   const isEncodedValue = after - at > 1
   // A second equals sign compares, and one behind it is an arrow.
-  if (bytes[from] === EQUALS) return undefined
+  if (!isQuoted && bytes[from] === EQUALS) return undefined
   let end = from
   while (end < text.end && !(isQuoted ? bytes[end] === quote : endsValue(bytes, end, isEncodedValue))) end++
   return from < end ? { start: from, end } : undefined
