@@ -46,7 +46,7 @@ export interface RowBatch {
    * Reads what decoding these requests needs. A batch that is formed again has the rules of its record. Throws TransientErrors.
    */
   prepare?(frames: readonly PayloadFrame[], rules?: Formation['rules']): Promise<void>
-  /** Returns the revisions of the rules by which the rows are made, by workspace. */
+  /** Returns the revisions of the rules by which the rows are made. */
   rules?(): Formation['rules']
   /**
    * Decodes a decompressed request into rows. Leaves the batch unchanged when it returns `ok: false`. A request that adds
