@@ -10,7 +10,7 @@ import {
 import { DEFAULT_SCRUBBING, type Scrubbing, type ScrubbingRule } from '../schemas/records/scrubbing.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { Route } from '../shared/http/route.ts'
-import { describeError } from '../shared/runtime/errors.ts'
+import { errorMessage } from '../shared/runtime/errors.ts'
 import { compilePattern } from '../shared/scrubbing/pattern-rules.ts'
 import { Scrubber } from '../shared/scrubbing/scrubber.ts'
 import { bodyRoute } from './http/body-route.ts'
@@ -92,7 +92,7 @@ function patternFault(rules: readonly ScrubbingRule[]): string | undefined {
     try {
       if (pattern !== undefined) compilePattern(pattern)
     } catch (error) {
-      return `rules.${i}.pattern ${describeError(error)}`
+      return `rules.${i}.pattern ${errorMessage(error)}`
     }
   }
   return undefined

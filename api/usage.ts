@@ -65,9 +65,12 @@ function listUsageRoute(deps: Deps): Route {
       const page = { workspaceId, ...days, limit: limit + 1, after: after.value }
       const rows = await selectUsage(deps.clickhouse, page, deadline)
       const { shown, nextCursor } = cutPage(rows, limit, row => encodeCursor([row.day, row.surfaceId, row.signal]))
-      const usage = shown.map(({ day, surfaceId, signal, requests, bytes, records }) => ({
+      const usage = shown.map(({ day, surfaceId, signal, requests, bytes, records, scrubbed }) => ({
         ...{ day, surfaceId, kind: signal },
         ...{ requests: Number(requests), bytes: Number(bytes), records: Number(records) },
+        scrubbed: Object.keys(scrubbed)
+          .sort()
+          .map(rule => ({ rule, values: Number(scrubbed[rule]) })),
       }))
       return { ok: true, value: { usage, nextCursor } }
     },

@@ -26,8 +26,8 @@ export function createSessionsBatch(known?: KnownScrubbing): RowBatch {
   const identities = new SessionIdentitiesTable()
   const heartbeats = new SessionHeartbeatsTable()
   const scrubbing: Parameters<typeof scrubbed>[1] = { scrubberOf: undefined }
-  const rows = createJsonRowsBatch([identities.buffer, heartbeats.buffer], (frame, value) => {
-    const event = sessionEventSchema.parse(value)
+  const rows = createBufferedRows([identities.buffer, heartbeats.buffer], (frame, body) => {
+    const event = sessionEventSchema.parse(JSON.parse(body.toString()))
     const { sessionId, deviceId = '', visitorId = '', fpHash = '', leftOut } = event
     const rejected = leftOut && { field_left_out: { count: leftOut.length, indexes: [], details: leftOut } }
     const { workspaceId, surfaceId, receivedAtMs } = frame
@@ -36,14 +36,16 @@ export function createSessionsBatch(known?: KnownScrubbing): RowBatch {
     const row = { workspaceId, surfaceId, sessionId, receivedAtMs, deviceId, visitorId, fpHash }
     if (event.kind === 'heartbeat') {
       heartbeats.append(row)
-      return rejected
+      return { rows: 1, rejected }
     }
     const { identifier, source, avatar = '', email = '', name = '', country = '', traits = '{}' } = event
+    // A request that was refused has left its counts.
+    scrubber?.takeCounts()
     const text = (value: string) => scrubber?.scrubString(value) ?? value
     const person = { identifier: text(identifier), avatar: text(avatar), email: text(email), name: text(name) }
     const origin = { sourceType: text(source.type), sourceName: text(source.name), country: text(country) }
     identities.append({ ...row, ...person, ...origin, traits: scrubber?.scrubText(traits) ?? traits })
-    return rejected
+    return { rows: 1, rejected, scrubbed: scrubber?.takeCounts() }
   })
   return known === undefined ? rows : scrubbed(rows, scrubbing, known)
 }
@@ -70,6 +72,7 @@ export function createReceiptsBatch(): RowBatch {
       rows: 0,
       derivedRows: 0,
       rejected: new Map(onlyCounted),
+      scrubbed: new Map(),
       deadLettered: refusals(refusal?.objectKey !== ''),
       discarded: refusals(refusal?.isDiscarded),
       commit: commitOf(receipt),

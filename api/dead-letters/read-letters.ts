@@ -4,8 +4,9 @@ import type { Letter } from '../../clickhouse/queries/letters/letter.ts'
 import { selectAttempts, selectLetters } from '../../clickhouse/queries/letters/select-letters.ts'
 import type { ClaimState, LetterClaims } from '../../letters/letter-claims.ts'
 import { readLetterId } from '../../letters/letter-id.ts'
-import { type LetterHead, openLetterBody, readLetterHead } from '../../letters/read-letters.ts'
+import { type LetterHead, openLetterBody, readLetterHead, readLetters } from '../../letters/read-letters.ts'
 import { isReplayable } from '../../letters/replay-letters.ts'
+import { SCRUBBED_LETTER_BYTES, scrubLetter } from '../../letters/scrub-letter.ts'
 import {
   type LetterAnswer,
   type LettersAnswer,
@@ -14,8 +15,11 @@ import {
   readDeadLetter,
   readDeadLetterBody,
 } from '../../schemas/http/dead-letters.ts'
+import { DEFAULT_SCRUBBING } from '../../schemas/records/scrubbing.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
 import { type Header, NO_SNIFF, NO_STORE, type Reply, type Route } from '../../shared/http/route.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
+import { Scrubber } from '../../shared/scrubbing/scrubber.ts'
 import { cutPage } from '../http/cursor.ts'
 import { queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
@@ -28,6 +32,7 @@ interface Deps extends GuardedRouteDeps, LoadLetterDeps {
   readonly clickhouse: ClickHouseClient
   readonly letterClaims: Pick<LetterClaims, 'states'>
   readonly objects: Pick<ObjectStore, 'getStream'>
+  readonly directory: Pick<Directory, 'scrubbing' | 'scrubbingKey'>
 }
 
 /** Returns the routes that read dead letters (docs/api/dead-letters.md#replay-letters). */
@@ -107,9 +112,11 @@ const HEADERS: readonly Header[] = [
 interface Body {
   readonly head: LetterHead
   readonly bytes: Readable | Buffer
+  /** Number of values that were replaced. */
+  readonly scrubbed?: number
 }
 
-/** Returns the route that streams the body of a dead letter as it was sent (docs/api/dead-letters.md#replay-letters). */
+/** Returns the route that reads the body of a dead letter, scrubbed (docs/api/dead-letters.md#replay-letters). */
 function readDeadLetterBodyRoute(deps: Deps): Route {
   const { objects } = deps
   return guardedRoute(deps, readDeadLetterBody, {
@@ -119,17 +126,36 @@ function readDeadLetterBodyRoute(deps: Deps): Route {
       const loaded = await loadLetter(deps, workspaceId, param('letterId'), deadline)
       const head = loaded && (await readLetterHead(objects, loaded.letter))
       if (loaded === undefined || head === undefined) return notFound(DEAD_LETTERS)
-      if (loaded.letter.bodyBytes === 0) return { ok: true, value: { head, bytes: Buffer.alloc(0) } }
-      const bytes = await openLetterBody(objects, loaded.letter)
+      const { letter } = loaded
+      if (letter.bodyBytes === 0) return { ok: true, value: { head, bytes: Buffer.alloc(0) } }
+      if (letter.bodyBytes <= SCRUBBED_LETTER_BYTES) return scrubbedBody(deps, workspaceId, letter)
+      const bytes = await openLetterBody(objects, letter)
       return bytes ? { ok: true, value: { head, bytes } } : notFound(DEAD_LETTERS)
     },
   })
 }
 
-function bodyReply({ head, bytes }: Body): Reply {
+async function scrubbedBody(
+  { objects, directory }: Pick<Deps, 'objects' | 'directory'>,
+  workspaceId: string,
+  letter: Letter,
+): Promise<Outcome<Body>> {
+  const frame = (await readLetters(objects, [letter])).get(letter)?.frame
+  if (frame === undefined) return notFound(DEAD_LETTERS)
+  const kept = await queryDirectory(directory.scrubbing(workspaceId))
+  const { revision, rules } = kept ?? { revision: 0, rules: DEFAULT_SCRUBBING }
+  const hashKey = await queryDirectory(directory.scrubbingKey(workspaceId))
+  const shown = await scrubLetter(new Scrubber({ revision, rules, hashKey }), letter.queue, frame)
+  const { contentType } = frame
+  const { bytes, contentEncoding, scrubbed } = shown
+  return { ok: true, value: { head: { contentType, contentEncoding }, bytes, scrubbed } }
+}
+
+function bodyReply({ head, bytes, scrubbed = 0 }: Body): Reply {
   const described: Header[] = [
     ['x-letter-content-type', head.contentType],
     ['x-letter-content-encoding', head.contentEncoding],
+    ['x-letter-scrubbed', String(scrubbed)],
   ]
   const close = Buffer.isBuffer(bytes) ? {} : { onEnd: () => void bytes.destroy() }
   return { status: 200, headers: [...HEADERS, ...described], body: bytes, ...close }

@@ -1,5 +1,6 @@
+import { DEFAULT_SCRUBBING, VALUE_KINDS } from '../../schemas/records/scrubbing.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
-import { DEFAULT_SCRUBBER } from '../../shared/scrubbing/scrubber.ts'
+import { DEFAULT_SCRUBBER, Scrubber } from '../../shared/scrubbing/scrubber.ts'
 import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import type { OtlpBatch } from '../../workers/otlp/protobuf/otlp-batch.ts'
 import type { RowBatch } from '../../workers/sink/row-batch.ts'
@@ -70,14 +71,24 @@ function createContenders(signal: Signal): Contender[] {
       take: decode(scrubbing(createBatch()), bodies, TYPICAL),
       ratios: [{ to: typical }],
     },
+    {
+      name: rowOf(`product, ${TYPICAL} ${noun}, scrubbed by key and every kind of value`),
+      take: decode(scrubbing(createBatch(), ALL_RULES), bodies, TYPICAL),
+      ratios: [{ to: typical }],
+    },
     product(`1 ${noun.slice(0, -1)}`, payload, 1),
     { name: byLibrary, take: decodeByLibrary(signal, bodies) },
     asJson(signal, bodies, typical),
   ]
 }
 
-function scrubbing(batch: OtlpBatch): OtlpBatch {
-  batch.scrubberOf = () => DEFAULT_SCRUBBER
+const ALL_RULES = new Scrubber({
+  revision: 1,
+  rules: [...DEFAULT_SCRUBBING, { name: 'values', values: [...VALUE_KINDS], action: 'mask' }],
+})
+
+function scrubbing(batch: OtlpBatch, scrubber = DEFAULT_SCRUBBER): OtlpBatch {
+  batch.scrubberOf = () => scrubber
   return batch
 }
 

@@ -1,6 +1,7 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { type Workspace, workspaceSchema } from '../../schemas/records/directory.ts'
+import { DEFAULT_SCRUBBING, VALUE_KINDS, type ValueKind } from '../../schemas/records/scrubbing.ts'
 import { newId } from '../../shared/directory/directory.ts'
 import type { DirectoryCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
@@ -13,7 +14,10 @@ ${exitCodesHelp({
 })}
 
 Example:
-  $ npm run cli -- workspace create --slug acme --name 'Acme Corp.'`
+  $ npm run cli -- workspace create --slug acme --name 'Acme Corp.' --scrub card_number jwt url_secret email
+
+Passwords, tokens and API keys are masked by the names of their attributes in every workspace. With --scrub, what looks
+like a secret is masked in every text as well. "penstock scrubbing" changes the rules later.`
 
 const LIST_HELP = `
 ${exitCodesHelp()}
@@ -43,18 +47,37 @@ function addCreate(command: Command, { print, withDirectory, exit, now }: Direct
     .description('create a workspace')
     .requiredOption('--slug <slug>', 'its name in URLs and tokens', parsedBy(slugSchema))
     .requiredOption('--name <name>', 'its display name', parsedBy(nameSchema))
+    .addOption(new Option('--scrub <kind...>', 'kinds of values that are masked in its telemetry').choices(VALUE_KINDS))
     .option('--json', 'print the workspace as JSON')
     .addHelpText('after', CREATE_HELP)
-    .action(async ({ slug, name, json }: { slug: string; name: string; json?: boolean }) => {
+    .action(async ({ slug, name, scrub, json }: CreateOptions) => {
       const createdAt = new Date(now()).toISOString()
       const workspace: Workspace = { version: 1, id: newId('ws'), slug, name, createdAt }
       await withDirectory(async ({ store }) => {
         if ((await store.putWorkspace(workspace)) === 'slug_taken') {
           return exit(EXIT.conflict, `another workspace has the slug ${JSON.stringify(slug)}`)
         }
-        print(json ? JSON.stringify(shown(workspace)) : `workspace ${slug}: created, ${workspace.id}`)
+        if (scrub !== undefined) {
+          const rules = [...DEFAULT_SCRUBBING, { name: 'values', values: [...new Set(scrub)], action: 'mask' as const }]
+          await store.replaceScrubbing({ workspaceId: workspace.id, revision: 0, rules }, { by: null, now: now() })
+        }
+        if (json) return print(JSON.stringify(shown(workspace)))
+        print(`workspace ${slug}: created, ${workspace.id}`)
+        print(
+          scrub === undefined
+            ? 'card numbers, tokens, e-mail addresses and secrets in URLs are stored as they are sent: "penstock scrubbing"'
+            : `masked in every text: ${scrub.join(', ')}`,
+        )
       })
     })
+}
+
+/** Options of `workspace create`. */
+interface CreateOptions {
+  readonly slug: string
+  readonly name: string
+  readonly scrub?: readonly ValueKind[]
+  readonly json?: boolean
 }
 
 function addList(command: Command, { print, withDirectory }: DirectoryCommandContext): void {

@@ -29,7 +29,9 @@ CREATE TABLE IF NOT EXISTS ingest_log
   -- Zero for requests as clients sent them.
   replayed_at DateTime64(3, 'UTC') CODEC(Delta, LZ4),
   -- Rows in tables besides the one of the records: exceptions of spans and log records, heartbeats of sessions.
-  derived_rows UInt64 CODEC(Delta, LZ4)
+  derived_rows UInt64 CODEC(Delta, LZ4),
+  -- Values that scrubbing replaced, by the name of the rule. It counts what is stored, as rows does.
+  scrubbed Map(String, UInt64) CODEC(ZSTD(1))
 )
 ENGINE = MergeTree
 PARTITION BY toDate(received_at)

@@ -9,6 +9,8 @@ interface UsageRow {
   readonly requests: string
   readonly bytes: string
   readonly records: string
+  /** Number of values that scrubbing replaced, by the name of the rule. */
+  readonly scrubbed: Readonly<Record<string, string>>
 }
 
 /** Identifies a row of the usage. */
@@ -25,8 +27,8 @@ interface UsagePage {
 }
 
 /**
- * Returns what a workspace has sent, by day, surface and kind, the latest day first. Replays of dead letters are left out, because
- * their requests are counted already. Reads a row for each job and surface.
+ * Returns what a workspace has sent, by day, surface and kind, the latest day first. A replay of a dead letter adds only its
+ * scrubbed values, because its request is counted already. Reads a row for each job and surface.
  */
 export function selectUsage(
   client: ClickHouseClient,
@@ -36,11 +38,13 @@ export function selectUsage(
   const isAfter = `(day < {day: Date} OR (day = {day: Date} AND (surface_id, signal) > ({surfaceId: String}, {signal: String})))`
   return selectRows<UsageRow>(client, {
     query: `
-      SELECT toDate(received_at) AS day, surface_id AS surfaceId, signal, sum(payloads) AS requests, sum(ingest_log.bytes) AS bytes,
-             sum(ingest_log.rows) AS records
+      WITH replayed_at = toDateTime64(0, 3, 'UTC') AS isSent
+      SELECT toDate(received_at) AS day, surface_id AS surfaceId, signal,
+             sumIf(payloads, isSent) AS requests, sumIf(ingest_log.bytes, isSent) AS bytes,
+             sumIf(ingest_log.rows, isSent) AS records, sumMap(ingest_log.scrubbed) AS scrubbed
       FROM ingest_log
       WHERE workspace_id = {workspaceId: String} AND toDate(received_at) >= {from: Date} AND toDate(received_at) <= {to: Date}
-        AND replayed_at = toDateTime64(0, 3, 'UTC') ${after ? `AND ${isAfter}` : ''}
+        ${after ? `AND ${isAfter}` : ''}
       GROUP BY day, surface_id, signal
       ORDER BY day DESC, surface_id, signal LIMIT {limit: UInt32}`,
     params: { workspaceId, from, to, limit, ...after },

@@ -40,6 +40,8 @@ export interface IngestLogEntry {
   derivedRows: number
   /** Number of records left out, by reason. */
   readonly rejected: Map<string, number>
+  /** Number of values that scrubbing replaced, by the name of the rule. */
+  readonly scrubbed: Map<string, number>
   /** Number of dead letters that are kept, by reason. */
   readonly deadLettered: Map<string, number>
   /** Number of dead letters over the bound of their surface and day, which are not kept, by reason. */
@@ -69,6 +71,7 @@ export class IngestLogTable {
   readonly #rows = new GrowingBuffer()
   readonly #derivedRows = new GrowingBuffer()
   readonly #rejected = new CountsColumn()
+  readonly #scrubbed = new CountsColumn()
   readonly #deadLettered = new CountsColumn()
   readonly #commit = new GrowingBuffer()
   readonly #indexes = new IndexesColumn()
@@ -89,6 +92,7 @@ export class IngestLogTable {
     column('rows', 'UInt64', this.#rows),
     column('derived_rows', 'UInt64', this.#derivedRows),
     column('rejected', 'Map(String, UInt64)', ...this.#rejected.parts),
+    column('scrubbed', 'Map(String, UInt64)', ...this.#scrubbed.parts),
     column('dead_lettered', 'Map(String, UInt64)', ...this.#deadLettered.parts),
     column('receipt_commit', 'FixedString(12)', this.#commit),
     column('receipt_indexes', 'Array(UInt32)', ...this.#indexes.parts),
@@ -115,6 +119,7 @@ export class IngestLogTable {
     this.#rows.integer64(entry.rows)
     this.#derivedRows.integer64(entry.derivedRows)
     this.#rejected.append(entry.rejected)
+    this.#scrubbed.append(entry.scrubbed)
     this.#deadLettered.append(entry.deadLettered)
     appendCommit(this.#commit, entry.commit)
     this.#indexes.append(entry.indexes)
@@ -189,8 +194,8 @@ class CountsColumn {
   /** Appends a row. */
   append(counts: ReadonlyMap<string, number>): void {
     const [offsets, keys, values] = this.parts
-    for (const [reason, count] of counts) {
-      keys.text(reason)
+    for (const [key, count] of counts) {
+      keys.text(key)
       values.integer64(count)
     }
     // The offset is read from the buffer instead of a counter, because the table can be reset and rewound.

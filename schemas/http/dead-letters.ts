@@ -251,14 +251,14 @@ export const readDeadLetterBody: PermittedOperation = {
   ...letterRead,
   operationId: 'readDeadLetterBody',
   path: '/v3/dead-letters/:letterId/body',
-  summary: 'Read the body of a request that could not be stored, byte for byte as it was sent',
+  summary: 'Read the body of a request that could not be stored, scrubbed by the rules of the workspace',
   description:
-    'The headers `x-letter-content-type` and `x-letter-content-encoding` have the type and the encoding of the request. The response is an attachment, and not decompressed.',
+    'The headers `x-letter-content-type` and `x-letter-content-encoding` have the type and the encoding of the body. The response is an attachment, byte for byte as it was sent unless `x-letter-scrubbed` says that values were replaced.',
   parameters: { path: letterPath },
   isLetterBody: true,
   success: {
     status: 200,
-    description: 'The body as it was sent.',
+    description: 'The body.',
     contents: { 'application/octet-stream': { example: 'the bytes of the request' } },
   },
 }

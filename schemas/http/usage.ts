@@ -33,6 +33,9 @@ const usageSchema = z
     requests: count.meta({ description: 'Number of requests that workers have processed.' }),
     bytes: count.meta({ description: 'Their bytes as they were sent.' }),
     records: count.meta({ description: 'Number of records that were stored.' }),
+    scrubbed: z
+      .array(z.strictObject({ rule: z.string(), values: count }))
+      .meta({ description: 'Number of values that scrubbing replaced, by rule.' }),
   })
   .meta({ id: 'Usage' })
 
@@ -68,6 +71,7 @@ const usage = {
   day: DAY,
   surfaceId: EXAMPLE.surfaceId,
   ...{ kind: 'traces', requests: 1_204, bytes: 8_812_044, records: 60_131 },
+  scrubbed: [{ rule: 'credentials', values: 12 }],
 }
 
 /** Lists what the surfaces of a workspace have sent (docs/api/workspaces.md#usage). */

@@ -51,6 +51,7 @@ export const HEADERS = {
     'The encoding of the request.',
     'gzip',
   ),
+  'X-Letter-Scrubbed': described(z.int().min(0), 'Values that were replaced.', '0'),
   'RateLimit-Policy': described(
     z.string().optional(),
     'The quotas of the key (draft-ietf-httpapi-ratelimit-headers). Absent for a key without quotas.',
@@ -74,6 +75,7 @@ const LETTER_HEADERS: readonly HeaderName[] = [
   'Content-Security-Policy',
   'X-Letter-Content-Type',
   'X-Letter-Content-Encoding',
+  'X-Letter-Scrubbed',
 ]
 
 /** Returns the headers of an operation's responses of one status, as references to their components. */

@@ -1,6 +1,7 @@
 import { RE2JS } from 're2js'
 import type { PatternField, ScrubbingRule } from '../../schemas/records/scrubbing.ts'
 import { KIB, MIB } from '../../schemas/units.ts'
+import { errorMessage } from '../runtime/errors.ts'
 import type { FoundValue } from './value-scanner.ts'
 import type { Part } from './values/part.ts'
 
@@ -17,13 +18,22 @@ interface Pattern {
   readonly expression: RE2JS
 }
 
-/** Compiles a pattern. Throws an Error that says why it cannot be used. */
+/** Compiles a pattern. Throws an Error whose message states the rule that it breaks. */
 export function compilePattern(pattern: string): RE2JS {
-  const expression = RE2JS.compile(pattern)
+  const expression = parsePattern(pattern)
   if (expression.programSize() > PROGRAM_SIZE_MAX)
     throw new Error('is too large: use smaller repetitions and alternatives')
   if (expression.matches('')) throw new Error('must not match an empty text')
   return expression
+}
+
+function parsePattern(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern)
+  } catch (cause) {
+    const fault = errorMessage(cause).replace(/^error parsing regexp: /, '')
+    throw new Error(`must be an expression of RE2: ${fault}`, { cause })
+  }
 }
 
 /** The patterns of rules. */

@@ -1,10 +1,16 @@
+/** What is given for the text of a key, and for the parts of its value. */
+interface GivenTo<T> {
+  readonly key: T
+  readonly inner: T
+}
+
 /** How a JSON value is changed. Replacements are JSON. */
 interface Changes<T> {
   /**
-   * Returns what takes the place of the value of a key, whether the value stays as it is, or what `literal` is given for its parts.
-   * `outer` is what the parts of the value around it are given.
+   * Returns what takes the place of the value of a key, whether the member stays as it is, or what `literal` is given for the key
+   * and for the parts of the value. `outer` is what the parts of the value around it are given.
    */
-  member(key: string, outer: T, valueText: () => string): string | { readonly skip: boolean } | { readonly inner: T }
+  member(key: string, outer: T, valueText: () => string): string | { readonly skip: boolean } | GivenTo<T>
   /** Returns what takes the place of a string or a number, or undefined if it stays. */
   literal(text: string, given: T): string | undefined
 }
@@ -33,6 +39,9 @@ export function replaceInJson<T>(json: string, outermost: T, { member, literal }
       const change = member(JSON.parse(json.slice(at, end)) as string, outer, () =>
         json.slice(start, endOfValue(json, start)),
       )
+      const keyText =
+        typeof change !== 'string' && 'key' in change ? literal(json.slice(at, end), change.key) : undefined
+      if (keyText !== undefined) replace(at, end, keyText)
       at = start
       if (typeof change === 'string') replace(start, endOfValue(json, start), change)
       else given = 'inner' in change ? change.inner : outer

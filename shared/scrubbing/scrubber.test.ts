@@ -144,3 +144,32 @@ describe('rules', () => {
     )
   })
 })
+
+describe('replaced values', () => {
+  const rules: ScrubbingRule[] = [
+    { name: 'csrf', keys: ['csrf token'], action: 'keep' },
+    { name: 'tokens', keys: ['token'], action: 'remove' },
+    { name: 'people', keys: ['email'], action: 'hash' },
+  ]
+
+  it('are counted by the name of their rule until the counts are taken', () => {
+    const scrubber = scrubberOf(...rules)
+    expect(scrubber.takeCounts()).toBeUndefined()
+    scrubber.scrubText('{"token": {"email": 1}, "csrf_token": 2, "a": [{"email": 3}, {"user.email": 4}]}')
+    scrubber.scrubJson({ token: 1 })
+    expect(scrubber.takeCounts()).toEqual(new Map(Object.entries({ tokens: 2, people: 2 })))
+    expect(scrubber.takeCounts()).toBeUndefined()
+  })
+
+  it('are taken back since a mark, and not counted where they are read again', () => {
+    const { counts } = scrubberOf(...rules)
+    counts.add('tokens')
+    counts.mark()
+    counts.add('tokens', 2)
+    expect(counts.sinceMark()).toEqual(new Map([['tokens', 2]]))
+    counts.rewind()
+    counts.uncounted(() => counts.add('people'))
+    counts.add('people')
+    expect(counts.take()).toEqual(new Map(Object.entries({ tokens: 1, people: 1 })))
+  })
+})

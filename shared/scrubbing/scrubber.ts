@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { DEFAULT_SCRUBBING, type PatternField, type ScrubbingRule } from '../../schemas/records/scrubbing.ts'
 import { KeyRules, keyText } from './key-rules.ts'
 import { inOrder, PatternRules } from './pattern-rules.ts'
+import { ReplacedCounts } from './replaced-counts.ts'
 import { replaceInJson } from './scrub-text.ts'
 import { type FoundValue, type ValueRules, ValueScanner } from './value-scanner.ts'
 import type { Part } from './values/part.ts'
@@ -44,6 +45,8 @@ type Decision =
  */
 export class Scrubber {
   readonly revision: number
+  /** The values that `replace` has replaced. */
+  readonly counts = new ReplacedCounts()
   readonly #hashKey: Buffer | undefined
   readonly #keys: KeyRules
   readonly #scanner: ValueScanner | undefined
@@ -131,11 +134,17 @@ export class Scrubber {
     return inOrder([...values, ...(this.#patterns?.findAll(bytes, text, patterns) ?? [])])
   }
 
-  /** Returns the text that takes the place of a value, or undefined if nothing does. */
-  replace({ action }: ScrubbingRule, textOf: () => Uint8Array | string): string | undefined {
+  /** Returns the text that takes the place of a value, or undefined if nothing does. Counts the value. */
+  replace({ name, action }: ScrubbingRule, textOf: () => Uint8Array | string): string | undefined {
+    this.counts.add(name)
     if (action === 'remove') return undefined
     if (action !== 'hash' || this.#hashKey === undefined) return MASK
     return `hash:${createHmac('sha256', this.#hashKey).update(textOf()).digest('hex').slice(0, HASH_DIGITS)}`
+  }
+
+  /** Returns the number of values that were replaced since the last call, by the name of the rule; undefined if there are none. */
+  takeCounts(): ReadonlyMap<string, number> | undefined {
+    return this.counts.take()
   }
 
   /** Returns a text with the parts replaced that match a rule, the same if there are none. Adds the rules that did so. */
@@ -160,7 +169,9 @@ export class Scrubber {
         const rule = this.ruleOf(key)
         if (rule !== undefined) return JSON.stringify(this.replace(rule, () => textOfJson(valueText())) ?? null)
         const decision = this.readsTexts ? this.#decide(key) : 'decided'
-        return decision === 'decided' ? { skip: this.readsTexts } : { inner: decision.length > 0 ? decision : outer }
+        return decision === 'decided'
+          ? { skip: this.readsTexts }
+          : { key: [], inner: decision.length > 0 ? decision : outer }
       },
       literal: (literal, patterns) => {
         if (!this.readsTexts) return undefined
@@ -189,7 +200,8 @@ export class Scrubber {
       if (rule === undefined) {
         const decision = this.#decide(key)
         if (decision === 'decided') return [key, member] as const
-        return [key, this.scrubJson(member, used, decision.length > 0 ? decision : patterns, depth + 1)] as const
+        const name = this.scrubString(key, [], used)
+        return [name, this.scrubJson(member, used, decision.length > 0 ? decision : patterns, depth + 1)] as const
       }
       used.push(rule)
       const textOf = () => (typeof member === 'string' ? member : JSON.stringify(member))

@@ -1,5 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { DEFAULT_SCRUBBING, type ScrubbingRule } from '../../schemas/records/scrubbing.ts'
 import { MIB, MINUTE_MS } from '../../schemas/units.ts'
+import { createDirectory } from '../../shared/directory/directory.ts'
 import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import { PROCESS_FAULTS, PROMOTIONS, REDIS_FAULTS, SERVER_FAULTS } from '../support/chaos/faults.ts'
@@ -12,6 +15,8 @@ const SEED = Number(process.env.CHAOS_SEED || Math.floor(Math.random() * 2 ** 31
 const LEAST_FAULTS_PER_MINUTE = 10
 /** Requests per second of each kind of payload. */
 const RATE = 8
+/** Time between two changes of rules, in which batches begin and end. */
+const CHANGE_MS = 3_000
 const DISK_BYTES = 768 * MIB
 const RECOVERY_DEADLINE_MS = 60_000
 const SETTLE_DEADLINE_MS = 120_000
@@ -28,6 +33,36 @@ afterAll(async () => {
   await installation?.stop()
 })
 
+/** Rules that replace values of the spans that clients send, each in another way. */
+const RULES: readonly (readonly ScrubbingRule[])[] = [
+  [{ name: 'people', values: ['email'], action: 'mask' }, ...DEFAULT_SCRUBBING],
+  [{ name: 'all', keys: ['customer', 'api key'], action: 'hash' }],
+  [],
+]
+
+/** Changes the rules of scrubbing again and again. `stop` returns how often. */
+function startChangingRules({ directory: redis, secrets: { workspaceId } }: Installation) {
+  const directory = createDirectory(redis)
+  const stopping = new AbortController()
+  const change = async () => {
+    let [changes, revision] = [0, 0]
+    while (!stopping.signal.aborted) {
+      const rules = [...(RULES[changes++ % RULES.length] ?? [])]
+      const replaced = await directory.replaceScrubbing({ workspaceId, revision, rules }, { by: null, now: Date.now() })
+      revision = typeof replaced === 'number' ? replaced : replaced.revision
+      await delay(CHANGE_MS, undefined, { signal: stopping.signal }).catch(() => undefined) // ended by `stop`
+    }
+    return changes
+  }
+  const changes = change()
+  return {
+    stop: () => {
+      stopping.abort()
+      return changes
+    },
+  }
+}
+
 it('after faults of every process, server and network, what is stored is what the ledger of the clients states', async () => {
   console.log(`${MINUTES} minutes of faults; to repeat them: CHAOS_SEED=${SEED}`)
   if (installation.noDisks) console.log(`SKIPPED, no disk is filled: ${installation.noDisks}`)
@@ -37,6 +72,7 @@ it('after faults of every process, server and network, what is stored is what th
     ({ kind }) => installation.noDisks === undefined || !kind.endsWith('full disk'),
   )
   const forMs = MINUTES * MINUTE_MS
+  const changing = startChangingRules(installation)
   const counts = await Promise.all([
     runFaults(installation, PROCESS_FAULTS, { seed: SEED, forMs, print: text => console.log(`process ${text}`) }),
     runFaults(installation, servers, { seed: SEED + 1, forMs, print: text => console.log(`server  ${text}`) }),
@@ -44,6 +80,7 @@ it('after faults of every process, server and network, what is stored is what th
   const faults = Object.assign({}, ...counts) as Record<string, number>
   console.log(`faults: ${JSON.stringify(faults)}`)
 
+  expect(await changing.stop()).toBeGreaterThan(MINUTES)
   await clients.untilServed(RECOVERY_DEADLINE_MS)
   await clients.stop()
   for (const build of builds.sent) {

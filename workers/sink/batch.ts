@@ -100,8 +100,8 @@ export class Batch {
   /** The rows by shard, as of `#formation`. Undefined with one server, because only dividing the rows is work. */
   #shardBlocks: readonly TableBlock[] | undefined
   #decodedBytes = 0
-  /** Bytes of what receipts report about fields that are left out. */
-  #leftOutBytes = 0
+  /** Bytes of what the log reports by name: fields that are left out, and rules of scrubbing. */
+  #namesBytes = 0
 
   constructor(source: BatchSource, rows: RowBatch, options: BatchOptions = {}) {
     this.#source = source
@@ -116,9 +116,9 @@ export class Batch {
     return this.rows.bytes + this.letterBytes
   }
 
-  /** Bytes of the dead letters, and of what their receipts report. */
+  /** Bytes of the dead letters, and of names in the log. */
   get letterBytes(): number {
-    return this.letters.bytes + this.#leftOutBytes
+    return this.letters.bytes + this.#namesBytes
   }
 
   /**
@@ -132,7 +132,7 @@ export class Batch {
     limits: JobLimits,
   ): Promise<PooledJob | NotAdded> {
     const notes: JobNotes = { entries: new Map(), refusals: [], replays: [], passedOn: [] }
-    const [digest, leftOutBytes] = [this.#digest, this.#leftOutBytes]
+    const [digest, namesBytes] = [this.#digest, this.#namesBytes]
     let notAdded: NotAdded | undefined = 'split'
     let refused = 0
     await this.rows.prepare?.(frames, this.#options.rules)
@@ -145,7 +145,7 @@ export class Batch {
       if (notAdded !== undefined) {
         this.rows.rewindJob()
         this.#digest = digest
-        this.#leftOutBytes = leftOutBytes
+        this.#namesBytes = namesBytes
       }
     }
     if (notAdded !== undefined) return notAdded
@@ -278,13 +278,14 @@ export class Batch {
       const start = this.#passedOnBytes
       const result = this.rows.append(frame, body)
       if (!result.ok) return { refusal: { reason: { label: result.reason, detail: result.detail } } }
-      const { rows, rejected } = result
+      const { rows, rejected, scrubbed } = result
       const derivedRows = (this.rows.derivedRows ?? 0) - derivedBefore
       this.#digest = Math.imul(this.#digest ^ (rows + 1), FNV_PRIME)
       const lost = lostRecords(rejected)
-      for (const { details = [] } of Object.values(rejected)) this.#leftOutBytes += details.join().length
+      for (const { details = [] } of Object.values(rejected)) this.#namesBytes += details.join().length
+      for (const rule of scrubbed?.keys() ?? []) this.#namesBytes += rule.length
       return {
-        decoded: { rows, derivedRows, rejected, start, end: this.#passedOnBytes },
+        decoded: { rows, derivedRows, rejected, scrubbed, start, end: this.#passedOnBytes },
         refusal: lost && { reason: { label: 'records_rejected' }, rejected: lost, storedRecords: rows },
       }
     } catch (error) {

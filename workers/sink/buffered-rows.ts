@@ -10,6 +10,7 @@ import { blocksOf, type RowBatch } from './row-batch.ts'
 interface AppendedRows {
   readonly rows: number
   readonly rejected?: RejectedByReason | undefined
+  readonly scrubbed?: ReadonlyMap<string, number> | undefined
 }
 
 /** Requests that derive from the rows. They are marked, rewound and reset with them. */
@@ -49,9 +50,9 @@ export function createBufferedRows(
       requests.mark()
       budget.begin(limitBytes, usedBytes)
       try {
-        const { rows, rejected = {} } = append(frame, body)
+        const { rows, rejected = {}, scrubbed } = append(frame, body)
         budget.end(measure())
-        return { ok: true, rows, rejected }
+        return { ok: true, rows, rejected, scrubbed }
       } catch (error) {
         each(buffer => buffer.rewind())
         requests.rewind()

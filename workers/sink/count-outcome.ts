@@ -20,6 +20,7 @@ export interface Decoded {
   readonly rows: number
   readonly derivedRows: number
   readonly rejected: RejectedByReason
+  readonly scrubbed?: ReadonlyMap<string, number> | undefined
   /** Where the records are that it passes on. */
   readonly start: number
   readonly end: number
@@ -29,19 +30,20 @@ export interface Decoded {
 export const NOT_DECODED: Decoded = { rows: 0, derivedRows: 0, rejected: {}, start: 0, end: 0 }
 
 /**
- * Counts a request in the log of its batch and returns the entry that has its outcome. The log of a batch counts the rows of a
- * request that passes records on, and the log of the batch that stores these has its outcome. `isPassedOn` states that where it
- * is decided.
+ * Counts a request in the log of its batch and returns the entry that has its outcome. The log of a batch counts the rows and the
+ * scrubbed values of a request that passes records on, and the log of the batch that stores these has its outcome. `isPassedOn`
+ * states that where it is decided.
  */
 export function countOutcome(
   { entries, passedOn }: Pick<JobNotes, 'entries' | 'passedOn'>,
   { signal, jobId, index, frame, replayedAtMs }: CountedRequest,
-  { rows, derivedRows, rejected, start, end }: Decoded,
+  { rows, derivedRows, rejected, scrubbed, start, end }: Decoded,
   isPassedOn = end > start,
 ): IngestLogEntry {
   const entry = entryOf(entries, signal, jobId, frame, replayedAtMs)
   entry.rows += rows
   entry.derivedRows += derivedRows
+  for (const [rule, values] of scrubbed ?? []) increment(entry.scrubbed, rule, values)
   const own = isPassedOn ? entryOf(new Map(), signal, jobId, frame, replayedAtMs) : undefined
   const outcome = own ?? entry
   countRequest(outcome, frame, frame.body.length)

@@ -33,7 +33,7 @@ export function entryOf(
   const key = `${signal} ${jobId} ${workspaceId} ${surfaceId} ${replayedAtMs} ${commit}`
   let entry = entries.get(key)
   if (entry === undefined) {
-    const counts = { payloads: 0, bytes: 0, rows: 0, derivedRows: 0, rejected: new Map() }
+    const counts = { payloads: 0, bytes: 0, rows: 0, derivedRows: 0, rejected: new Map(), scrubbed: new Map() }
     const letters = { deadLettered: new Map(), discarded: new Map(), discardedIndexes: [], refused: [], rejections: [] }
     const source = { workspaceId, surfaceId, receivedAtMs, replayedAtMs, jobId, signal }
     entry = { ...source, ...counts, ...letters, commit, indexes: [] }

@@ -9,7 +9,13 @@ import type { Formation } from '../queue/payloads/batch-record.ts'
  * is.
  */
 export type AppendResult =
-  | { readonly ok: true; readonly rows: number; readonly rejected: Readonly<RejectedByReason> }
+  | {
+      readonly ok: true
+      readonly rows: number
+      readonly rejected: Readonly<RejectedByReason>
+      /** Number of values that scrubbing replaced, by the name of the rule; undefined if there are none. */
+      readonly scrubbed?: ReadonlyMap<string, number> | undefined
+    }
   | { readonly ok: false; readonly reason: RefusalLabel; readonly detail?: string | undefined }
 
 /** A request, and the positions of those of its records that are decoded; all if it names none. */

@@ -1327,6 +1327,11 @@ export type Usage = {
     bytes: number;
     /** Number of records that were stored. */
     records: number;
+    /** Number of values that scrubbing replaced, by rule. */
+    scrubbed: {
+        rule: string;
+        values: number;
+    }[];
 };
 export type UsagePage = {
     usage: Usage[];

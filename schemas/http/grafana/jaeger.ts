@@ -52,6 +52,7 @@ const tag = z.strictObject({
   type: z.enum(['string', 'bool', 'int64', 'float64', 'binary']),
   value: z.union([z.string(), z.number(), z.boolean()]),
 })
+const tags = z.array(tag).meta({ id: 'JaegerTags' })
 const warnings = z.array(z.string()).nullable()
 
 /** A trace as Jaeger returns it. */
@@ -69,13 +70,13 @@ const jaegerTraceSchema = z
         ),
         startTime: z.number().meta({ description: 'Unix µs.' }),
         duration: z.number().meta({ description: 'In µs.' }),
-        tags: z.array(tag),
-        logs: z.array(z.strictObject({ timestamp: z.number(), fields: z.array(tag) })),
+        tags,
+        logs: z.array(z.strictObject({ timestamp: z.number(), fields: tags })),
         processID: z.string(),
         warnings,
       }),
     ),
-    processes: z.record(z.string(), z.strictObject({ serviceName: z.string(), tags: z.array(tag) })),
+    processes: z.record(z.string(), z.strictObject({ serviceName: z.string(), tags })),
     warnings,
   })
   .meta({ id: 'JaegerTrace', description: 'A trace as Jaeger returns it.' })

@@ -2,15 +2,18 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
+import { fromBinary, fromJson, toBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClickHouse } from '../../../clickhouse/client.ts'
 import { letterId } from '../../../letters/letter-id.ts'
 import type { LetterAnswer, LettersAnswer, LettersPurged } from '../../../schemas/http/dead-letters.ts'
+import { ExportTraceServiceRequestSchema } from '../../../schemas/otlp/generated/opentelemetry/proto/collector/trace/v1/trace_service_pb.js'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import type { Permission } from '../../../schemas/records/directory.ts'
 import { HOUR_MS, MIB } from '../../../schemas/units.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import type { PayloadFrame } from '../../../shared/queue/payload-frame.ts'
+import { MASK } from '../../../shared/scrubbing/scrubber.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { call, putWorkspace, signToken, startApi, type TestApi } from '../../support/services/api.ts'
@@ -90,6 +93,58 @@ describe('dead letters', () => {
     for (const query of ['queue=logs', 'surface=srf_other', 'reason=bad_compression', 'state=replayed'])
       expect(await listed(query)).toEqual([])
     expect(await ask('GET /v3/dead-letters?queue=none')).toMatchObject({ status: 400 })
+  })
+
+  it.each(['application/json', 'application/x-protobuf'] as const)(
+    'have a body in %s that is scrubbed when it is read',
+    async type => {
+      const attributes = [
+        { key: 'db.password', value: { stringValue: 'hunter2' } },
+        { key: 'note', value: { stringValue: 'of zorana@example.com' } },
+      ]
+      const request = {
+        resourceSpans: [{ scopeSpans: [{ spans: [{ ...spanOf('by zorana@example.com'), attributes }] }] }],
+      }
+      const isJson = type === 'application/json'
+      const message = fromJson(ExportTraceServiceRequestSchema, request)
+      const sent = isJson ? Buffer.from(JSON.stringify(request)) : toBinary(ExportTraceServiceRequestSchema, message)
+      const body = gzipSync(sent)
+      await refuse([traceFrame(surface, body, { contentType: type, contentEncoding: 'gzip' })])
+      const [letter] = await listed()
+      const read = async () => {
+        const response = await fetch(`${api.baseUrl}/v3/dead-letters/${letter?.id}/body`, {
+          headers: { authorization: `Bearer ${bearer}` },
+        })
+        const encoding = response.headers.get('x-letter-content-encoding')
+        const scrubbed = response.headers.get('x-letter-scrubbed')
+        return { bytes: Buffer.from(await response.arrayBuffer()), encoding, scrubbed }
+      }
+      const attributesOf = (bytes: Buffer) => {
+        const shown = isJson
+          ? fromJson(ExportTraceServiceRequestSchema, JSON.parse(bytes.toString()))
+          : fromBinary(ExportTraceServiceRequestSchema, bytes)
+        const span = shown.resourceSpans[0]?.scopeSpans[0]?.spans[0]
+        return [span?.name, ...(span?.attributes ?? []).map(({ value }) => value?.value.value)]
+      }
+      const byDefault = await read()
+      expect(byDefault).toMatchObject({ encoding: 'identity', scrubbed: '1' })
+      expect(attributesOf(byDefault.bytes)).toEqual(['by zorana@example.com', MASK, 'of zorana@example.com'])
+      const rules = [{ name: 'people', values: ['email'], action: 'mask' }]
+      expect(await ask('PUT /v3/scrubbing', { revision: 0, rules })).toMatchObject({ status: 200 })
+      const byValue = await read()
+      expect(byValue.scrubbed).toBe('2')
+      expect(attributesOf(byValue.bytes)).toEqual([`by ${MASK}`, 'hunter2', `of ${MASK}`])
+      const { revision } = (await ask('GET /v3/scrubbing')).body as { revision: number }
+      await ask('PUT /v3/scrubbing', { revision, rules: [] })
+      expect(await read()).toEqual({ bytes: body, encoding: 'gzip', scrubbed: '0' })
+    },
+  )
+
+  it('have a body that is scrubbed by values alone if it cannot be read', async () => {
+    const rules = [{ name: 'people', values: ['email'], action: 'mask' }]
+    expect(await ask('PUT /v3/scrubbing', { revision: 0, rules })).toMatchObject({ status: 200 })
+    await refuse([traceFrame(surface, Buffer.from('{"a":"zorana@example.com","password":"x"'))])
+    expect(await bodyOf((await listed())[0]?.id ?? '')).toBe(`{"a":"${MASK}","password":"x"`)
   })
 
   it('have a body that is returned as it was sent, and never rendered', async () => {

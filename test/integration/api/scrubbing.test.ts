@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { usagePageSchema } from '../../../schemas/http/usage.ts'
 import { TABLE_CONTENTS } from '../../../schemas/records/erased-places.ts'
 import { DEFAULT_SCRUBBING } from '../../../schemas/records/scrubbing.ts'
 import { createDirectory, newId } from '../../../shared/directory/directory.ts'
@@ -49,7 +50,7 @@ describe('scrubbing', () => {
     call(api.baseUrl, operation, { bearer: await signToken({ org: slug, ...(sub && { sub }) }), body })
 
   /** Sends `secret` as the value of a key in every place of every format that has keys. */
-  async function send(key: string, secret: string): Promise<void> {
+  async function send(key: string, secret: string, credential = publicKey): Promise<void> {
     const value = { stringValue: secret }
     const pair = { key, value }
     const nested = {
@@ -93,7 +94,7 @@ describe('scrubbing', () => {
       '/v3/session/identify': identity,
     }
     for (const [path, body] of Object.entries(bodies)) {
-      const headers = { 'x-service-public-key': publicKey }
+      const headers = { 'x-service-public-key': credential }
       expect((await call(edge.baseUrl, `POST ${path}`, { body, headers })).status).toBe(200)
     }
     await until('the requests are stored', async () => {
@@ -132,6 +133,26 @@ describe('scrubbing', () => {
     expect(await keysWith('default-secret')).toEqual([])
     const shown = await ask('POST /v3/logs', {})
     expect(JSON.stringify((await ask('GET /v3/logs')).body ?? shown)).toContain(MASK)
+  })
+
+  it('is counted in the usage, each value once, also where it is read again for an exception', async () => {
+    const surfaceId = newId('srf')
+    const credential = await issueKey(createDirectory(redis), { workspaceId, surfaceId })
+    for (let i = 0; i < 3; i++) await send('http.request.header.authorization', 'counted-secret', credential)
+    await send('http.request.header.accept', 'counted-text', credential)
+    const usage = await until('the usage has all requests', async () => {
+      const all = usagePageSchema.parse((await ask('GET /v3/usage')).body).usage
+      const own = all.filter(row => row.surfaceId === surfaceId)
+      const requests = own.reduce((sum, row) => sum + row.requests, 0)
+      return requests === 4 * 4 ? own : undefined
+    })
+    // A list of attributes has three, a span five lists with those of resource and scope, a log record four.
+    expect(Object.fromEntries(usage.map(({ kind, scrubbed }) => [kind, scrubbed]))).toEqual({
+      traces: [{ rule: 'credentials', values: 3 * 3 * 5 }],
+      logs: [{ rule: 'credentials', values: 3 * 3 * 4 }],
+      metrics: [{ rule: 'credentials', values: 3 * 3 * 5 }],
+      sessions: [{ rule: 'credentials', values: 3 * 2 }],
+    })
   })
 
   it('follows the rules of the workspace within seconds, and counts their revision', async () => {
@@ -181,6 +202,39 @@ describe('scrubbing', () => {
       status: 200,
       body: { attributes: { a: { reference: MASK }, b: [1] }, rules: [{ name: 'all', values: 1 }] },
     })
+    const pattern = [{ name: 'orders', keys: ['note'], fields: ['body'], pattern: 'N-(\\d+)', action: 'mask' }]
+    const values = [{ name: 'people', values: ['email'], action: 'remove' }]
+    expect(
+      await ask('POST /v3/scrubbing/try', {
+        rules: [...pattern, ...values],
+        attributes: { 'a.note': 'N-12 and N-3 of a@b.co', other: ['N-4', 'a@b.co'] },
+      }),
+    ).toMatchObject({
+      body: {
+        attributes: { 'a.note': `${MASK} and ${MASK} of `, other: ['N-4', ''] },
+        rules: [
+          { name: 'orders', values: 2 },
+          { name: 'people', values: 2 },
+        ],
+      },
+    })
+    for (const [message, rule] of [
+      ['rules.0.values must be alone', { values: ['email'], keys: ['ab'] }],
+      ['rules.0.values must have a kind', { values: [] }],
+      ['rules.0.keys is required', {}],
+      ['rules.0.fields is required with pattern', { pattern: 'x' }],
+      ['rules.0.pattern is required with fields', { keys: ['ab'], fields: ['body'] }],
+      ['rules.0.action must not be keep', { values: ['jwt'], action: 'keep' }],
+      ['rules.0.pattern must be an expression of RE2: missing closing )', { keys: ['ab'], pattern: '(' }],
+      ['rules.0.pattern is too large', { keys: ['ab'], pattern: '(?:[a-z]+[0-9]+){1,300}' }],
+      ['rules.0.pattern must not match an empty text', { keys: ['ab'], pattern: 'a*' }],
+    ] as const) {
+      const refused = await ask('PUT /v3/scrubbing', { revision: 0, rules: [{ name: 'r', action: 'mask', ...rule }] })
+      expect({ rule, ...refused }).toMatchObject({
+        status: 400,
+        body: { message: expect.stringContaining(message) },
+      })
+    }
     for (const keys of [[], ['a'], ['--'], ['x'.repeat(101)]]) {
       const refused = await ask('PUT /v3/scrubbing', { revision: 0, rules: [{ name: 'r', keys, action: 'mask' }] })
       expect({ keys, ...refused }).toMatchObject({ status: 400, body: { message: expect.stringContaining('keys') } })

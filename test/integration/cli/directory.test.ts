@@ -10,6 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
+import { DEFAULT_SCRUBBING } from '../../../schemas/records/scrubbing.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
 import { DIRECTORY_ROOT, directoryKeys } from '../../../shared/directory/record.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
@@ -66,6 +67,19 @@ describe('workspaces, users and members', () => {
     const { stdout } = await run(['workspace', 'list'])
     expect(stdout).toMatch(/^ID +SLUG +CREATED +NAME$/m)
     expect(stdout).toMatch(new RegExp(`^${id} +acme +20\\S+Z +Acme Corp.$`, 'm'))
+  })
+
+  it('are offered rules that mask secrets in texts, and told of them', async () => {
+    const create = ['workspace', 'create', '--name', 'Acme', '--slug']
+    expect((await run([...create, 'plain'])).stdout).toMatch(/are stored as they are sent: "penstock scrubbing"\n$/)
+    const { stdout } = await run([...create, 'acme', '--scrub', 'card_number', 'email'])
+    expect(stdout).toMatch(/\nmasked in every text: card_number, email\n$/)
+    const { id = '' } = (await store.workspaceBySlug('acme')) ?? {}
+    expect((await store.scrubbing(id))?.rules).toEqual([
+      ...DEFAULT_SCRUBBING,
+      { name: 'values', values: ['card_number', 'email'], action: 'mask' },
+    ])
+    expect(await run([...create, 'other', '--scrub', 'everything'])).toMatchObject({ code: 2 })
   })
 
   it('cannot have names with control sequences of terminals', async () => {

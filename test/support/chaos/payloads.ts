@@ -50,7 +50,11 @@ export const PAYLOADS: Readonly<Record<string, MakePayload>> = {
       name,
       startTimeUnixNano,
       endTimeUnixNano: startTimeUnixNano + 1_000n,
-      attributes: [text('session.id', `s${serial % 20}`)],
+      attributes: [
+        text('session.id', `s${serial % 20}`),
+        text('customer', 'zorana@example.com'),
+        text('api_key', 'secret'),
+      ],
       ...(isFailed(serial, i) && {
         status: { code: 2 },
         events: [{ name: 'exception', attributes: [text('exception.type', 'E')] }],

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { CLICKHOUSE_USER, startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { keepRestartable, SERVER_PASSWORD, type TestService } from '../services/services.ts'
+import { openSoftenedPort } from './softened-port.ts'
 
 /** Name of the cluster in the configuration of every node. */
 export const TEST_CLUSTER = 'shards'
@@ -33,8 +34,12 @@ export async function startClickHouseCluster({
   const dir = await mkdtemp(join(tmpdir(), 'penstock-cluster-'))
   const ports: { readonly http: number; readonly tcp: number }[] = []
   while (ports.length < count) ports.push({ http: await freePort(), tcp: await freePort() })
-  const members = ports.map(({ tcp }) => shardElement(tcp)).join('')
-  const cluster = `<remote_servers><${TEST_CLUSTER}>${members}</${TEST_CLUSTER}></remote_servers>`
+  const toOthers = await Promise.all(ports.map(({ tcp }) => openSoftenedPort(tcp)))
+  const clusterOf = (shard: number) => {
+    // A server knows its own shard by its own port.
+    const members = ports.map(({ tcp }, i) => shardElement(i === shard ? tcp : (toOthers[i]?.port ?? 0))).join('')
+    return `<remote_servers><${TEST_CLUSTER}>${members}</${TEST_CLUSTER}></remote_servers>`
+  }
   const started = await Promise.allSettled(
     ports.map(({ http, tcp }, i) =>
       keepRestartable(passOn =>
@@ -42,7 +47,7 @@ export async function startClickHouseCluster({
           dir: join(dir, `shard-${i}`),
           port: http,
           password: SERVER_PASSWORD,
-          node: { tcpPort: tcp, config: `${cluster}${macros(i)}${config}` },
+          node: { tcpPort: tcp, config: `${clusterOf(i)}${macros(i)}${config}` },
           ...(memoryBytes && { memoryBytes }),
           log: passOn,
         }),
@@ -52,6 +57,7 @@ export async function startClickHouseCluster({
   const shards = started.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
   const stop = async () => {
     await Promise.all(shards.map(shard => shard.stop()))
+    await Promise.all(toOthers.map(port => port.close()))
     await rm(dir, { recursive: true, force: true, maxRetries: 3 })
   }
   const failure = started.find(result => result.status === 'rejected')

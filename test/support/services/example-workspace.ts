@@ -206,6 +206,11 @@ async function storeExampleOutcomes(services: ServiceAddresses, database: string
     query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, payloads, bytes, rows, discarded)
      SELECT '${workspaceId}', '${surfaceId}', now64(3) - 1, 'traces', 300, 2203011, 15012, map('refused_by_clickhouse', 1)`,
   })
+  // The usage lists this surface first.
+  await clickhouse.command({
+    query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, payloads, bytes, rows, scrubbed)
+     SELECT '${workspaceId}', 'srf_0', now64(3) - 1, 'traces', 1, 2203, 15, map('credentials', 12)`,
+  })
   await clickhouse.command({
     query: `INSERT INTO request_counts (workspace_id, surface_id, signal, outcome, received_hour, requests)
      SELECT '${workspaceId}', '${surfaceId}', 'traces', 'refused-429', toStartOfHour(now()), 12`,

@@ -1,7 +1,7 @@
 import { ExceptionSource } from '../../../clickhouse/tables/exceptions-table.ts'
 import type { LogsTable } from '../../../clickhouse/tables/logs-table.ts'
 import type { ExceptionDeriver } from '../../exceptions/exceptions.ts'
-import { appendAnyValue, ValueType } from '../protobuf/any-value.ts'
+import { appendAnyValue, uncounted, ValueType } from '../protobuf/any-value.ts'
 import { Attributes } from '../protobuf/attributes.ts'
 import { endsWithKey, type KeyBytes, keyBytes } from '../protobuf/key-bytes.ts'
 import type { PackedAttributes } from '../protobuf/packed-attributes.ts'
@@ -254,11 +254,13 @@ export class LogDecoder {
   private attributesAgain(wire: WireCursor, start: number, end: number): Attributes {
     const { exceptionAttributes } = this
     exceptionAttributes.reset()
-    for (let pos = start; pos < end; ) {
-      const tag = wire.readField(pos, end)
-      pos = wire.next
-      if (tag === ATTRIBUTE_TAG) exceptionAttributes.append(wire, wire.start, pos)
-    }
+    uncounted(wire, () => {
+      for (let pos = start; pos < end; ) {
+        const tag = wire.readField(pos, end)
+        pos = wire.next
+        if (tag === ATTRIBUTE_TAG) exceptionAttributes.append(wire, wire.start, pos)
+      }
+    })
     return exceptionAttributes
   }
 

@@ -1,11 +1,9 @@
 import { type MetricPointsTable, MetricType } from '../../../clickhouse/tables/metric-points-table.ts'
-import { MIB } from '../../../schemas/units.ts'
-import { BytesCache } from '../protobuf/bytes-cache.ts'
 import { cutString, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { JsonAttributes } from '../protobuf/json-attributes.ts'
 import type { PackedAttributes } from '../protobuf/packed-attributes.ts'
 import type { RowRejection } from '../protobuf/refusal.ts'
-import { EmbeddedMessage } from '../protobuf/resource-cache.ts'
+import { EmbeddedMessage, MessageCache } from '../protobuf/resource-cache.ts'
 import type { WireCursor } from '../protobuf/wire.ts'
 import { HistogramPointDecoder } from './histogram-points.ts'
 import { NumberPointDecoder } from './number-points.ts'
@@ -184,9 +182,6 @@ function typeOfData(tag: number): MetricType | undefined {
   }
 }
 
-/** Limit of the cached raw bytes. A batch with more metrics converts some of them again. */
-const CACHE_LIMIT_BYTES = 8 * MIB
-
 /** The fields of a Metric except its data, as dictionary indexes, and a hash of its identity. */
 interface MetricHeader {
   name: number
@@ -199,7 +194,7 @@ interface MetricHeader {
 /** Converts the name, description, unit and metadata of a Metric once per distinct bytes in a batch. */
 class MetricHeaders {
   private readonly columns: MetricPointsTable['metric']
-  private readonly headers = new BytesCache<MetricHeader>(CACHE_LIMIT_BYTES)
+  private readonly headers = new MessageCache(fields => this.convert(fields))
 
   constructor(columns: MetricPointsTable['metric']) {
     this.columns = columns
@@ -212,12 +207,7 @@ class MetricHeaders {
 
   /** Returns the header of the fields of a Metric without its data. */
   of(fields: EmbeddedMessage): MetricHeader {
-    const { bytes, view } = fields.cursor()
-    const known = this.headers.get(view, fields.start, fields.end)
-    if (known !== undefined) return known
-    const header = this.convert(fields)
-    this.headers.set(bytes, view, fields.start, fields.end, header)
-    return header
+    return this.headers.of(fields)
   }
 
   /** Metric: `string name = 1; string description = 2; string unit = 3; repeated KeyValue metadata = 12`. */

@@ -86,6 +86,12 @@ export function promotedText(wire: WireCursor, start: number, end: number, limit
   return cutString(cutText(member.wire.bytes, member.start, member.end, limitBytes), limitBytes)
 }
 
+/** Runs a function that reads values a second time: what it replaces is counted already. */
+export function uncounted({ scrubber }: WireCursor, read: () => void): void {
+  if (scrubber === undefined) read()
+  else scrubber.counts.uncounted(read)
+}
+
 /** Returns the text of an AnyValue as `promotedText` does, and an array as JSON if that has at most `limitBytes`, else ''. */
 export function placeText(wire: WireCursor, start: number, end: number, limitBytes: number): string {
   const member = selectMember(wire, start, end)
@@ -93,7 +99,7 @@ export function placeText(wire: WireCursor, start: number, end: number, limitByt
   // An array of doubles is shorter as JSON, by less than this.
   if (member.end - member.start > 8 * limitBytes) return ''
   const json = new GrowingBuffer()
-  writeMember(json, member, 0)
+  uncounted(wire, () => writeMember(json, member, 0))
   return json.length > limitBytes ? '' : json.bytes.toString('utf8', 0, json.length)
 }
 

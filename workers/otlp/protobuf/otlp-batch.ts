@@ -103,7 +103,8 @@ export abstract class OtlpBatch implements RowBatch {
       if (error instanceof RowsTooLarge) return { ok: false, reason: 'rows_too_large' }
       throw error
     }
-    return { ok: true, rows: this.#table.rows - rowsBefore, rejected: this.#rejected }
+    const rows = this.#table.rows - rowsBefore
+    return { ok: true, rows, rejected: this.#rejected, scrubbed: rows > 0 ? this.#scrubber?.takeCounts() : undefined }
   }
 
   markJob(): void {
@@ -152,6 +153,7 @@ export abstract class OtlpBatch implements RowBatch {
    * of the row that it would have.
    */
   protected isLeftOut(wire: WireCursor, start: number, end: number, row: number): boolean {
+    this.#scrubber?.counts.mark()
     return (this.#only !== undefined || this.#isJson) && this.#isStoredOrUnreadable(wire, start, end, row)
   }
 
@@ -167,6 +169,8 @@ export abstract class OtlpBatch implements RowBatch {
 
   /** Counts a record that is left out of the current payload. `row` is the number of the row that it would have. */
   protected reject(reason: RowRejection, row: number): void {
+    // Its values are not stored. A record is not read before `isLeftOut`, so these are its own.
+    this.#scrubber?.counts.rewind()
     const index = row - this.#firstRow + this.#leftOutRows++
     this.#rejected[reason] ??= { count: 0, indexes: [] }
     const { indexes } = this.#rejected[reason]
@@ -203,6 +207,8 @@ export abstract class OtlpBatch implements RowBatch {
       this.forgetScrubbed()
     }
     this.#scrubber = scrubber
+    // A request that was refused has left its counts.
+    scrubber?.takeCounts()
   }
 
   #readRequest(body: Buffer): void {

@@ -6,7 +6,7 @@ import { JsonAttributes } from './json-attributes.ts'
 import type { AttributeTexts } from './place-attributes.ts'
 import { MessagePieces, type WireCursor } from './wire.ts'
 
-/** Limit of the cached raw bytes. A batch with more resources converts some of them again. */
+/** Limit of the cached raw bytes. A batch with more messages converts some of them again. */
 const CACHE_LIMIT_BYTES = 8 * MIB
 
 /** A Resource as dictionary indexes of the scope columns, and the texts that exceptions need. */
@@ -36,8 +36,8 @@ export interface ScopeEntry {
  */
 export class ResourceCache {
   private readonly columns: ScopeColumns
-  private readonly resources = new BytesCache<ResourceEntry>(CACHE_LIMIT_BYTES)
-  private readonly scopes = new BytesCache<ScopeEntry>(CACHE_LIMIT_BYTES)
+  private readonly resources = new MessageCache(message => this.convertResource(message))
+  private readonly scopes = new MessageCache(message => this.convertScope(message))
 
   constructor(columns: ScopeColumns) {
     this.columns = columns
@@ -50,21 +50,11 @@ export class ResourceCache {
   }
 
   resource(message: EmbeddedMessage): ResourceEntry {
-    const { bytes, view } = message.cursor()
-    const known = this.resources.get(view, message.start, message.end)
-    if (known !== undefined) return known
-    const entry = this.convertResource(message)
-    this.resources.set(bytes, view, message.start, message.end, entry)
-    return entry
+    return this.resources.of(message)
   }
 
   scope(message: EmbeddedMessage): ScopeEntry {
-    const { bytes, view } = message.cursor()
-    const known = this.scopes.get(view, message.start, message.end)
-    if (known !== undefined) return known
-    const entry = this.convertScope(message)
-    this.scopes.set(bytes, view, message.start, message.end, entry)
-    return entry
+    return this.scopes.of(message)
   }
 
   /** Resource: `repeated KeyValue attributes = 1; uint32 dropped_attributes_count = 2`. */
@@ -116,6 +106,42 @@ export class ResourceCache {
       attributes: attributes.indexIn(this.columns.scopeAttributes),
       droppedAttributesCount,
     }
+  }
+}
+
+/** What a message was converted to, and the values that scrubbing replaced in it, by the name of the rule. */
+interface Converted<T> {
+  readonly value: T
+  readonly scrubbed: ReadonlyMap<string, number> | undefined
+}
+
+/**
+ * Converts messages once per distinct bytes in a batch. The values that are replaced in a message count each time that it is sent,
+ * so that the counts of a request do not depend on the others of its batch.
+ */
+export class MessageCache<T> {
+  private readonly converted = new BytesCache<Converted<T>>(CACHE_LIMIT_BYTES)
+  private readonly convert: (message: EmbeddedMessage) => T
+
+  constructor(convert: (message: EmbeddedMessage) => T) {
+    this.convert = convert
+  }
+
+  clear(): void {
+    this.converted.clear()
+  }
+
+  of(message: EmbeddedMessage): T {
+    const { bytes, view, scrubber } = message.cursor()
+    const known = this.converted.get(view, message.start, message.end)
+    if (known !== undefined) {
+      if (known.scrubbed !== undefined) scrubber?.counts.addAll(known.scrubbed)
+      return known.value
+    }
+    scrubber?.counts.mark()
+    const value = this.convert(message)
+    this.converted.set(bytes, view, message.start, message.end, { value, scrubbed: scrubber?.counts.sinceMark() })
+    return value
   }
 }
 
