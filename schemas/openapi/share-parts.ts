@@ -30,8 +30,8 @@ const NAMES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Moves the responses of problems, and parameters and bodies that several operations have, to components. So the document has a third of
- * its size, and generators make one type of a problem instead of thousands.
+ * Moves the responses of problems, and parameters and bodies that several operations have, to components. So the document has a
+ * third of its size, and generators make one type of a problem instead of thousands.
  */
 export function shareParts(document: Shareable): void {
   const operations = Object.values(document.paths).flatMap(methods => Object.values(methods))

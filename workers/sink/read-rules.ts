@@ -39,9 +39,9 @@ interface ReadRules<T> {
 }
 
 /**
- * Returns the rules of a kind. A process reads those of a workspace every five seconds, and holds a bounded number of them. While the
- * directory does not respond, the last ones that are known count. Of rules that have been replaced too often since a revision, the
- * latest ones are returned.
+ * Returns the rules of a kind. A process reads those of a workspace every five seconds, and holds a bounded number of them. While
+ * the directory does not respond, the last ones that are known count. The latest ones take the place of a revision that has been
+ * replaced too often since.
  */
 export function readRules<R extends RulesRecord, T extends { readonly revision: number }>(
   { name, none, compiledBytes, ...source }: RulesSource<R, T>,

@@ -12,7 +12,7 @@ type RefusedOfJob = Readonly<Record<string, readonly number[]>>
 /** Label of requests of which some records are left out. All other labels mean that nothing of the request is stored. */
 export const STORED_IN_PART = 'records_rejected'
 
-/** What rules of workspaces are about: grouping of exceptions, scrubbing of values, dropping of records. */
+/** Kinds of rules of workspaces: they group exceptions, scrub values, and drop records. */
 export type RuleKind = 'grouping' | 'scrubbing' | 'dropping'
 
 /** Revisions of rules by kind and workspace, without those that have none. */
