@@ -4,7 +4,7 @@ import { ExportTraceServiceRequestSchema } from '../../schemas/otlp/generated/op
 import type { Dropping } from '../../schemas/records/dropping.ts'
 import { encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { DEFAULT_SCRUBBER } from '../../shared/scrubbing/scrubber.ts'
+import { Scrubber } from '../../shared/scrubbing/scrubber.ts'
 import { readTables } from '../../test/support/oracles/read-tables.ts'
 import { exampleFrame } from '../../test/support/payloads/example-frame.ts'
 import { createSpansBatch } from '../otlp/traces/spans.ts'
@@ -42,7 +42,8 @@ function directoryOf(current: { rules: Dropping; earlier: Dropping[]; isDown?: b
 
 function rowsBy(directory: ReturnType<typeof directoryOf>) {
   const rows = createSpansBatch()
-  const scrubbing = { of: async () => DEFAULT_SCRUBBER }
+  const scrubber = new Scrubber({ revision: 5, rules: [] })
+  const scrubbing = { of: async () => scrubber }
   return ruledRecords(rows, rows, { scrubbing, dropping: createKnownDropping(directory, () => 0) })
 }
 
@@ -54,7 +55,10 @@ describe('the drop rules of a batch', () => {
     const batch = new Batch(SOURCE, rowsBy(directoryOf(current)), { id: 'b' })
     await batch.add({ jobId: 'j', lane: 'express', token: '' }, frames, 1, NO_JOB_LIMITS)
     const formed = batch.formation()
-    expect(formed).toMatchObject({ tables: { spans: 4, ingest_log: 2 }, rules: { dropping: { ws_own: 7 } } })
+    expect(formed).toMatchObject({
+      tables: { spans: 4, ingest_log: 2 },
+      rules: { scrubbing: { ws_own: 5, ws_1: 5 }, dropping: { ws_own: 7 } },
+    })
 
     current.earlier = [current.rules]
     current.rules = record('ws_own', 8, 'second')
