@@ -51,7 +51,7 @@ export const HEADERS = {
     'The encoding of the request.',
     'gzip',
   ),
-  'X-Letter-Scrubbed': described(z.int().min(0), 'Values that were replaced.', '0'),
+  'X-Letter-Scrubbed': described(z.string().regex(/^\d+$/), 'Values that were replaced.', '0'),
   'RateLimit-Policy': described(
     z.string().optional(),
     'The quotas of the key (draft-ietf-httpapi-ratelimit-headers). Absent for a key without quotas.',

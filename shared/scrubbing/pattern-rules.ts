@@ -9,13 +9,17 @@ import type { Part } from './values/part.ts'
 const PROGRAM_SIZE_MAX = 500
 /** A longer text in which a pattern is looked for is replaced as a whole. */
 const TEXT_BYTES = 64 * KIB
-/** Bytes that the patterns of a workspace may search in one request. Then its texts are replaced as a whole. */
-const REQUEST_BYTES = MIB
+/**
+ * Bytes of texts times instructions of patterns that may be searched in one request, which takes less than a second. Then further
+ * texts are replaced as a whole.
+ */
+const REQUEST_STEPS = 32 * MIB
 
 /** A pattern that was compiled. RE2 matches in time linear in the text. */
 interface Pattern {
   readonly rule: ScrubbingRule
-  readonly expression: RE2JS
+  /** Undefined if this version does not take the pattern any more: then whole texts are replaced. */
+  readonly expression: RE2JS | undefined
 }
 
 /** Compiles a pattern. Throws an Error whose message states the rule that it breaks. */
@@ -25,6 +29,15 @@ export function compilePattern(pattern: string): RE2JS {
     throw new Error('is too large: use smaller repetitions and alternatives')
   if (expression.matches('')) throw new Error('must not match an empty text')
   return expression
+}
+
+function compiled(pattern: string): RE2JS | undefined {
+  try {
+    return compilePattern(pattern)
+  } catch {
+    // Patterns are checked before they are kept, so this one is from another version. Its workspace cannot wait for a new one.
+    return undefined
+  }
 }
 
 function parsePattern(pattern: string): RE2JS {
@@ -40,11 +53,10 @@ function parsePattern(pattern: string): RE2JS {
 export class PatternRules {
   readonly #byRule: ReadonlyMap<ScrubbingRule, Pattern>
   readonly #byField = new Map<PatternField, readonly ScrubbingRule[]>()
-  #remainingBytes = REQUEST_BYTES
+  #remainingSteps = REQUEST_STEPS
 
   constructor(rules: readonly ScrubbingRule[]) {
-    const compiled = rules.map(rule => ({ rule, expression: compilePattern(rule.pattern as string) }))
-    this.#byRule = new Map(compiled.map(pattern => [pattern.rule, pattern]))
+    this.#byRule = new Map(rules.map(rule => [rule, { rule, expression: compiled(rule.pattern as string) }]))
     for (const rule of rules) for (const field of rule.fields ?? []) this.#byField.set(field, [...this.of(field), rule])
   }
 
@@ -55,7 +67,7 @@ export class PatternRules {
 
   /** Begins a request. */
   begin(): void {
-    this.#remainingBytes = REQUEST_BYTES
+    this.#remainingSteps = REQUEST_STEPS
   }
 
   /** Returns the matches of these rules in a text, in the order of the rules. They may overlap. */
@@ -63,9 +75,11 @@ export class PatternRules {
     const text = bytes.subarray(start, end)
     const found: FoundValue[] = []
     for (const rule of rules) {
-      this.#remainingBytes -= text.length
-      if (text.length > TEXT_BYTES || this.#remainingBytes < 0) return [{ start, end, rule }]
-      const matcher = (this.#byRule.get(rule) as Pattern).expression.matcher(text)
+      const expression = this.#byRule.get(rule)?.expression
+      this.#remainingSteps -= text.length * (expression?.programSize() ?? 0)
+      if (expression === undefined || text.length > TEXT_BYTES || this.#remainingSteps < 0)
+        return [{ start, end, rule }]
+      const matcher = expression.matcher(text)
       while (matcher.find()) {
         const part = { start: start + matcher.start(), end: start + matcher.end() }
         if (part.end > part.start) found.push({ ...part, rule })

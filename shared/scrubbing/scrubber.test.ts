@@ -173,3 +173,52 @@ describe('replaced values', () => {
     expect(counts.take()).toEqual(new Map(Object.entries({ tokens: 1, people: 1 })))
   })
 })
+
+describe('patterns', () => {
+  const pattern = (expression: string): ScrubbingRule => ({
+    name: 'orders',
+    keys: ['note'],
+    pattern: expression,
+    action: 'mask',
+  })
+  const found = (rule: ScrubbingRule, text: string) => scrubberOf(rule).scrubString(text, [rule])
+
+  it('replace what they match, characters of any length and overlaps included', () => {
+    const orders = pattern('(?i)o-\\d+')
+    expect(found(orders, 'zoë’s O-12, o-3 and 👍o-4')).toBe(`zoë’s ${MASK}, ${MASK} and 👍${MASK}`)
+    const people: ScrubbingRule = { name: 'people', values: ['email'], action: 'mask' }
+    expect(scrubberOf(orders, people).scrubString('o-1@x.example o-2', [orders])).toBe(`${MASK} ${MASK}`)
+  })
+
+  it('replace a whole text that is too long, and what follows too many steps in a request', () => {
+    const orders = pattern('o-[0-9]')
+    expect(found(orders, `o-1${' '.repeat(64 * 1024)}`)).toBe(MASK)
+    const scrubber = scrubberOf(orders)
+    const text = 'a'.repeat(64_000)
+    const scrub = () => scrubber.scrubString(text, [orders])
+    let texts = 0
+    for (; scrub() === text; texts++) expect(texts).toBeLessThan(1_000)
+    expect(texts).toBeGreaterThan(10)
+    expect(scrub()).toBe(MASK)
+    scrubber.beginRequest()
+    expect(scrub()).toBe(text)
+  })
+
+  it('replace whole texts if this version does not take them any more', () =>
+    expect(found(pattern('(?=x)'), 'anything')).toBe(MASK))
+
+  it('are looked for where the key of a member or of what is around it says so', () => {
+    const scrubber = scrubberOf(pattern('o-\\d'))
+    expect(scrubber.scrubText('{"note":["o-1",{"b":"o-2"}],"other":"o-3","n":1.0}')).toBe(
+      `{"note":["${MASK}",{"b":"${MASK}"}],"other":"o-3","n":1.0}`,
+    )
+  })
+})
+
+it('changes texts of JSON by values only where these are, and leaves numbers of any size', () => {
+  const scrubber = scrubberOf({ name: 'all', values: ['email', 'card_number'], action: 'mask' })
+  const text = '{ "a@b.co": [1.10, 12345678901234567890, "\\u0061@b.co", 4111111111111111], "session.id": "a@b.co" }'
+  expect(scrubber.scrubText(text)).toBe(
+    `{ "${MASK}": [1.10, 12345678901234567890, "${MASK}", "${MASK}"], "session.id": "a@b.co" }`,
+  )
+})

@@ -33,10 +33,10 @@ describe('two shards of ClickHouse', () => {
   })
 
   it('have the rows of a trace on one shard, with its exceptions and what views derive from both', async () => {
-    for (const table of ['spans', 'exceptions', 'session_traces', 'ingest_log']) {
+    for (const table of ['spans', 'exceptions', 'trace_buckets', 'ingest_log']) {
       const shards = await Promise.all([0, 1].map(shard => rowsByShard(table, shard)))
       for (const [shard, rows] of shards.entries()) {
-        expect(rows.map(row => row.shard)).toEqual([shard])
+        expect({ table, shards: rows.map(row => row.shard) }).toEqual({ table, shards: [shard] })
         expect(Number(rows[0]?.count)).toBeGreaterThan(0)
       }
     }
