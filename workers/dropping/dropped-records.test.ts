@@ -97,7 +97,7 @@ function rulesFor(found: readonly Found[], random: Random): DropRule[] {
     const value = text.length <= DROP_CHARACTERS && text
     const conditions = {
       ...(random() < 0.3 && service && { services: [service, 'other'] }),
-      ...(random() < 0.5 && name && { names: ['other', random() < 0.5 ? name : `${name.slice(0, 2)}*`] }),
+      ...(random() < 0.5 && name && { names: ['other', random() < 0.5 ? name : `${[...name].slice(0, 2).join('')}*`] }),
       ...(random() < 0.4 &&
         pair?.key && { attributes: [{ key: pair.key, ...(random() < 0.7 && value && { value }) }] }),
     }
@@ -266,6 +266,17 @@ describe('dropped records', () => {
     const batch = dropping(createSpansBatch(), rule)
     const body = spansBody([spanOf(traceId)])
     const cut = Buffer.concat([body, body.subarray(0, -1)])
+    const debug: DropRule = { name: 'debug', attributes: [{ key: 'level', value: 'debug' }] }
+    const byLevel = dropping(createSpansBatch(), debug)
+    const within = (tag: number, ...parts: Buffer[]): Buffer => {
+      const content = Buffer.concat(parts)
+      return Buffer.concat([Buffer.from([tag, content.length]), content])
+    }
+    const attribute = within(0x4a, within(0x0a, Buffer.from('level')), within(0x12, within(0x0a, Buffer.from('debug'))))
+    // The span ends within a field after its attribute.
+    const malformed = within(0x0a, within(0x12, within(0x12, attribute, Buffer.from([0x0a, 0x10]))))
+    expect(byLevel.append(ORIGIN as never, malformed)).toMatchObject({ ok: false, reason: 'truncated' })
+    expect(byLevel.append(ORIGIN as never, spansBody([spanOf(traceId)]))).toMatchObject({ rows: 1, dropped: undefined })
     expect(batch.append(ORIGIN as never, cut)).toMatchObject({ ok: false })
     expect(batch.append(ORIGIN as never, spansBody([spanOf(traceId, { name: 'x' })]))).toMatchObject({
       rows: 1,

@@ -5,7 +5,7 @@ import type { KnownRules } from '../sink/workspace-rules.ts'
 import { Dropper } from './dropper.ts'
 
 /** Memory of a dropper besides its rules. */
-const DROPPER_BYTES = 2_000
+const DROPPER_BYTES = 12_000
 const NO_RULES = new Dropper({ revision: 0, rules: [] })
 
 /** The droppers of workspaces. */
