@@ -9,7 +9,7 @@ import { operationRoute } from '../shared/http/operation-route.ts'
 import { otherParameterFault } from '../shared/http/parse-query.ts'
 import { type IdentifiedRequest, problemReply, type Reply, type Route } from '../shared/http/route.ts'
 import { openReceiptId } from '../shared/ids/receipt.ts'
-import { detailOf, labelOf, type RefusalLabel, type RejectionLabel } from '../shared/runtime/reason.ts'
+import { DROPPED, detailOf, labelOf, type RefusalLabel, type RejectionLabel } from '../shared/runtime/reason.ts'
 import type { Guard, Presented } from './auth/caller.ts'
 import { presentedBy } from './auth/protected-resource.ts'
 import { type PresentedSurfaceKey, presentedSurfaceKey, surfaceKeyAccess } from './auth/surface-key-access.ts'
@@ -148,7 +148,10 @@ async function loadReceipt(
   return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcomes(rows) }
 }
 
-type Result = Pick<Receipt, 'status' | 'storedAt' | 'reason' | 'rejected' | 'leftOut' | 'objectKey' | 'history'>
+type Result = Pick<
+  Receipt,
+  'status' | 'storedAt' | 'reason' | 'rejected' | 'leftOut' | 'dropped' | 'objectKey' | 'history'
+>
 
 /**
  * Presents the outcome of a request that was possibly replayed. A request that is stored in part stays stored, whatever
@@ -176,15 +179,19 @@ function historyOf(
 
 function presentOutcome(row: ReceiptRow): Result {
   const { reason, storedAtMs } = row
-  const isField = (rejection: { readonly reason: string }) => labelOf(rejection.reason) === LEFT_OUT
-  const rejections = row.rejections.filter(rejection => !isField(rejection))
-  const leftOut = row.rejections.filter(isField).map(rejection => presentLeftOut(detailOf(rejection.reason)))
+  const labelled = (label: string) => row.rejections.filter(rejection => labelOf(rejection.reason) === label)
+  const [fields, dropped] = [labelled(LEFT_OUT), labelled(DROPPED)]
+  const rejections = row.rejections.filter(rejection => !fields.includes(rejection) && !dropped.includes(rejection))
+  const leftOut = fields.map(rejection => presentLeftOut(detailOf(rejection.reason)))
   const objectKey = row.objectKey || rejections.find(({ object_key: key }) => key !== '')?.object_key
   const letter = {
     ...(rejections.length > 0 && {
       rejected: rejections.map(({ reason: name, records }) => ({ reason: name, count: Number(records) })),
     }),
     ...(leftOut.length > 0 && { leftOut }),
+    ...(dropped.length > 0 && {
+      dropped: dropped.map(({ reason: name, records }) => ({ rule: detailOf(name), count: Number(records) })),
+    }),
     ...(objectKey && { objectKey }),
   }
   if (reason === '') return { status: 'stored', storedAt: rfc3339FromUnixMs(Number(storedAtMs)), ...letter }

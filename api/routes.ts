@@ -3,6 +3,7 @@ import { changeRoutes } from './changes.ts'
 import { letterChangeRoutes } from './dead-letters/change-letters.ts'
 import { letterReadRoutes } from './dead-letters/read-letters.ts'
 import type { ApiDeps } from './deps.ts'
+import { droppingRoutes } from './dropping.ts'
 import { erasureRoutes } from './erasures.ts'
 import { findingRoutes } from './findings/finding.ts'
 import { listFindingsRoute } from './findings/list-findings.ts'
@@ -69,6 +70,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     ...letterChangeRoutes(deps),
     ...retentionRoutes(deps),
     ...scrubbingRoutes(deps),
+    ...droppingRoutes(deps),
     ...erasureRoutes(deps),
     listWatermarksRoute(deps),
     readPipelineRoute(deps),

@@ -65,12 +65,11 @@ function listUsageRoute(deps: Deps): Route {
       const page = { workspaceId, ...days, limit: limit + 1, after: after.value }
       const rows = await selectUsage(deps.clickhouse, page, deadline)
       const { shown, nextCursor } = cutPage(rows, limit, row => encodeCursor([row.day, row.surfaceId, row.signal]))
-      const usage = shown.map(({ day, surfaceId, signal, requests, bytes, records, scrubbed }) => ({
+      const usage = shown.map(({ day, surfaceId, signal, requests, bytes, records, scrubbed, dropped }) => ({
         ...{ day, surfaceId, kind: signal },
         ...{ requests: Number(requests), bytes: Number(bytes), records: Number(records) },
-        scrubbed: Object.keys(scrubbed)
-          .sort()
-          .map(rule => ({ rule, values: Number(scrubbed[rule]) })),
+        scrubbed: byRule(scrubbed).map(([rule, values]) => ({ rule, values })),
+        dropped: byRule(dropped).map(([rule, count]) => ({ rule, count })),
       }))
       return { ok: true, value: { usage, nextCursor } }
     },
@@ -97,4 +96,11 @@ function listKeyUsageRoute(deps: Deps): Route {
       return { ok: true, value: { day: dayText(day), keys, nextCursor } }
     },
   })
+}
+
+/** Returns counts by the name of their rule, in the order of the names. */
+function byRule(counts: Readonly<Record<string, string>>): [string, number][] {
+  return Object.keys(counts)
+    .sort()
+    .map(rule => [rule, Number(counts[rule])])
 }

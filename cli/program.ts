@@ -20,6 +20,7 @@ import {
   addDirectoryImport,
   addDirectoryRestore,
 } from './commands/directory.ts'
+import { addDropping } from './commands/dropping.ts'
 import { addErasures } from './commands/erasures.ts'
 import { addFinding } from './commands/finding.ts'
 import { addKeys } from './commands/key/key.ts'
@@ -85,6 +86,7 @@ function addReads(program: Command, context: ReadCommandContext): void {
   addLogs(program, context)
   addPipeline(program, context)
   addScrubbing(program, context)
+  addDropping(program, context)
   addLogin(program, context)
   addLogout(program, context)
 }

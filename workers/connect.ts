@@ -3,6 +3,7 @@ import { connectClickHouse } from '../clickhouse/connect.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { Backups } from '../shared/backup/backups.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
+import { createDroppingStore } from '../shared/directory/dropping-store.ts'
 import { createFindingRulesStore } from '../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createScrubbingStore } from '../shared/directory/scrubbing-store.ts'
@@ -22,6 +23,7 @@ import type { Metrics } from '../shared/runtime/metrics.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PoolsDeps, QueueAccess } from './deps.ts'
+import { createKnownDropping } from './dropping/known-dropping.ts'
 import { createKnownRules } from './exceptions/known-rules.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
@@ -85,12 +87,11 @@ export function connectWorkers(
     accessTo: createAccess(config, logger, lifecycle),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
-    clickhouse,
-    objects,
-    releases,
+    ...{ clickhouse, objects, releases },
     maps: createMapAccess({ config, redis, objects, releases, logger, metrics }, lifecycle),
     rules: createKnownRules(createFindingRulesStore(directoryRedis)),
     scrubbing: createKnownScrubbing(createScrubbingStore(directoryRedis)),
+    dropping: createKnownDropping(createDroppingStore(directoryRedis)),
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
     metrics,

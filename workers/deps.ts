@@ -6,6 +6,7 @@ import type { RedisQueue } from '../shared/queue/queues.ts'
 import type { QueueFeed } from '../shared/queue/registry/queue-feed.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { WorkersConfig } from './config.ts'
+import type { KnownDropping } from './dropping/known-dropping.ts'
 import type { KnownRules } from './exceptions/known-rules.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { LetterQuota } from './queue/letter-quota.ts'
@@ -45,6 +46,8 @@ export interface PoolsDeps {
   readonly rules: KnownRules
   /** The rules by which values are scrubbed before they are stored. */
   readonly scrubbing: KnownScrubbing
+  /** The rules by which records are dropped before they are stored. */
+  readonly dropping: KnownDropping
   /** Bounds the dead letters of each surface. */
   readonly letterQuota: LetterQuota
   readonly logger: Logger

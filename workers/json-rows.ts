@@ -73,6 +73,8 @@ export function createReceiptsBatch(): RowBatch {
       derivedRows: 0,
       rejected: new Map(onlyCounted),
       scrubbed: new Map(),
+      dropped: new Map(),
+      droppedSpans: new Map(),
       deadLettered: refusals(refusal?.objectKey !== ''),
       discarded: refusals(refusal?.isDiscarded),
       commit: commitOf(receipt),

@@ -28,7 +28,9 @@ import { renderColumns } from './render-columns.ts'
 import { type LoadedSpans, useSpans } from './spans/load-spans.ts'
 import { presentSpan } from './spans/present-span.ts'
 
-interface Deps extends GuardedRouteDeps, EvidenceDeps, SpanReadDeps, TraceReadDeps {}
+interface Deps extends GuardedRouteDeps, EvidenceDeps, SpanReadDeps, TraceReadDeps {
+  readonly directory: EvidenceDeps['directory'] & SpanReadDeps['directory']
+}
 
 /** Returns the routes that read one trace. */
 export function traceRoutes(deps: Deps): Route[] {

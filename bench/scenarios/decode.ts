@@ -1,6 +1,7 @@
 import { DEFAULT_SCRUBBING, VALUE_KINDS } from '../../schemas/records/scrubbing.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { DEFAULT_SCRUBBER, Scrubber } from '../../shared/scrubbing/scrubber.ts'
+import { Dropper } from '../../workers/dropping/dropper.ts'
 import { createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import type { OtlpBatch } from '../../workers/otlp/protobuf/otlp-batch.ts'
 import type { RowBatch } from '../../workers/sink/row-batch.ts'
@@ -76,6 +77,11 @@ function createContenders(signal: Signal): Contender[] {
       take: decode(scrubbing(createBatch(), ALL_RULES), bodies, TYPICAL),
       ratios: [{ to: typical }],
     },
+    {
+      name: rowOf(`product, ${TYPICAL} ${noun}, with drop rules that match none`),
+      take: decode(dropping(createBatch()), bodies, TYPICAL),
+      ratios: [{ to: typical }],
+    },
     product(`1 ${noun.slice(0, -1)}`, payload, 1),
     { name: byLibrary, take: decodeByLibrary(signal, bodies) },
     asJson(signal, bodies, typical),
@@ -89,6 +95,20 @@ const ALL_RULES = new Scrubber({
 
 function scrubbing(batch: OtlpBatch, scrubber = DEFAULT_SCRUBBER): OtlpBatch {
   batch.scrubberOf = () => scrubber
+  return batch
+}
+
+const DROP_RULES = new Dropper({
+  revision: 1,
+  rules: [
+    { name: 'health', names: ['GET /none*', 'GET /never'] },
+    { name: 'debug', attributes: [{ key: 'http.route', value: '/none' }] },
+    { name: 'crawl', services: ['crawler'], keep: 0.1 },
+  ],
+})
+
+function dropping(batch: OtlpBatch): OtlpBatch {
+  batch.dropperOf = () => DROP_RULES
   return batch
 }
 

@@ -1,3 +1,4 @@
+import type { DroppedOfHour } from '../../clickhouse/queries/audit/select-dropped-records.ts'
 import type { RequestBalance } from '../../clickhouse/queries/audit/select-request-balance.ts'
 
 /** Something that does not add up, in one hour of arrival of one surface. */
@@ -31,12 +32,18 @@ export interface TableLine {
   readonly present: number
 }
 
+/** Records of one surface, kind and hour that a rule has dropped. */
+export interface DroppedLine extends Omit<DroppedOfHour, 'hour'> {
+  readonly hour: string
+}
+
 /** The outcome of an audit. */
 export interface AuditReport {
   readonly from: string
   readonly to: string
   readonly requests: readonly RequestLine[]
   readonly tables: readonly TableLine[]
+  readonly dropped: readonly DroppedLine[]
   readonly objects: { readonly named: number; readonly missing: number }
   readonly differences: readonly Difference[]
 }

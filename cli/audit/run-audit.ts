@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { AUDITED_TABLES, type AuditedTable } from '../../clickhouse/queries/audit/audited-tables.ts'
 import { saveRequestCounts } from '../../clickhouse/queries/audit/save-request-counts.ts'
+import { selectDroppedRecords } from '../../clickhouse/queries/audit/select-dropped-records.ts'
 import { selectObjectKeys } from '../../clickhouse/queries/audit/select-object-keys.ts'
 import {
   type AuditRange,
@@ -20,6 +21,7 @@ import { findMissingObjects } from './find-missing-objects.ts'
 import {
   type AuditReport,
   type Difference,
+  type DroppedLine,
   hourText,
   type RequestLine,
   refusedOf,
@@ -69,6 +71,7 @@ export async function runAudit(
   const requests: RequestLine[] = []
   const differences: Difference[] = []
   const tables = new Map<string, TableLine>()
+  const dropped: DroppedLine[] = []
   const objects = { named: 0, missing: 0 }
   for (const day of daysOf({ ...range, queryTimeoutMs })) {
     requests.push(...(await auditRequests(deps, judge, day, differences)))
@@ -77,10 +80,13 @@ export async function runAudit(
       const sum = tables.get(table.table)
       tables.set(table.table, sum ? addLine(sum, line) : line)
     }
+    for (const line of await selectDroppedRecords(deps.clickhouse, timed(day)))
+      dropped.push({ ...line, hour: hourText(line.hour) })
     await auditObjects(deps, day, objects, differences)
   }
   const { from, to } = range
-  return { from: hourText(from), to: hourText(to), requests, tables: [...tables.values()], objects, differences }
+  const hours = { from: hourText(from), to: hourText(to) }
+  return { ...hours, requests, tables: [...tables.values()], dropped, objects, differences }
 }
 
 /** Yields the parts of a range that lie in one day. */

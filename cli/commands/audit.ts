@@ -6,7 +6,7 @@ import { runAudit } from '../audit/run-audit.ts'
 import type { StoresCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { findWorkspace } from '../find-workspace.ts'
-import { counted, parsedBy, rowOf } from '../terminal.ts'
+import { counted, parsedBy, printable, rowOf } from '../terminal.ts'
 
 const HELP = `
 Compares, for each surface and hour of arrival, what the edges have counted, what Redis has accepted, what the batches have
@@ -19,6 +19,8 @@ logged, and what the tables and the object store have:
 
 Refused requests are counted by status, as in "2 × 413". A request is done if there was nothing to accept, such as an empty export.
 Requests whose key names no surface, and those whose client leaves before the body is complete, are not counted.
+
+Records that rules of the workspace dropped are counted by rule. Their requests are stored.
 
 An hour is judged when its requests are settled, two minutes after its end at the earliest. Hours from before requests were
 counted, and days that have expired, are not judged. Reads only, apart from saving the latest counts. Full hours, UTC.
@@ -96,7 +98,7 @@ const COLUMNS = [
   'queued',
 ] as const satisfies readonly (keyof RequestLine)[]
 
-function describe({ from, to, requests, tables, objects, differences }: AuditReport): string {
+function describe({ from, to, requests, tables, dropped, objects, differences }: AuditReport): string {
   const widths = [17, 24, 26, ...COLUMNS.map(name => name.length + 2)]
   const lines = requests.map(line =>
     rowOf(
@@ -119,6 +121,11 @@ function describe({ from, to, requests, tables, objects, differences }: AuditRep
       rowOf([table, `${logged} stored`, `${deleted} deleted on purpose`, `${present} in the table`], [20, 20, 30, 20]),
     ),
     rowOf(['objects', `${objects.named} named`, `${objects.missing} missing`], [20, 20, 30]),
+    ...dropped.map(({ hour, workspaceId, surfaceId, kind, rule, records }) =>
+      printable(
+        `dropped by rule ${rule}: ${counted(records, 'record')} of ${kind}, surface ${surfaceId} of ${workspaceId}, hour ${hour}`,
+      ),
+    ),
     '',
     differences.length === 0
       ? `everything adds up${notJudged(requests)}`

@@ -191,10 +191,11 @@ function describeCompleteness({ completeness, missingParents }: TraceColumns): s
   const { state, settledBefore, reasons, losses } = completeness
   if (state === 'complete') return [`complete up to ${settledBefore}`]
   const missing = missingParents.length > 0 ? `, ${counted(missingParents.length, 'missing parent')}` : ''
-  const lost = losses.map(({ cause, surfaceId, isNear, count, receivedFrom, receivedTo }) => {
+  const lost = losses.map(({ cause, surfaceId, isNear, rule, count, receivedFrom, receivedTo }) => {
     const what = counted(count, cause === 'refused' || cause === 'dead_lettered' ? 'request' : 'span')
     const near = isNear ? ', a surface of the trace, within a minute of its spans' : ''
-    return `  ${cause}: ${what} of ${surfaceId}, received ${receivedFrom} to ${receivedTo}${near}`
+    const by = rule === undefined ? '' : ` by your rule ${printable(rule)}`
+    return `  ${cause}${by}: ${what} of ${surfaceId}, received ${receivedFrom} to ${receivedTo}${near}`
   })
   return [`${state}: ${reasons.join(', ')}${missing}`, ...lost]
 }

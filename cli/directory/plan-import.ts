@@ -14,6 +14,7 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../schemas/records/directory.ts'
+import { droppingSchema } from '../../schemas/records/dropping.ts'
 import { erasureSchema } from '../../schemas/records/erasure.ts'
 import { findingRulesSchema } from '../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../schemas/records/finding-work.ts'
@@ -21,6 +22,7 @@ import { scrubbingSchema } from '../../schemas/records/scrubbing.ts'
 import { textOf } from '../../shared/directory/changes/bounded-log.ts'
 import { importChanges } from '../../shared/directory/changes/change-log.ts'
 import { NOTHING, writeCreation } from '../../shared/directory/creations.ts'
+import { writeDropping } from '../../shared/directory/dropping-store.ts'
 import { writeErasure } from '../../shared/directory/erasures.ts'
 import type {
   ChangesLine,
@@ -103,6 +105,11 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
       const { workspaceId } = line.record
       const write = { key: directoryKeys.scrubbing(workspaceId), commands: writeScrubbing(line.record) }
       return planRecord(redis, `scrubbing of ${workspaceId}`, write, scrubbingSchema)
+    }
+    case 'dropping': {
+      const { workspaceId } = line.record
+      const write = { key: directoryKeys.dropping(workspaceId), commands: writeDropping(line.record) }
+      return planRecord(redis, `dropping of ${workspaceId}`, write, droppingSchema)
     }
     case 'finding-rules': {
       const { workspaceId } = line.record

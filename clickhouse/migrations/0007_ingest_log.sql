@@ -31,7 +31,11 @@ CREATE TABLE IF NOT EXISTS ingest_log
   -- Rows in tables besides the one of the records: exceptions of spans and log records, heartbeats of sessions.
   derived_rows UInt64 CODEC(Delta, LZ4),
   -- Values that scrubbing replaced, by the name of the rule. It counts what is stored, as rows does.
-  scrubbed Map(String, UInt64) CODEC(ZSTD(1))
+  scrubbed Map(String, UInt64) CODEC(ZSTD(1)),
+  -- Records that rules dropped, by the name of the rule. For spans also the hashes of their traces (shared/ids/trace-hash.ts), one for
+  -- each span, up to a bound: the verdict on a trace states which spans of it were dropped.
+  dropped Map(String, UInt64) CODEC(ZSTD(1)),
+  dropped_spans Map(String, Array(UInt32)) CODEC(ZSTD(1))
 )
 ENGINE = MergeTree
 PARTITION BY toDate(received_at)

@@ -11,6 +11,8 @@ interface UsageRow {
   readonly records: string
   /** Number of values that scrubbing replaced, by the name of the rule. */
   readonly scrubbed: Readonly<Record<string, string>>
+  /** Number of records that rules dropped, by the name of the rule. */
+  readonly dropped: Readonly<Record<string, string>>
 }
 
 /** Identifies a row of the usage. */
@@ -28,7 +30,7 @@ interface UsagePage {
 
 /**
  * Returns what a workspace has sent, by day, surface and kind, the latest day first. A replay of a dead letter adds only its
- * scrubbed values, because its request is counted already. Reads a row for each job and surface.
+ * scrubbed values and dropped records, because its request is counted already. Reads a row for each job and surface.
  */
 export function selectUsage(
   client: ClickHouseClient,
@@ -41,7 +43,8 @@ export function selectUsage(
       WITH replayed_at = toDateTime64(0, 3, 'UTC') AS isSent
       SELECT toDate(received_at) AS day, surface_id AS surfaceId, signal,
              sumIf(payloads, isSent) AS requests, sumIf(ingest_log.bytes, isSent) AS bytes,
-             sumIf(ingest_log.rows, isSent) AS records, sumMap(ingest_log.scrubbed) AS scrubbed
+             sumIf(ingest_log.rows, isSent) AS records, sumMap(ingest_log.scrubbed) AS scrubbed,
+             sumMap(ingest_log.dropped) AS dropped
       FROM ingest_log
       WHERE workspace_id = {workspaceId: String} AND toDate(received_at) >= {from: Date} AND toDate(received_at) <= {to: Date}
         ${after ? `AND ${isAfter}` : ''}

@@ -42,6 +42,10 @@ export interface IngestLogEntry {
   readonly rejected: Map<string, number>
   /** Number of values that scrubbing replaced, by the name of the rule. */
   readonly scrubbed: Map<string, number>
+  /** Number of records that rules dropped, by the name of the rule. */
+  readonly dropped: Map<string, number>
+  /** The hash of the trace of each dropped span, by the name of the rule. Further ones than a bound are left out. */
+  readonly droppedSpans: Map<string, number[]>
   /** Number of dead letters that are kept, by reason. */
   readonly deadLettered: Map<string, number>
   /** Number of dead letters over the bound of their surface and day, which are not kept, by reason. */
@@ -72,6 +76,8 @@ export class IngestLogTable {
   readonly #derivedRows = new GrowingBuffer()
   readonly #rejected = new CountsColumn()
   readonly #scrubbed = new CountsColumn()
+  readonly #dropped = new CountsColumn()
+  readonly #droppedSpans = new HashesColumn()
   readonly #deadLettered = new CountsColumn()
   readonly #commit = new GrowingBuffer()
   readonly #indexes = new IndexesColumn()
@@ -93,6 +99,8 @@ export class IngestLogTable {
     column('derived_rows', 'UInt64', this.#derivedRows),
     column('rejected', 'Map(String, UInt64)', ...this.#rejected.parts),
     column('scrubbed', 'Map(String, UInt64)', ...this.#scrubbed.parts),
+    column('dropped', 'Map(String, UInt64)', ...this.#dropped.parts),
+    column('dropped_spans', 'Map(String, Array(UInt32))', ...this.#droppedSpans.parts),
     column('dead_lettered', 'Map(String, UInt64)', ...this.#deadLettered.parts),
     column('receipt_commit', 'FixedString(12)', this.#commit),
     column('receipt_indexes', 'Array(UInt32)', ...this.#indexes.parts),
@@ -120,6 +128,8 @@ export class IngestLogTable {
     this.#derivedRows.integer64(entry.derivedRows)
     this.#rejected.append(entry.rejected)
     this.#scrubbed.append(entry.scrubbed)
+    this.#dropped.append(entry.dropped)
+    this.#droppedSpans.append(entry.droppedSpans)
     this.#deadLettered.append(entry.deadLettered)
     appendCommit(this.#commit, entry.commit)
     this.#indexes.append(entry.indexes)
@@ -200,5 +210,21 @@ class CountsColumn {
     }
     // The offset is read from the buffer instead of a counter, because the table can be reset and rewound.
     offsets.integer64(values.length / 8)
+  }
+}
+
+/** A Map(String, Array(UInt32)) column. */
+class HashesColumn {
+  readonly parts = [new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer()] as const
+
+  /** Appends a row. */
+  append(hashes: ReadonlyMap<string, readonly number[]>): void {
+    const [offsets, keys, ends, values] = this.parts
+    for (const [key, list] of hashes) {
+      keys.text(key)
+      for (const hash of list) values.u32(hash)
+      ends.integer64(values.length / 4)
+    }
+    offsets.integer64(ends.length / 8)
   }
 }

@@ -12,6 +12,7 @@ const CAUSES: Readonly<Record<Cause, string>> = {
   expired:
     'The trace begins where the retention of this workspace ends, or spans of its time have left with a shorter one.',
   erased: 'Spans of its time were erased with a person or a session. They may have been of another trace.',
+  dropped: 'Rules of this workspace have dropped spans of the trace before they were stored.',
   cut: 'The trace has more than 1,000,000 spans. The first of them are shown.',
   not_received_from_other_service:
     'Nothing was lost here. The parent is a span of another service, which has not sent it: it was sampled out there, or that service does not export here.',
@@ -26,6 +27,7 @@ const LOST: Readonly<Record<Loss['cause'], (count: number) => string>> = {
   refused: count => `${counted(count, 'request')} refused`,
   expired: count => `${counted(count, 'span')} expired`,
   erased: count => `${counted(count, 'span')} erased`,
+  dropped: count => `${counted(count, 'span')} dropped`,
 }
 
 const STATES = {
@@ -91,9 +93,11 @@ function Losses({ losses }: { readonly losses: readonly Loss[] }) {
     <>
       <p>Lost at that time, of this trace or of others:</p>
       <ul class="entries">
-        {losses.map(({ cause, surfaceId, isNear, count, receivedFrom, receivedTo }) => (
-          <li key={`${cause} ${surfaceId} ${isNear}`}>
-            {LOST[cause](count)} of <code>{surfaceId}</code>, <Time iso={receivedFrom} exact />
+        {losses.map(({ cause, surfaceId, isNear, rule, count, receivedFrom, receivedTo }) => (
+          <li key={`${cause} ${surfaceId} ${isNear} ${rule}`}>
+            {LOST[cause](count)}
+            {rule !== undefined && ` by your rule ${rule}`} of <code>{surfaceId}</code>,{' '}
+            <Time iso={receivedFrom} exact />
             {receivedTo !== receivedFrom && (
               <>
                 {' to '}

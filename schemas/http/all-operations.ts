@@ -27,6 +27,7 @@ import { addMember, changeMember, listMembers, removeMember } from './members.ts
 import { listMetrics, readMetricSeries } from './metrics.ts'
 import type { Operation } from './operation.ts'
 import { readPipeline } from './pipeline.ts'
+import { readDropping, replaceDropping } from './privacy/dropping.ts'
 import { createErasure, listErasures, readErasure } from './privacy/erasures.ts'
 import { readRetention, replaceRetention } from './privacy/retention.ts'
 import { readScrubbing, replaceScrubbing, tryScrubbing } from './privacy/scrubbing.ts'
@@ -150,6 +151,8 @@ const OPERATIONS: readonly Operation[] = [
   readScrubbing,
   replaceScrubbing,
   tryScrubbing,
+  readDropping,
+  replaceDropping,
   createErasure,
   listErasures,
   readErasure,

@@ -3,6 +3,7 @@ import { ADMITTED_QUEUES } from '../queues/names.ts'
 import { PUBLIC_KEY, READER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
 import type { Operation } from './operation.ts'
+import { droppedSchema } from './privacy/dropping.ts'
 import { receiptsProblems } from './problem-sets.ts'
 
 /** Response header with the id of the receipt of an accepted request. */
@@ -15,7 +16,7 @@ export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[A-Za-z0-9_.!
  * Outcomes of an accepted request (docs/api/receipts.md#receipts).
  *
  * - queued: on disk, not processed yet
- * - stored: all records are stored, except those that `rejected` counts; also a repeated replay chunk
+ * - stored: all records are stored, except those that `rejected` and `dropped` count; also a repeated replay chunk
  * - dead_lettered: could not be stored, and is kept as it was sent
  * - discarded: could not be stored, and is not kept, because its surface had too many dead letters on that day
  * - refused: the response stated why, and nothing is kept (an invalid source map, a completion without its maps)
@@ -58,6 +59,7 @@ const receiptSchema = z
       )
       .optional()
       .meta({ description: 'The fields that the stored record lacks, because they break their rule.' }),
+    dropped: droppedSchema.optional(),
     objectKey: z.string().optional().meta({
       description:
         'The key of the object that contains the dead letter of the request. A request of which some records are not stored is a dead letter too.',

@@ -3,6 +3,7 @@ import { READER } from './credentials.ts'
 import { EXAMPLE } from './example-values.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
+import { droppedSchema } from './privacy/dropping.ts'
 import { callerProblems } from './problem-sets.ts'
 
 /** The most days that one list of the usage covers. */
@@ -36,6 +37,7 @@ const usageSchema = z
     scrubbed: z
       .array(z.strictObject({ rule: z.string(), values: count }))
       .meta({ description: 'Number of values that scrubbing replaced, by rule.' }),
+    dropped: droppedSchema,
   })
   .meta({ id: 'Usage' })
 
@@ -72,6 +74,7 @@ const usage = {
   surfaceId: EXAMPLE.surfaceId,
   ...{ kind: 'traces', requests: 1_204, bytes: 8_812_044, records: 60_131 },
   scrubbed: [{ rule: 'credentials', values: 12 }],
+  dropped: [{ rule: 'health checks', count: 340 }],
 }
 
 /** Lists what the surfaces of a workspace have sent (docs/api/workspaces.md#usage). */

@@ -5,7 +5,9 @@ interface Shareable {
   readonly paths: Readonly<Record<string, Readonly<Record<string, SharedOperation>>>>
 }
 interface SharedOperation {
+  operationId?: string
   parameters?: SchemaObject[]
+  requestBody?: SchemaObject
   responses?: Record<string, SchemaObject>
 }
 
@@ -28,19 +30,23 @@ const NAMES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Moves the responses of problems, and parameters that several operations have, to components. So the document has a third of
- * its size, and generators make one type of a problem instead of thousands.
+ * Moves the responses of problems, and parameters and bodies that several operations have, to components. So the document has a
+ * third of its size, and generators make one type of a problem instead of thousands.
  */
 export function shareParts(document: Shareable): void {
   const operations = Object.values(document.paths).flatMap(methods => Object.values(methods))
   const responses = new Components('responses')
   const parameters = new Components('parameters')
-  const uses = countUses(operations.flatMap(operation => operation.parameters ?? []))
+  const bodies = new Components('requestBodies')
+  const uses = countUses(operations.flatMap(({ parameters = [], requestBody = [] }) => parameters.concat(requestBody)))
+  const isShared = (part: SchemaObject) => (uses.get(JSON.stringify(part)) ?? 0) > 1
   for (const operation of operations) {
     for (const [i, parameter] of (operation.parameters ?? []).entries()) {
-      const isShared = (uses.get(JSON.stringify(parameter)) ?? 0) > 1
-      if (isShared) operation.parameters?.splice(i, 1, parameters.refer(`${parameter.name}Parameter`, parameter))
+      if (isShared(parameter))
+        operation.parameters?.splice(i, 1, parameters.refer(`${parameter.name}Parameter`, parameter))
     }
+    const { requestBody, operationId = '' } = operation
+    if (requestBody && isShared(requestBody)) operation.requestBody = bodies.refer(`${operationId}Body`, requestBody)
     for (const [status, response] of Object.entries(operation.responses ?? {})) {
       const name = NAMES[status]
       if (operation.responses && name !== undefined) {
@@ -49,7 +55,8 @@ export function shareParts(document: Shareable): void {
     }
   }
   const shared = document as unknown as { components: SchemaObject }
-  Object.assign(shared.components, { responses: responses.named, parameters: parameters.named })
+  const components = { responses: responses.named, parameters: parameters.named, requestBodies: bodies.named }
+  Object.assign(shared.components, components)
 }
 
 /** Returns the form of problems that are not the common ones, such as `Prometheus`, from the name of their schema. */

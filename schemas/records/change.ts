@@ -56,6 +56,7 @@ export const CHANGE_ACTIONS = [
   'retention.changed',
   'finding-rules.changed',
   'scrubbing.changed',
+  'dropping.changed',
   'dead-letters.purged',
   'erasure.created',
 ] as const

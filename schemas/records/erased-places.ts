@@ -127,6 +127,7 @@ export const KEY_CONTENTS: Readonly<Record<Extract<Content, 'erased' | 'none'>, 
     ...['stored-maps', 'unused-maps', 'finding-work', 'finding-changes', 'finding-merges'].map(ofWorkspace),
     ...['resolved-findings', 'ignored-findings', 'counted-findings', 'finding-activity-bytes'].map(ofWorkspace),
     ...['finding-rules', 'earlier-finding-rules', 'scrubbing', 'earlier-scrubbing'].map(ofWorkspace),
+    ...['dropping', 'earlier-dropping'].map(ofWorkspace),
   ],
 }
 

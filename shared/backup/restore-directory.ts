@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis'
 import { pagesOf } from '../concurrency/pages.ts'
 import { importChanges } from '../directory/changes/change-log.ts'
 import { writeCreation } from '../directory/creations.ts'
+import { writeDropping } from '../directory/dropping-store.ts'
 import { writeErasure } from '../directory/erasures.ts'
 import type { LineKind, RecordLine } from '../directory/export/lines.ts'
 import { readExport } from '../directory/export/read-export.ts'
@@ -166,6 +167,8 @@ function writeLine(line: RecordLine, now: number): readonly Command[] {
     }
     case 'scrubbing':
       return writeScrubbing(line.record)
+    case 'dropping':
+      return writeDropping(line.record)
     case 'finding-rules':
       return writeFindingRules(line.record)
     case 'changes':

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type ChangeLog, createChangeLog } from './changes/change-log.ts'
 import { type CreationStore, createCreationStore } from './creations.ts'
+import { createDroppingStore, type DroppingStore } from './dropping-store.ts'
 import { createErasureStore, type ErasureStore } from './erasures.ts'
 import { createFindingMergeStore, type FindingMergeStore } from './findings/finding-merge-store.ts'
 import { createFindingRulesStore, type FindingRulesStore } from './findings/finding-rules-store.ts'
@@ -25,6 +26,7 @@ export interface Directory
     FindingMergeStore,
     FindingRulesStore,
     ScrubbingStore,
+    DroppingStore,
     ChangeLog,
     MemberChanges {}
 
@@ -48,6 +50,7 @@ export function createDirectory(redis: Redis): Directory {
     ...createFindingMergeStore(redis),
     ...createFindingRulesStore(redis),
     ...createScrubbingStore(redis),
+    ...createDroppingStore(redis),
     ...createChangeLog(redis),
     ...createMemberChanges(redis),
   }

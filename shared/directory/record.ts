@@ -74,6 +74,8 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - findingRules: rules of grouping, as a JSON record (string)
  * - scrubbing: rules of scrubbing, as a JSON record (string)
  * - earlierScrubbing: the records before it, the latest first (list); a batch may be stored by them
+ * - dropping: rules of dropping, as a JSON record (string)
+ * - earlierDropping: the records before it, the latest first (list); a batch may be stored by them
  * - earlierFindingRules: the records before it, the latest first (list); a batch of exceptions may be stored by them
  */
 export const directoryKeys = {
@@ -118,6 +120,8 @@ export const directoryKeys = {
   earlierFindingRules: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-finding-rules`,
   scrubbing: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:scrubbing`,
   earlierScrubbing: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-scrubbing`,
+  dropping: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:dropping`,
+  earlierDropping: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-dropping`,
   creation: (workspaceId: string, id: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creation:${id}`,
   creations: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creations`,
 }

@@ -75,6 +75,9 @@ export const ONLY_COUNTED: ReadonlySet<RejectionLabel> = new Set<RejectionLabel>
   'unknown_release',
 ])
 
+/** In receipts, names records that a rule of the workspace dropped: `dropped: ` and the name of the rule. */
+export const DROPPED = 'dropped'
+
 /** Records of one request that are left out for one reason. */
 export interface Rejection {
   count: number

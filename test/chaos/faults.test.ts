@@ -7,6 +7,7 @@ import { type Clients, startClients } from '../support/chaos/clients.ts'
 import { compareLedger, untilSettled } from '../support/chaos/compare-ledger.ts'
 import { PROCESS_FAULTS, PROMOTIONS, REDIS_FAULTS, SERVER_FAULTS } from '../support/chaos/faults.ts'
 import { type Installation, startInstallation } from '../support/chaos/installation.ts'
+import { DROPPED_NAME, WITH_DROPPED_SPANS } from '../support/chaos/payloads.ts'
 import { runFaults } from '../support/chaos/run-faults.ts'
 import { lasting } from '../support/length.ts'
 
@@ -40,16 +41,28 @@ const RULES: readonly (readonly ScrubbingRule[])[] = [
   [],
 ]
 
-/** Changes the rules of scrubbing again and again. `stop` returns how often. */
-function startChangingRules({ directory: redis, secrets: { workspaceId } }: Installation) {
+/** Names of the rule that drops spans. It is always there, by one name or the other. */
+const DROP_RULES = ['one', 'other'] as const
+
+/** Changes the rules of scrubbing and of dropping again and again. `stop` returns how often. */
+async function startChangingRules({ directory: redis, secrets: { workspaceId } }: Installation) {
   const directory = createDirectory(redis)
   const stopping = new AbortController()
+  const author = () => ({ by: null, now: Date.now() })
+  let dropping = 0
+  const changeDropping = async (changes: number) => {
+    const rules = [{ name: DROP_RULES[changes % 2] as string, names: [DROPPED_NAME] }]
+    const replaced = await directory.replaceDropping({ workspaceId, revision: dropping, rules }, author())
+    dropping = typeof replaced === 'number' ? replaced : replaced.revision
+  }
+  await changeDropping(0)
   const change = async () => {
     let [changes, revision] = [0, 0]
     while (!stopping.signal.aborted) {
       const rules = [...(RULES[changes++ % RULES.length] ?? [])]
-      const replaced = await directory.replaceScrubbing({ workspaceId, revision, rules }, { by: null, now: Date.now() })
+      const replaced = await directory.replaceScrubbing({ workspaceId, revision, rules }, author())
       revision = typeof replaced === 'number' ? replaced : replaced.revision
+      await changeDropping(changes)
       await delay(CHANGE_MS, undefined, { signal: stopping.signal }).catch(() => undefined) // ended by `stop`
     }
     return changes
@@ -63,16 +76,29 @@ function startChangingRules({ directory: redis, secrets: { workspaceId } }: Inst
   }
 }
 
+/** Returns by which rules spans were dropped, and whether they are two for five spans that are stored, as each export has them. */
+async function droppedSpans({ clickhouse }: Installation): Promise<unknown> {
+  const query = `
+    SELECT stored * 2 = counted * 5 AND counted > 0 AS dropped,
+      (SELECT arraySort(groupUniqArrayArray(mapKeys(dropped))) FROM ingest_log) AS rules,
+      (SELECT count() FROM spans WHERE NOT startsWith(workspace_id, 'burned:')) AS stored,
+      (SELECT sum(arraySum(mapValues(dropped))) FROM ingest_log WHERE NOT startsWith(workspace_id, 'burned:')) AS counted`
+  const [row] = await (await clickhouse.query({ query, format: 'JSONEachRow' })).json<Record<string, unknown>>()
+  console.log(`dropped: ${JSON.stringify(row)}`)
+  return { dropped: row?.dropped === 1, rules: row?.rules }
+}
+
 it('after faults of every process, server and network, what is stored is what the ledger of the clients states', async () => {
   console.log(`${MINUTES} minutes of faults; to repeat them: CHAOS_SEED=${SEED}`)
   if (installation.noDisks) console.log(`SKIPPED, no disk is filled: ${installation.noDisks}`)
-  clients = startClients({ edgeUrls: installation.edgeUrls, secrets: installation.secrets, seed: SEED, rate: RATE })
+  const changing = await startChangingRules(installation)
+  const { edgeUrls, secrets } = installation
+  clients = startClients({ edgeUrls, secrets, seed: SEED, rate: RATE, payloads: WITH_DROPPED_SPANS })
   const { ledger, builds } = clients
   const servers = [...SERVER_FAULTS, ...REDIS_FAULTS, ...PROMOTIONS, ...PROMOTIONS].filter(
     ({ kind }) => installation.noDisks === undefined || !kind.endsWith('full disk'),
   )
   const forMs = MINUTES * MINUTE_MS
-  const changing = startChangingRules(installation)
   const counts = await Promise.all([
     runFaults(installation, PROCESS_FAULTS, { seed: SEED, forMs, print: text => console.log(`process ${text}`) }),
     runFaults(installation, servers, { seed: SEED + 1, forMs, print: text => console.log(`server  ${text}`) }),
@@ -90,6 +116,7 @@ it('after faults of every process, server and network, what is stored is what th
   console.log(`answers: ${JSON.stringify(ledger.answers())}`)
   await untilSettled(installation, SETTLE_DEADLINE_MS)
   expect(await compareLedger(installation, ledger, builds.sent)).toEqual([])
+  expect(await droppedSpans(installation)).toEqual({ dropped: true, rules: [...DROP_RULES] })
   expect(Object.keys(ledger.answers()).filter(answer => /^5/.test(answer) && answer !== '503')).toEqual([])
   expect(installation.unexpectedEnds()).toEqual([])
   const total = Object.values(faults).reduce((sum, count) => sum + count, 0)

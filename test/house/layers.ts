@@ -69,7 +69,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['workers/queue/', 'workers/decode/'],
     ['workers/config.ts', 'workers/sink/'],
     ['workers/otlp/protobuf/'],
-    ['workers/exceptions/', 'workers/scrubbing/'],
+    ['workers/dropping/', 'workers/exceptions/', 'workers/scrubbing/'],
     [
       'workers/dead-letters/',
       'workers/otlp/json/',
@@ -96,6 +96,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'api/changes.ts',
       'api/erasures.ts',
       'api/dead-letters/',
+      'api/dropping.ts',
       'api/findings/',
       'api/logs/',
       'api/members.ts',

@@ -43,7 +43,7 @@ it('rows of clients are made by the pools alone, which scrub them', () => {
   const makers = files.filter(file => MAKERS.test(textOf(file)) && WRITERS[file] === undefined)
   expect(makers).toEqual(['workers/pools/table.ts'])
   const pools = textOf('workers/pools/table.ts')
-  expect(pools).toMatch(/return scrubbed\(acceptJson\(signal, rows, transcoder\), rows, deps\.scrubbing\)/)
+  expect(pools).toMatch(/return ruledRecords\(acceptJson\(signal, rows, transcoder\), rows, deps\)/)
   expect(pools.match(/create(?:Spans|Logs|Metrics)Batch, deps\)/g)).toHaveLength(3)
   expect(pools).toContain('createSessionsBatch(deps.scrubbing)')
 })

@@ -41,7 +41,7 @@ export function createExceptionsBatch(
   }
   const batch = Object.assign(createBufferedRows([table.buffer, failures.buffer], append, requests), { complete })
   if (rules === undefined) return batch
-  return Object.assign(withRules(batch, rules), { stored: () => rules.stored() })
+  return Object.assign(withRules(batch, { grouping: rules }), { stored: () => rules.stored() })
 }
 
 function appendRecord(

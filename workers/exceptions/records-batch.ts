@@ -83,9 +83,10 @@ export class RecordsBatch extends OtlpBatch {
     let row = firstRow
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
+      const recordStart = wire.start
       pos = wire.next
-      if (tag !== 0x12 || this.isLeftOut(wire, wire.start, pos, row)) continue
-      const rejection = decoder.append(wire, wire.start, pos, row, resource)
+      if (tag !== 0x12 || this.isLeftOut(wire, recordStart, pos, row)) continue
+      const rejection = decoder.append(wire, recordStart, pos, row, resource)
       if (rejection === undefined) row++
       else this.reject(rejection, row)
     }

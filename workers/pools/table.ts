@@ -1,5 +1,6 @@
 import type { QueueName, Signal } from '../../schemas/queues/names.ts'
 import type { PoolsDeps } from '../deps.ts'
+import { ruledRecords } from '../dropping/ruled-records.ts'
 import {
   createBuildReportsBatch,
   createDeadLettersBatch,
@@ -13,7 +14,6 @@ import { createMetricsBatch } from '../otlp/metrics/metrics.ts'
 import type { OtlpBatch } from '../otlp/protobuf/otlp-batch.ts'
 import { createSpansBatch } from '../otlp/traces/spans.ts'
 import type { Pool } from '../queue/pool.ts'
-import { scrubbed } from '../scrubbing/scrubbed-rows.ts'
 import { startCompletionsPool } from './start-completions.ts'
 import { startDeadLettersPool } from './start-dead-letters.ts'
 import { startExceptionsPool } from './start-exceptions.ts'
@@ -48,7 +48,7 @@ function startSignalPool(signal: Signal, createRows: () => OtlpBatch, deps: Pool
   const transcoder = createJsonTranscoder()
   const create = () => {
     const rows = createRows()
-    return scrubbed(acceptJson(signal, rows, transcoder), rows, deps.scrubbing)
+    return ruledRecords(acceptJson(signal, rows, transcoder), rows, deps)
   }
   return startRowsPool({ queue: signal, kind: signal }, create, deps)
 }

@@ -249,19 +249,19 @@ describe('the rules of a batch', () => {
     current = record(8, 'email')
     nowMs += 60_000
     await batch.prepare?.([frame])
-    expect(batch.rules?.()).toEqual({ ws_1: 7 })
+    expect(batch.rules?.()).toEqual({ scrubbing: { ws_1: 7 } })
     expect(rows.scrubberOf?.('ws_1')?.ruleOf('iban')).toBeDefined()
     expect(rows.scrubberOf?.('ws_2')).toBe(DEFAULT_SCRUBBER)
 
     const again = create()
-    await again.batch.prepare?.([frame], { ws_1: 7 })
+    await again.batch.prepare?.([frame], { scrubbing: { ws_1: 7 } })
     expect(again.rows.scrubberOf?.('ws_1')?.revision).toBe(7)
     const earlier = create()
     await earlier.batch.prepare?.([frame], {})
     expect(earlier.rows.scrubberOf?.('ws_1')).toBe(DEFAULT_SCRUBBER)
     batch.reset()
     await batch.prepare?.([frame])
-    expect(batch.rules?.()).toEqual({ ws_1: 8 })
+    expect(batch.rules?.()).toEqual({ scrubbing: { ws_1: 8 } })
   })
 
   it('are the last known ones while the directory does not respond, and without any it waits', async () => {
@@ -301,7 +301,7 @@ describe('the rules of a batch', () => {
     await batch.prepare?.([frame, exampleFrame('', { workspaceId: 'ws_2' })])
     batch.markJob()
     batch.rewindJob()
-    expect(batch.rules?.()).toEqual({ ws_1: 7 })
+    expect(batch.rules?.()).toEqual({ scrubbing: { ws_1: 7 } })
   })
 
   it('convert equal metrics of workspaces with other rules apart', () => {

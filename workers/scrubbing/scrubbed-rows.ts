@@ -15,5 +15,5 @@ interface ScrubbedRows {
 export function scrubbed(batch: RowBatch, decoder: ScrubbedRows, known: KnownScrubbing): RowBatch {
   const rules = new WorkspaceRules(known)
   decoder.scrubberOf = workspaceId => rules.of(workspaceId)
-  return withRules(batch, rules)
+  return withRules(batch, { scrubbing: rules })
 }

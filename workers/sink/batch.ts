@@ -100,7 +100,7 @@ export class Batch {
   /** The rows by shard, as of `#formation`. Undefined with one server, because only dividing the rows is work. */
   #shardBlocks: readonly TableBlock[] | undefined
   #decodedBytes = 0
-  /** Bytes of what the log reports by name: fields that are left out, and rules of scrubbing. */
+  /** Bytes of what the log reports by name: fields that are left out, and rules. Hashes of dropped spans too. */
   #namesBytes = 0
 
   constructor(source: BatchSource, rows: RowBatch, options: BatchOptions = {}) {
@@ -278,14 +278,15 @@ export class Batch {
       const start = this.#passedOnBytes
       const result = this.rows.append(frame, body)
       if (!result.ok) return { refusal: { reason: { label: result.reason, detail: result.detail } } }
-      const { rows, rejected, scrubbed } = result
+      const { rows, rejected, scrubbed, dropped } = result
       const derivedRows = (this.rows.derivedRows ?? 0) - derivedBefore
       this.#digest = Math.imul(this.#digest ^ (rows + 1), FNV_PRIME)
       const lost = lostRecords(rejected)
       for (const { details = [] } of Object.values(rejected)) this.#namesBytes += details.join().length
       for (const rule of scrubbed?.keys() ?? []) this.#namesBytes += rule.length
+      for (const [rule, { spans }] of dropped ?? []) this.#namesBytes += 2 * rule.length + 4 * spans.length
       return {
-        decoded: { rows, derivedRows, rejected, scrubbed, start, end: this.#passedOnBytes },
+        decoded: { rows, derivedRows, rejected, scrubbed, dropped, start, end: this.#passedOnBytes },
         refusal: lost && { reason: { label: 'records_rejected' }, rejected: lost, storedRecords: rows },
       }
     } catch (error) {

@@ -3,7 +3,8 @@ import type { PassedOn } from '../../schemas/queues/exceptions.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RejectedByReason } from '../../shared/runtime/reason.ts'
 import type { JobNotes } from './batch-letters.ts'
-import { countRejected, countRequest, entryOf, increment } from './log-entries.ts'
+import { countDropped, countRejected, countRequest, entryOf, increment, noteDropped } from './log-entries.ts'
+import type { DroppedRecords } from './row-batch.ts'
 
 /** A request of a job, as its outcome is counted. */
 interface CountedRequest {
@@ -21,6 +22,7 @@ export interface Decoded {
   readonly derivedRows: number
   readonly rejected: RejectedByReason
   readonly scrubbed?: ReadonlyMap<string, number> | undefined
+  readonly dropped?: ReadonlyMap<string, DroppedRecords> | undefined
   /** Where the records are that it passes on. */
   readonly start: number
   readonly end: number
@@ -30,24 +32,26 @@ export interface Decoded {
 export const NOT_DECODED: Decoded = { rows: 0, derivedRows: 0, rejected: {}, start: 0, end: 0 }
 
 /**
- * Counts a request in the log of its batch and returns the entry that has its outcome. The log of a batch counts the rows and the
- * scrubbed values of a request that passes records on, and the log of the batch that stores these has its outcome. `isPassedOn`
- * states that where it is decided.
+ * Counts a request in the log of its batch and returns the entry that has its outcome. The log of a batch counts the rows, the
+ * scrubbed values and the dropped records of a request that passes records on, and the log of the batch that stores these has its
+ * outcome. `isPassedOn` states that where it is decided.
  */
 export function countOutcome(
   { entries, passedOn }: Pick<JobNotes, 'entries' | 'passedOn'>,
   { signal, jobId, index, frame, replayedAtMs }: CountedRequest,
-  { rows, derivedRows, rejected, scrubbed, start, end }: Decoded,
+  { rows, derivedRows, rejected, scrubbed, dropped, start, end }: Decoded,
   isPassedOn = end > start,
 ): IngestLogEntry {
   const entry = entryOf(entries, signal, jobId, frame, replayedAtMs)
   entry.rows += rows
   entry.derivedRows += derivedRows
   for (const [rule, values] of scrubbed ?? []) increment(entry.scrubbed, rule, values)
+  if (dropped !== undefined) countDropped(entry, dropped)
   const own = isPassedOn ? entryOf(new Map(), signal, jobId, frame, replayedAtMs) : undefined
   const outcome = own ?? entry
   countRequest(outcome, frame, frame.body.length)
   countRejected(outcome, frame, rejected)
+  if (dropped !== undefined) noteDropped(outcome, frame, dropped)
   if (own === undefined && end === start) return entry
   const { workspaceId, surfaceId, receivedAtMs, receipt } = frame
   // The frame itself is not kept, because the memory of its payload is used again.

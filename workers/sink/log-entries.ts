@@ -2,6 +2,7 @@ import type { IngestLogEntry } from '../../clickhouse/tables/ingest-log-table.ts
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import {
+  DROPPED,
   ONLY_COUNTED,
   type RejectedByReason,
   type Rejection,
@@ -9,6 +10,10 @@ import {
   reasonText,
 } from '../../shared/runtime/reason.ts'
 import type { RefusedFrame } from '../queue/letter-moves.ts'
+import type { DroppedRecords } from './row-batch.ts'
+
+/** The most hashes of dropped spans of an entry and a rule: 80 kB. */
+const DROPPED_SPANS_MAX = 20_000
 
 /** Returns whether nothing of the request is stored. */
 export function isRefused({ rejected, storedRecords = 0 }: RefusedFrame): boolean {
@@ -33,10 +38,11 @@ export function entryOf(
   const key = `${signal} ${jobId} ${workspaceId} ${surfaceId} ${replayedAtMs} ${commit}`
   let entry = entries.get(key)
   if (entry === undefined) {
-    const counts = { payloads: 0, bytes: 0, rows: 0, derivedRows: 0, rejected: new Map(), scrubbed: new Map() }
+    const counts = { payloads: 0, bytes: 0, rows: 0, derivedRows: 0, rejected: new Map() }
+    const byRule = { scrubbed: new Map(), dropped: new Map(), droppedSpans: new Map() }
     const letters = { deadLettered: new Map(), discarded: new Map(), discardedIndexes: [], refused: [], rejections: [] }
     const source = { workspaceId, surfaceId, receivedAtMs, replayedAtMs, jobId, signal }
-    entry = { ...source, ...counts, ...letters, commit, indexes: [] }
+    entry = { ...source, ...counts, ...byRule, ...letters, commit, indexes: [] }
     entries.set(key, entry)
   }
   entry.receivedAtMs = Math.min(entry.receivedAtMs, receivedAtMs)
@@ -67,6 +73,29 @@ export function countRejected(entry: IngestLogEntry, { receipt }: PayloadFrame, 
         entry.rejections.push({ index: indexOf(receipt), reason, records, objectKey: '' })
       }
     }
+  }
+}
+
+/** Counts the records of a request that rules have dropped. */
+export function countDropped(entry: IngestLogEntry, dropped: ReadonlyMap<string, DroppedRecords>): void {
+  for (const [rule, { count, spans }] of dropped) {
+    increment(entry.dropped, rule, count)
+    if (spans.length === 0) continue
+    const hashes = entry.droppedSpans.get(rule) ?? []
+    for (const hash of spans.slice(0, DROPPED_SPANS_MAX - hashes.length)) hashes.push(hash)
+    entry.droppedSpans.set(rule, hashes)
+  }
+}
+
+/** Notes for the receipt of a request which rules have dropped records of it. */
+export function noteDropped(
+  entry: IngestLogEntry,
+  { receipt }: PayloadFrame,
+  dropped: ReadonlyMap<string, DroppedRecords>,
+): void {
+  if (receipt === undefined) return
+  for (const [rule, { count }] of dropped) {
+    entry.rejections.push({ index: indexOf(receipt), reason: `${DROPPED}: ${rule}`, records: count, objectKey: '' })
   }
 }
 

@@ -4,6 +4,13 @@ import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RefusalLabel, RejectedByReason } from '../../shared/runtime/reason.ts'
 import type { Formation } from '../queue/payloads/batch-record.ts'
 
+/** Records of a request that a rule has dropped. */
+export interface DroppedRecords {
+  readonly count: number
+  /** The hash of the trace of each dropped span (`traceHash`). */
+  readonly spans: readonly number[]
+}
+
 /**
  * The outcome of appending one request. Either all its rows are in the batch, except those rejected for a reason, or none
  * is.
@@ -15,6 +22,8 @@ export type AppendResult =
       readonly rejected: Readonly<RejectedByReason>
       /** Number of values that scrubbing replaced, by the name of the rule; undefined if there are none. */
       readonly scrubbed?: ReadonlyMap<string, number> | undefined
+      /** Records that rules have dropped, by the name of the rule; undefined if there are none. */
+      readonly dropped?: ReadonlyMap<string, DroppedRecords> | undefined
     }
   | { readonly ok: false; readonly reason: RefusalLabel; readonly detail?: string | undefined }
 
@@ -52,7 +61,7 @@ export interface RowBatch {
    * Reads what decoding these requests needs. A batch that is formed again has the rules of its record. Throws TransientErrors.
    */
   prepare?(frames: readonly PayloadFrame[], rules?: Formation['rules']): Promise<void>
-  /** Returns the revisions of the rules by which the rows are made, by workspace. */
+  /** Returns the revisions of the rules by which the rows are made. */
   rules?(): Formation['rules']
   /**
    * Decodes a decompressed request into rows. Leaves the batch unchanged when it returns `ok: false`. A request that adds

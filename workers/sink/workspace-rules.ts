@@ -1,8 +1,9 @@
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { RuleKind, RuleRevisions } from '../queue/payloads/batch-record.ts'
 import type { RowBatch } from './row-batch.ts'
 
 /** Rules of workspaces, each with a revision. 0 is that of a workspace without rules of its own. */
-interface KnownRules<T> {
+export interface KnownRules<T> {
   /** Returns the rules of a workspace, or those with this revision. Throws TransientErrors. */
   of(workspaceId: string, revision?: number): Promise<T>
 }
@@ -60,25 +61,47 @@ export class WorkspaceRules<T extends { readonly revision: number }> {
   }
 }
 
-/** Returns rows that are made by rules, which are forgotten with the rows. */
-export function withRules<T extends { readonly revision: number }>(rows: RowBatch, rules: WorkspaceRules<T>): RowBatch {
+type AnyRules = WorkspaceRules<{ readonly revision: number }>
+
+/** Returns rows that are made by kinds of rules, which are forgotten with the rows. */
+export function withRules(rows: RowBatch, kinds: Readonly<Partial<Record<RuleKind, AnyRules>>>): RowBatch {
+  const entries = Object.entries(kinds) as [RuleKind, AnyRules][]
+  const each = (change: (rules: AnyRules) => void) => {
+    for (const [, rules] of entries) change(rules)
+  }
   const reset = rows.reset.bind(rows)
   const shrink = rows.shrink.bind(rows)
   const rewindJob = rows.rewindJob.bind(rows)
   return Object.assign(rows, {
-    prepare: (...given: Parameters<WorkspaceRules<T>['prepare']>) => rules.prepare(...given),
-    rules: () => rules.revisions,
+    async prepare(frames: readonly PayloadFrame[], recorded?: RuleRevisions) {
+      const prepared: AnyRules[] = []
+      try {
+        for (const [kind, rules] of entries) {
+          await rules.prepare(frames, recorded && (recorded[kind] ?? {}))
+          prepared.push(rules)
+        }
+      } catch (error) {
+        for (const rules of prepared) rules.rewindJob()
+        throw error
+      }
+    },
+    rules: () =>
+      Object.fromEntries(
+        entries
+          .map(([kind, { revisions }]) => [kind, revisions] as const)
+          .filter(([, revisions]) => Object.keys(revisions).length > 0),
+      ),
     rewindJob() {
       rewindJob()
-      rules.rewindJob()
+      each(rules => rules.rewindJob())
     },
     reset() {
       reset()
-      rules.reset()
+      each(rules => rules.reset())
     },
     shrink() {
       shrink()
-      rules.reset()
+      each(rules => rules.reset())
     },
   })
 }

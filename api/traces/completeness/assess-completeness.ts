@@ -78,6 +78,7 @@ function lossesOf({ arranged, truncated }: TraceColumns, evidence: Evidence | un
     ),
     ...loss('expired', beganMs < keptSinceMs + LATE_SPAN_MS || has('expired')),
     ...loss('erased', has('erased')),
+    ...loss('dropped', has('dropped')),
     ...loss('dead_lettered', has('dead_lettered')),
     ...loss(
       'refused',
@@ -97,8 +98,8 @@ function listLosses(losses: readonly TraceLoss[], isIncomplete: boolean): Comple
     .filter(({ count }) => count > 0)
     .sort((a, b) => Number(b.isNear) - Number(a.isNear) || b.count - a.count)
     .slice(0, LOSSES)
-    .map(({ cause, surfaceId, isNear, count, fromMs, toMs }) => ({
-      ...{ cause, surfaceId, isNear, count },
+    .map(({ cause, surfaceId, isNear, rule, count, fromMs, toMs }) => ({
+      ...{ cause, surfaceId, isNear, ...(rule !== undefined && { rule }), count },
       receivedFrom: rfc3339FromUnixMs(fromMs),
       receivedTo: rfc3339FromUnixMs(toMs),
     }))

@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { selectDroppedSpans } from '../../../clickhouse/queries/traces/completeness/select-dropped-spans.ts'
 import {
   joinLosses,
   lossOf,
@@ -8,14 +9,17 @@ import {
 import type { TraceArrivals } from '../../../clickhouse/queries/traces/select-trace-extent.ts'
 import type { TraceKey } from '../../../clickhouse/read-connection.ts'
 import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
+import type { Directory } from '../../../shared/directory/directory.ts'
 import { errorFields } from '../../../shared/runtime/errors.ts'
 import type { Logger } from '../../../shared/runtime/logger.ts'
 import type { RowKind } from '../../../shared/runtime/retention.ts'
+import { queryDirectory } from '../../http/directory.ts'
 import type { TraceQueues } from './trace-queues.ts'
 
 /** Dependencies of {@link beginEvidence}. */
 export interface EvidenceDeps {
   readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'dropping'>
   readonly firstKeptDay: (workspaceId: string, kind: RowKind) => Promise<number>
   readonly logger: Logger
   readonly traceQueues: TraceQueues
@@ -60,8 +64,9 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
       ...{ nearFromMs: arrivals.firstMs - NEAR_MS, nearToMs: arrivals.lastMs + NEAR_MS },
       ...{ fromMs: arrivals.firstMs - BEFORE_MS, toMs: Math.min(arrivals.lastMs + AFTER_MS, settled.readAtMs) },
     }
-    const [losses, refused] = await Promise.all([
+    const [losses, dropped, refused] = await Promise.all([
       selectTraceLosses(deps.clickhouse, period, signal),
+      droppedOf(deps, key, period, signal),
       unlessUnavailable(deps.logger, () => refusedOf(deps.traceQueues, period)),
     ])
     if (refused === undefined) return undefined
@@ -70,12 +75,23 @@ export async function beginEvidence(deps: EvidenceDeps, key: TraceKey, signal: A
       ...settled,
       arrivals,
       keptSinceMs: firstKeptDay * DAY_MS,
-      losses: joinLosses([...losses, ...refused], Math.max),
+      losses: joinLosses([...losses, ...dropped, ...refused], Math.max),
     }
   }
 }
 
 type Period = Parameters<typeof selectTraceLosses>[1]
+
+/** Most workspaces never had a rule: they do not pay for the query. */
+async function droppedOf(
+  { clickhouse, directory }: EvidenceDeps,
+  key: TraceKey,
+  period: Period,
+  signal: AbortSignal,
+): Promise<TraceLoss[]> {
+  const rules = await queryDirectory(directory.dropping(key.workspaceId))
+  return rules === undefined ? [] : selectDroppedSpans(clickhouse, key, period, signal)
+}
 
 async function refusedOf(traceQueues: TraceQueues, period: Period): Promise<TraceLoss[]> {
   const { workspaceId, surfaceIds, fromMs, toMs } = period

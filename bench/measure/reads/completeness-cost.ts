@@ -28,6 +28,7 @@ export async function measureVerdict(
   const redis = new Redis(redisUrl)
   const deps: EvidenceDeps = {
     clickhouse: client,
+    directory: { dropping: async () => undefined },
     firstKeptDay: async () => 0,
     logger: pino({ level: 'silent' }),
     traceQueues: connectTraceQueues(onOneServer(redis)),

@@ -793,13 +793,15 @@ export type FoundTrace = {
     services: string[];
     serviceCount: number;
 };
-export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "erased" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
+export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "erased" | "dropped" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
 export type TraceLoss = {
-    cause: "dead_lettered" | "refused" | "expired" | "erased";
+    cause: "dead_lettered" | "refused" | "expired" | "erased" | "dropped";
     surfaceId: string;
     /** Whether the surface has sent spans of the trace, and the loss is from at most 60 seconds before or after they arrived. */
     isNear: boolean;
-    /** Requests that were dead-lettered or refused, or spans that expired or were erased. */
+    /** The rule that has dropped the spans. */
+    rule?: string;
+    /** Requests that were dead-lettered or refused, or spans that expired, were erased or dropped. */
     count: number;
     /** Refused requests and deleted spans are counted by whole hours. */
     receivedFrom: string;
@@ -1304,7 +1306,7 @@ export type Change = {
     createdAt: string;
     by: Actor;
     /** Purges of dead letters and deletions of releases are recorded before they begin. */
-    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "surface-key.passed" | "api-key.created" | "api-key.revoked" | "api-key.passed" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "finding-rules.changed" | "scrubbing.changed" | "dead-letters.purged" | "erasure.created";
+    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "surface-key.passed" | "api-key.created" | "api-key.revoked" | "api-key.passed" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "finding-rules.changed" | "scrubbing.changed" | "dropping.changed" | "dead-letters.purged" | "erasure.created";
     /** Id of the surface, key, user, release or erasure. Empty for a change of the workspace. */
     subject: string;
     /** The name of what was created. */
@@ -1316,6 +1318,10 @@ export type ChangesPage = {
     changes: Change[];
     nextCursor: NextCursor;
 };
+export type DroppedRecords = {
+    rule: string;
+    count: number;
+}[];
 export type Usage = {
     day: string;
     surfaceId: string;
@@ -1332,6 +1338,7 @@ export type Usage = {
         rule: string;
         values: number;
     }[];
+    dropped: DroppedRecords;
 };
 export type UsagePage = {
     usage: Usage[];

@@ -184,6 +184,7 @@ const missingCauseSchema = z
     'refused',
     'expired',
     'erased',
+    'dropped',
     'cut',
     'not_received_from_other_service',
     'not_received_from_this_service',
@@ -192,24 +193,23 @@ const missingCauseSchema = z
   .meta({
     id: 'MissingCause',
     description:
-      'Why spans are missing, or may be. in_flight: accepted requests are not stored yet. dead_lettered, refused: requests of the workspace at the time of the trace were. expired: the trace begins where the retention ends, or spans of its time left with a shorter retention. erased: spans of its time were erased with a person or a session. cut: the response is limited. not_received_…: nothing was lost here, and the parent is of another service or of that of the child, as OTLP’s flags say.',
+      'Why spans are missing, or may be. in_flight: accepted requests are not stored yet. dead_lettered, refused: requests of the workspace at the time of the trace were. expired: the trace begins where the retention ends, or spans of its time left with a shorter retention. erased: spans of its time were erased with a person or a session. dropped: rules of the workspace dropped spans of the trace. cut: the response is limited. not_received_…: nothing was lost here, and the parent is of another service or of that of the child, as OTLP’s flags say.',
   })
 /** Why spans of a trace are missing, or may be. */
 export type MissingCause = z.infer<typeof missingCauseSchema>
 
 const traceLossSchema = z
   .strictObject({
-    cause: z.enum(['dead_lettered', 'refused', 'expired', 'erased']),
+    cause: z.enum(['dead_lettered', 'refused', 'expired', 'erased', 'dropped']),
     surfaceId: z.string(),
     isNear: z.boolean().meta({
       description:
         'Whether the surface has sent spans of the trace, and the loss is from at most 60 seconds before or after they arrived.',
     }),
-    count: z
-      .number()
-      .int()
-      .min(1)
-      .meta({ description: 'Requests that were dead-lettered or refused, or spans that expired or were erased.' }),
+    rule: z.string().optional().meta({ description: 'The rule that has dropped the spans.' }),
+    count: z.number().int().min(1).meta({
+      description: 'Requests that were dead-lettered or refused, or spans that expired, were erased or dropped.',
+    }),
     receivedFrom: z.iso
       .datetime()
       .meta({ description: 'Refused requests and deleted spans are counted by whole hours.' }),
@@ -217,7 +217,8 @@ const traceLossSchema = z
   })
   .meta({
     id: 'TraceLoss',
-    description: 'A loss of a surface of the workspace at the time of a trace. It may be of other traces.',
+    description:
+      'A loss of a surface of the workspace at the time of a trace. It may be of other traces, unless rules dropped it.',
   })
 
 const completenessShape = {

@@ -56,6 +56,8 @@ async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerat
     if (rules) yield { kind: 'finding-rules', record: rules }
     const scrubbing = await store.scrubbing(workspace.id)
     if (scrubbing) yield { kind: 'scrubbing', record: scrubbing }
+    const dropping = await store.dropping(workspace.id)
+    if (dropping) yield { kind: 'dropping', record: dropping }
     let changes: Change[] = []
     for await (const change of walkNewest(page => store.changes(workspace.id, page))) {
       if (changes.push(change) < CHANGES_PER_LINE) continue

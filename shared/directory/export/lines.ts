@@ -12,6 +12,7 @@ import {
   workspaceKeySchema,
   workspaceSchema,
 } from '../../../schemas/records/directory.ts'
+import { droppingSchema } from '../../../schemas/records/dropping.ts'
 import { erasureSchema } from '../../../schemas/records/erasure.ts'
 import { findingRulesSchema } from '../../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../../schemas/records/finding-work.ts'
@@ -83,6 +84,7 @@ const LINE_SCHEMAS = {
   'finding-work': findingWorkLineSchema,
   'finding-rules': findingRulesSchema,
   scrubbing: scrubbingSchema,
+  dropping: droppingSchema,
   changes: changesLineSchema,
   end: endLineSchema,
 } as const

@@ -69,7 +69,7 @@ describe('the usage of a workspace', () => {
     const today = new Date().toISOString().slice(0, 10)
     const rowOf = (surfaceId: string, requests: number) => ({
       ...{ day: today, surfaceId, kind: 'logs', requests },
-      ...{ bytes: requests * EXPORT.length, records: 2 * requests, scrubbed: [] },
+      ...{ bytes: requests * EXPORT.length, records: 2 * requests, scrubbed: [], dropped: [] },
     })
     await until('the requests are stored', async () => {
       const { usage } = usagePageSchema.parse((await ask('/v3/usage')).body)
@@ -92,20 +92,21 @@ describe('the usage of a workspace', () => {
     expect(keyUsagePageSchema.parse((await ask('/v3/usage/keys?day=2026-01-01')).body).keys).toEqual([])
   })
 
-  it('counts the scrubbed values of replays, but not their requests again', async () => {
+  it('counts the scrubbed values and dropped records of replays, but not their requests again', async () => {
     const day = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10)
     await clickhouse.command({
       query: `INSERT INTO ${DATABASE}.ingest_log
-        (workspace_id, surface_id, received_at, replayed_at, signal, payloads, bytes, rows, scrubbed) VALUES
-        ('ws_1', 'srf_1', '${day} 10:00:00', 0, 'traces', 2, 10, 3, {'people': 1, 'credentials': 2}),
-        ('ws_1', 'srf_1', '${day} 11:00:00', 0, 'traces', 1, 10, 3, {}),
-        ('ws_1', 'srf_1', '${day} 10:00:00', '${day} 12:00:00', 'traces', 1, 10, 1, {'people': 4, '10': 1})`,
+        (workspace_id, surface_id, received_at, replayed_at, signal, payloads, bytes, rows, scrubbed, dropped) VALUES
+        ('ws_1', 'srf_1', '${day} 10:00:00', 0, 'traces', 2, 10, 3, {'people': 1, 'credentials': 2}, {'b': 1}),
+        ('ws_1', 'srf_1', '${day} 11:00:00', 0, 'traces', 1, 10, 3, {}, {'b': 2, 'a': 1}),
+        ('ws_1', 'srf_1', '${day} 10:00:00', '${day} 12:00:00', 'traces', 1, 10, 1, {'people': 4, '10': 1}, {'a': 5})`,
     })
     const { usage } = usagePageSchema.parse((await ask(`/v3/usage?from=${day}&to=${day}`)).body)
     const sums = { kind: 'traces', requests: 3, bytes: 20, records: 6 }
     const rules = Object.entries({ '10': 1, credentials: 2, people: 5 })
     const scrubbed = rules.map(([rule, values]) => ({ rule, values }))
-    expect(usage).toEqual([{ day, surfaceId: 'srf_1', ...sums, scrubbed }])
+    const dropped = Object.entries({ a: 6, b: 3 }).map(([rule, count]) => ({ rule, count }))
+    expect(usage).toEqual([{ day, surfaceId: 'srf_1', ...sums, scrubbed, dropped }])
   })
 
   it('states the last use and the requests of today for public, secret and API keys', async () => {

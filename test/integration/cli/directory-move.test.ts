@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import type { FindingEntry } from '../../../schemas/records/change.ts'
+import type { Dropping } from '../../../schemas/records/dropping.ts'
 import type { Erasure } from '../../../schemas/records/erasure.ts'
 import type { FindingRules } from '../../../schemas/records/finding-rules.ts'
 import type { FindingWork } from '../../../schemas/records/finding-work.ts'
@@ -148,13 +149,17 @@ async function workOnFindings(directory: Directory, workspaceId: string): Promis
   await directory.splitFinding({ workspaceId, findingId: findingIdOf('d') }, findingIdOf('a'), author)
 }
 
-/** Replaces the rules of scrubbing twice, and stores an erasure that waits for the night. */
+/** Replaces the rules of scrubbing and of dropping twice, and stores an erasure that waits for the night. */
 async function protectPersons(directory: Directory, workspaceId: string): Promise<void> {
   const author = { by: null, now: Date.now() }
   const scrubbing: ScrubbingRule = { name: 'people', keys: ['iban'], action: 'mask' }
   const first = await directory.replaceScrubbing({ workspaceId, revision: 0, rules: [scrubbing] }, author)
   const { revision } = first as Scrubbing
   await directory.replaceScrubbing({ workspaceId, revision, rules: [] }, author)
+  const drops = [{ name: 'health checks', names: ['GET /health'], keep: 0 }]
+  const dropping = await directory.replaceDropping({ workspaceId, revision: 0, rules: drops }, author)
+  const { revision: before } = dropping as Dropping
+  await directory.replaceDropping({ workspaceId, revision: before, rules: [] }, author)
   const subject = { kind: 'session', sessionId: 'waits' } as const
   const erasure = (await directory.createErasure({ workspaceId, subject, now: Date.now() })) as Erasure
   await directory.putErasure({ ...erasure, state: 'waiting_for_rewrite' })
@@ -209,7 +214,9 @@ it('the directory contains only keys of known families, some of each, and all of
 
   // The order in which surfaces were deleted is not moved: nothing but forgetting the oldest of 10,000 depends on it.
   // Nor are earlier rules, which repetitions of batches use.
-  const moved = names.filter(name => !/:(deleted-surfaces|earlier-finding-rules|earlier-scrubbing)$/.test(name))
+  const moved = names.filter(
+    name => !/:(deleted-surfaces|earlier-finding-rules|earlier-scrubbing|earlier-dropping)$/.test(name),
+  )
   const { [upkeepKeys.ungrouped]: _, ...values } = after.values
   expect(values).toEqual(Object.fromEntries(moved.map(name => [name, before.values[name]])))
   for (const name of moved) {

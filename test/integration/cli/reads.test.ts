@@ -172,6 +172,27 @@ describe('penstock trace, findings and pipeline', () => {
     await rm(directory, { recursive: true })
   })
 
+  it('reads and replaces the rules of dropping', async () => {
+    const at = ['--url', api.baseUrl]
+    const directory = await mkdtemp(join(tmpdir(), 'penstock-dropping-'))
+    const file = join(directory, 'dropping.json')
+    const shown = await run(['dropping', 'show', ...at, '--json'])
+    expect(JSON.parse(shown.stdout)).toEqual({ revision: 0, rules: [] })
+    const attributes = [{ key: 'level', value: 'debug' }, { key: 'tenant' }]
+    const rules = [{ name: 'debug', signals: ['logs', 'traces'], services: ['shop'], attributes, keep: 0.1 }]
+    await writeFile(file, JSON.stringify({ revision: 0, rules }))
+    const replaced = await run(['dropping', 'replace', file, ...at])
+    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 rule, revision \d+: /) })
+    const { stdout } = await run(['dropping', 'show', ...at])
+    expect(stdout).toMatch(/\ndebug +0\.1 +logs or traces; shop; level=debug and tenant\n/)
+    await writeFile(file, JSON.stringify({ revision: 0, rules: [] }))
+    expect(await run(['dropping', 'replace', file, ...at])).toMatchObject({ code: 10 })
+    const current = JSON.parse((await run(['dropping', 'show', ...at, '--json'])).stdout)
+    await writeFile(file, JSON.stringify({ ...current, rules: [] }))
+    expect(await run(['dropping', 'replace', file, ...at])).toMatchObject({ code: 0 })
+    await rm(directory, { recursive: true })
+  })
+
   it('shows a finding with its occurrences, as text or as JSON', async () => {
     const id = `fnd_${'a'.repeat(26)}`
     const shown = await run(['finding', id, '--url', api.baseUrl])

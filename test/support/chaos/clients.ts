@@ -23,6 +23,8 @@ interface ClientsOptions {
   readonly seed: number
   /** Requests per second of each kind. */
   readonly rate: number
+  /** The kinds, `PAYLOADS` by default. */
+  readonly payloads?: typeof PAYLOADS
 }
 
 /** Clients of every kind, each of which sends known payloads at a steady rate and writes the answers into a ledger. */
@@ -38,7 +40,7 @@ export interface Clients {
 }
 
 /** Starts the clients. */
-export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions): Clients {
+export function startClients({ edgeUrls, secrets, seed, rate, payloads = PAYLOADS }: ClientsOptions): Clients {
   const ledger = new Ledger()
   const inFlight = new Set<Promise<void>>()
   const builds = new BuildClient({ edgeUrls, secretKey: secrets.secretKey })
@@ -77,7 +79,7 @@ export function startClients({ edgeUrls, secrets, seed, rate }: ClientsOptions):
   }
 
   async function keepSending(kind: string, index: number): Promise<void> {
-    const make = PAYLOADS[kind]
+    const make = payloads[kind]
     if (make === undefined) throw new RangeError(`there are no payloads of the kind ${kind}`)
     const random = seededRandom(seed + index)
     const startedAt = performance.now()

@@ -38,36 +38,39 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const PROTOBUF_TYPE = { 'content-type': 'application/x-protobuf' }
 const bytesOf = (random: Random, length: number) => Uint8Array.from({ length }, () => random() * 256)
 
+/** Makes an export with five spans that are stored, and others with these names. */
+function spansPayload(serial: number, random: Random, droppedNames: readonly string[] = []): SentPayload {
+  const id = `t${serial}`
+  const rows = rowIds(id, 5)
+  const startTimeUnixNano = nowNano()
+  const spans = [...rows, ...droppedNames].map((name, i) => ({
+    traceId: bytesOf(random, 16),
+    spanId: bytesOf(random, 8),
+    name,
+    startTimeUnixNano,
+    endTimeUnixNano: startTimeUnixNano + 1_000n,
+    attributes: [
+      text('session.id', `s${serial % 20}`),
+      text('customer', 'zorana@example.com'),
+      text('api_key', 'secret'),
+    ],
+    ...(isFailed(serial, i) && {
+      status: { code: 2 },
+      events: [{ name: 'exception', attributes: [text('exception.type', 'E')] }],
+    }),
+  }))
+  const message = create(ExportTraceServiceRequestSchema, { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] })
+  const body = toBinary(ExportTraceServiceRequestSchema, message)
+  return {
+    path: '/drain/v1/traces',
+    ...(serial % 2 === 0 ? { body, headers: PROTOBUF_TYPE } : encoded('gzip', gzipSync(body))),
+    entry: { table: 'spans', id, rows, fate: 'stored' },
+  }
+}
+
 /** The kinds of payloads that are sent once, by the name of the client that sends them. */
 export const PAYLOADS: Readonly<Record<string, MakePayload>> = {
-  traces(serial, random) {
-    const id = `t${serial}`
-    const rows = rowIds(id, 5)
-    const startTimeUnixNano = nowNano()
-    const spans = rows.map((name, i) => ({
-      traceId: bytesOf(random, 16),
-      spanId: bytesOf(random, 8),
-      name,
-      startTimeUnixNano,
-      endTimeUnixNano: startTimeUnixNano + 1_000n,
-      attributes: [
-        text('session.id', `s${serial % 20}`),
-        text('customer', 'zorana@example.com'),
-        text('api_key', 'secret'),
-      ],
-      ...(isFailed(serial, i) && {
-        status: { code: 2 },
-        events: [{ name: 'exception', attributes: [text('exception.type', 'E')] }],
-      }),
-    }))
-    const message = create(ExportTraceServiceRequestSchema, { resourceSpans: [{ resource, scopeSpans: [{ spans }] }] })
-    const body = toBinary(ExportTraceServiceRequestSchema, message)
-    return {
-      path: '/drain/v1/traces',
-      ...(serial % 2 === 0 ? { body, headers: PROTOBUF_TYPE } : encoded('gzip', gzipSync(body))),
-      entry: { table: 'spans', id, rows, fate: 'stored' },
-    }
-  },
+  traces: (serial, random) => spansPayload(serial, random),
   logs(serial) {
     const id = `l${serial}`
     const rows = rowIds(id, 3)
@@ -160,3 +163,11 @@ const encoded = (encoding: string, body: Uint8Array) => ({
   body,
   headers: { ...PROTOBUF_TYPE, 'content-encoding': encoding },
 })
+
+/** Name of the spans that rules of the workspace drop, if it has any. */
+export const DROPPED_NAME = 'dropped'
+/** The same, and each export of spans also has two spans that rules of the workspace must drop. */
+export const WITH_DROPPED_SPANS: typeof PAYLOADS = {
+  ...PAYLOADS,
+  traces: (serial, random) => spansPayload(serial, random, [DROPPED_NAME, DROPPED_NAME]),
+}

@@ -61,6 +61,7 @@ export interface OpenApiJson {
     readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
     readonly headers: Readonly<Record<string, HeaderObject>>
     readonly parameters: Readonly<Record<string, DescribedParameter>>
+    readonly requestBodies: Readonly<Record<string, DescribedBody>>
     readonly responses: Readonly<Record<string, DescribedResponse>>
     readonly schemas: Readonly<Record<string, object>>
   }
@@ -70,8 +71,12 @@ interface OperationJson {
   readonly operationId: string
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   readonly parameters?: readonly (DescribedParameter | Reference)[]
-  readonly requestBody?: { readonly content: DescribedOperation['contents'] }
+  readonly requestBody?: DescribedBody | Reference
   readonly responses: Readonly<Record<string, DescribedResponse | Reference>>
+}
+
+interface DescribedBody {
+  readonly content: DescribedOperation['contents']
 }
 
 interface Reference {
@@ -162,8 +167,9 @@ function describe(
   const resolved = Object.entries(responses).map(([status, response]) => {
     return [status, resolve(components.responses, response)] as const
   })
+  const contents = requestBody && resolve(components.requestBodies, requestBody).content
   return {
-    ...{ ...at, operationId, credentials, contents: requestBody?.content ?? {} },
+    ...{ ...at, operationId, credentials, contents: contents ?? {} },
     parameters: parameters.map(parameter => resolve(components.parameters, parameter)),
     responses: Object.fromEntries(resolved),
   }

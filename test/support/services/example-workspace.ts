@@ -208,8 +208,8 @@ async function storeExampleOutcomes(services: ServiceAddresses, database: string
   })
   // The usage lists this surface first.
   await clickhouse.command({
-    query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, payloads, bytes, rows, scrubbed)
-     SELECT '${workspaceId}', 'srf_0', now64(3) - 1, 'traces', 1, 2203, 15, map('credentials', 12)`,
+    query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, payloads, bytes, rows, scrubbed, dropped)
+     SELECT '${workspaceId}', 'srf_0', now64(3) - 1, 'traces', 1, 2203, 15, map('credentials', 12), map('health checks', 340)`,
   })
   await clickhouse.command({
     query: `INSERT INTO request_counts (workspace_id, surface_id, signal, outcome, received_hour, requests)

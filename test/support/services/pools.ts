@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import type { QueueName } from '../../../schemas/queues/names.ts'
 import { MIB } from '../../../schemas/units.ts'
+import { createDroppingStore } from '../../../shared/directory/dropping-store.ts'
 import { createFindingRulesStore } from '../../../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { createScrubbingStore } from '../../../shared/directory/scrubbing-store.ts'
@@ -14,6 +15,7 @@ import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { letterLimits, workersConfigSchema } from '../../../workers/config.ts'
 import { createAccess } from '../../../workers/connect.ts'
 import type { PoolsDeps } from '../../../workers/deps.ts'
+import { createKnownDropping } from '../../../workers/dropping/known-dropping.ts'
 import { createKnownRules } from '../../../workers/exceptions/known-rules.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { createBatches, type RowsPlan, startBatches } from '../../../workers/pools/start-batches.ts'
@@ -166,6 +168,7 @@ function connectPools(
     releases,
     rules: createKnownRules(createFindingRulesStore(directoryRedis)),
     scrubbing: createKnownScrubbing(createScrubbingStore(directoryRedis)),
+    dropping: createKnownDropping(createDroppingStore(directoryRedis)),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
   }

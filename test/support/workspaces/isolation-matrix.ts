@@ -197,6 +197,11 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: '/v3/scrubbing/try',
     body: { attributes: { password: 'x' } },
   })),
+  read('GET /v3/dropping', 'own', () => '/v3/dropping'),
+  row('PUT /v3/dropping', MANAGERS, 'own', () => ({
+    path: '/v3/dropping',
+    body: { revision: 0, rules: [{ name: INTRUDER, names: [INTRUDER] }] },
+  })),
   row('PATCH /v3/findings/:findingId', MANAGERS, 'absent', ({ findingId }) => ({
     path: `/v3/findings/${findingId}`,
     body: { status: 'resolved', assignee: null },

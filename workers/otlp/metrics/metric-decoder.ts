@@ -15,6 +15,8 @@ const MAX_TEMPORALITY = 2
 
 /** The points of a payload, as far as they are decided on apart from their content. */
 export interface PointFilter {
+  /** Begins the points of a metric. `fields` has its other fields. */
+  beginMetric(type: MetricType, fields: EmbeddedMessage): void
   /** Reports whether the point `[start, end)` is left out before it is read. */
   isLeftOut(wire: WireCursor, start: number, end: number): boolean
   /** Counts a point that is left out. */
@@ -96,11 +98,13 @@ export class MetricDecoder {
     this.table.checkRows(count)
     const header = this.headers.of(fields)
     this.writer.beginMetric(this.identify(header, scope))
+    filter.beginMetric(type, fields)
     for (let pos = data.start; pos < data.end; ) {
       const tag = wire.readField(pos, data.end)
+      const pointStart = wire.start
       pos = wire.next
-      if (tag !== 0x0a || filter.isLeftOut(wire, wire.start, pos)) continue
-      const rejection = this.appendPoint(type, wire, wire.start, pos)
+      if (tag !== 0x0a || filter.isLeftOut(wire, pointStart, pos)) continue
+      const rejection = this.appendPoint(type, wire, pointStart, pos)
       if (rejection !== undefined) filter.reject(rejection)
     }
     this.fillMetric(header, buffer.rows - firstRow)

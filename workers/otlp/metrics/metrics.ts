@@ -1,4 +1,4 @@
-import { MetricPointsTable } from '../../../clickhouse/tables/metric-points-table.ts'
+import { MetricPointsTable, MetricType } from '../../../clickhouse/tables/metric-points-table.ts'
 import { cutText, TEXT_LIMITS } from '../protobuf/cut-text.ts'
 import { OtlpBatch } from '../protobuf/otlp-batch.ts'
 import { PackedAttributes } from '../protobuf/packed-attributes.ts'
@@ -17,11 +17,21 @@ export function createMetricsBatch(): OtlpBatch {
   return new MetricsBatch(table, new MetricDecoder(table, attributes))
 }
 
+/** Names of the messages of points, by the type of their metric. */
+const POINT_MESSAGES: Readonly<Record<MetricType, string>> = {
+  [MetricType.gauge]: 'NumberDataPoint',
+  [MetricType.sum]: 'NumberDataPoint',
+  [MetricType.histogram]: 'HistogramDataPoint',
+  [MetricType.exponentialHistogram]: 'ExponentialHistogramDataPoint',
+  [MetricType.summary]: 'SummaryDataPoint',
+}
+
 class MetricsBatch extends OtlpBatch {
   readonly #table: MetricPointsTable
   readonly #decoder: MetricDecoder
   readonly #seriesScope: SeriesScope
   readonly #filter: PointFilter = {
+    beginMetric: (type, fields) => this.dropper?.beginMetric(fields, POINT_MESSAGES[type]),
     isLeftOut: (wire, start, end) => this.isLeftOut(wire, start, end, this.#table.buffer.rows),
     reject: reason => this.reject(reason, this.#table.buffer.rows),
   }

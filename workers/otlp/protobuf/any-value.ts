@@ -87,9 +87,8 @@ export function promotedText(wire: WireCursor, start: number, end: number, limit
 }
 
 /** Runs a function that reads values a second time: what it replaces is counted already. */
-export function uncounted({ scrubber }: WireCursor, read: () => void): void {
-  if (scrubber === undefined) read()
-  else scrubber.counts.uncounted(read)
+export function uncounted<T>({ scrubber }: WireCursor, read: () => T): T {
+  return scrubber === undefined ? read() : scrubber.counts.uncounted(read)
 }
 
 /** Returns the text of an AnyValue as `promotedText` does, and an array as JSON if that has at most `limitBytes`, else ''. */
@@ -101,6 +100,14 @@ export function placeText(wire: WireCursor, start: number, end: number, limitByt
   const json = new GrowingBuffer()
   uncounted(wire, () => writeMember(json, member, 0))
   return json.length > limitBytes ? '' : json.bytes.toString('utf8', 0, json.length)
+}
+
+/** Returns the text of an AnyValue as `promotedText` does, and that of a bool or a double as it is stored. */
+export function scalarText(wire: WireCursor, start: number, end: number, limitBytes: number): string {
+  const member = selectMember(wire, start, end)
+  if (member.tag === BOOL_TAG) return member.low !== 0 || member.high !== 0 ? 'true' : 'false'
+  if (member.tag === DOUBLE_TAG) return doubleText(member.wire.view.getFloat64(member.start, true))
+  return promotedText(wire, start, end, limitBytes)
 }
 
 /** The member of a oneof that is set, and the location of its bytes. `tag` is 0 if none is set. */

@@ -7,10 +7,12 @@ import { requestColumnBytes } from '../../sink/job-limits.ts'
 import {
   type AppendResult,
   blocksOf,
+  type DroppedRecords,
   type PassedOnRecords,
   type RowBatch,
   type TableBlock,
 } from '../../sink/row-batch.ts'
+import { uncounted } from './any-value.ts'
 import { cutText, TEXT_LIMITS } from './cut-text.ts'
 import {
   MAX_REJECTED_INDEXES,
@@ -25,6 +27,19 @@ import { EmbeddedMessage, type ResourceEntry } from './resource-cache.ts'
 import { ScopeWriter } from './scope-writer.ts'
 import { scrubMessage } from './scrub-message.ts'
 import { WireCursor } from './wire.ts'
+
+/** Finds the records that rules of their workspace drop (docs/api/dropping.md), of one request at a time. */
+export interface RecordDropper {
+  /** Begins a request whose records are for a table. Returns whether a rule may drop any. */
+  begin(table: string): boolean
+  beginResource(message: EmbeddedMessage): void
+  /** Begins the points of a Metric, which are messages of this name. `message` has its other fields. */
+  beginMetric(message: EmbeddedMessage, pointMessage: string): void
+  /** Returns whether a rule drops the record `[start, end)` of the current resource, and counts it. */
+  drops(wire: WireCursor, start: number, end: number): boolean
+  /** Returns what was dropped of the request, by the name of the rule; undefined if nothing was. */
+  takeDropped(): ReadonlyMap<string, DroppedRecords> | undefined
+}
 
 /**
  * Rows of one OTLP signal. Decodes Export…ServiceRequest messages in one pass from wire bytes to column buffers. The
@@ -50,6 +65,10 @@ export abstract class OtlpBatch implements RowBatch {
   /** Returns the scrubber of a workspace. Without it, nothing is scrubbed. */
   scrubberOf: ((workspaceId: string) => Scrubber | undefined) | undefined
   #scrubber: Scrubber | undefined
+  /** Returns what drops records of a workspace. Without it, and for a workspace without rules, nothing is dropped. */
+  dropperOf: ((workspaceId: string) => RecordDropper | undefined) | undefined
+  /** Set if a rule may drop records of the current payload. */
+  protected dropper: RecordDropper | undefined
 
   constructor(columns: ScopeColumns, table: TableBuffer, passedOn?: PassedOnRecords) {
     this.scopes = new ScopeWriter(columns)
@@ -85,6 +104,8 @@ export abstract class OtlpBatch implements RowBatch {
     this.#isJson = source.contentType === 'application/json'
     this.#budget.begin(limitBytes, this.#usedBytes)
     this.#useScrubber(this.scrubberOf?.(source.workspaceId))
+    const dropper = this.dropperOf?.(source.workspaceId)
+    this.dropper = dropper?.begin(this.#table.table) ? dropper : undefined
     try {
       const scrubber = this.#scrubber
       const request = scrubber?.readsTexts ? scrubMessage(scrubber, this.#table.table, body) : body
@@ -104,7 +125,8 @@ export abstract class OtlpBatch implements RowBatch {
       throw error
     }
     const rows = this.#table.rows - rowsBefore
-    return { ok: true, rows, rejected: this.#rejected, scrubbed: rows > 0 ? this.#scrubber?.takeCounts() : undefined }
+    const scrubbed = rows > 0 ? this.#scrubber?.takeCounts() : undefined
+    return { ok: true, rows, rejected: this.#rejected, scrubbed, dropped: this.dropper?.takeDropped() }
   }
 
   markJob(): void {
@@ -149,12 +171,13 @@ export abstract class OtlpBatch implements RowBatch {
 
   /**
    * Reports whether the record `[start, end)` is left out before it is read: its request is replayed and the record is
-   * stored already (docs/api/dead-letters.md#replay-letters), or it had a JSON value that does not fit. `row` is the number
-   * of the row that it would have.
+   * stored already (docs/api/dead-letters.md#replay-letters), it had a JSON value that does not fit, or a rule drops it.
+   * `row` is the number of the row that it would have.
    */
   protected isLeftOut(wire: WireCursor, start: number, end: number, row: number): boolean {
     this.#scrubber?.counts.mark()
-    return (this.#only !== undefined || this.#isJson) && this.#isStoredOrUnreadable(wire, start, end, row)
+    if (this.#only === undefined && !this.#isJson && this.dropper === undefined) return false
+    return this.#isStoredOrUnreadable(wire, start, end, row) || this.#isDropped(wire, start, end)
   }
 
   #isStoredOrUnreadable(wire: WireCursor, start: number, end: number, row: number): boolean {
@@ -164,6 +187,13 @@ export abstract class OtlpBatch implements RowBatch {
     }
     if (!this.#isJson || end - start !== 4 || wire.view.getUint32(start, true) !== UNREADABLE_RECORD) return false
     this.reject('invalid_json_value', row)
+    return true
+  }
+
+  #isDropped(wire: WireCursor, start: number, end: number): boolean {
+    const { dropper } = this
+    if (dropper === undefined || !uncounted(wire, () => dropper.drops(wire, start, end))) return false
+    this.#leftOutRows++
     return true
   }
 
@@ -231,6 +261,8 @@ export abstract class OtlpBatch implements RowBatch {
       else if (tag === 0x1a) schemaUrl = cutText(wire.bytes, contentStart, pos, TEXT_LIMITS.schemaUrl)
     }
     this.beginResource(message, schemaUrl)
+    const { dropper } = this
+    if (dropper !== undefined) uncounted(wire, () => dropper.beginResource(message))
     for (let pos = start; pos < end; ) {
       const tag = wire.readField(pos, end)
       pos = wire.next

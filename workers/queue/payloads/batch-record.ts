@@ -12,6 +12,12 @@ type RefusedOfJob = Readonly<Record<string, readonly number[]>>
 /** Label of requests of which some records are left out. All other labels mean that nothing of the request is stored. */
 export const STORED_IN_PART = 'records_rejected'
 
+/** Kinds of rules of workspaces: they group exceptions, scrub values, and drop records. */
+export type RuleKind = 'grouping' | 'scrubbing' | 'dropping'
+
+/** Revisions of rules by kind and workspace, without those that have none. */
+export type RuleRevisions = Readonly<Partial<Record<RuleKind, Readonly<Record<string, number>>>>>
+
 /** What a worker made of the jobs of a batch, recorded before it inserts the first row. */
 export interface Formation {
   /** `DECODER_VERSION` of the worker. */
@@ -23,11 +29,8 @@ export interface Formation {
   readonly refused: RefusedRequests
   /** Requests whose outcome is logged when their exceptions are stored, which leave when this batch is. */
   readonly passedOn?: RefusedRequests
-  /**
-   * Revisions of the rules by which exceptions are grouped, or values scrubbed, by workspace. A repetition uses the same, to make
-   * the same rows.
-   */
-  readonly rules?: Readonly<Record<string, number>> | undefined
+  /** Revisions of the rules by which the rows are made. A repetition uses the same, to make the same rows. */
+  readonly rules?: RuleRevisions | undefined
 }
 
 /** The record of a named batch in Redis. */
@@ -123,5 +126,6 @@ export function isSameFormation(a: Formation, b: Formation): boolean {
 
 /** The version of the decoder is left out: versions that make the same rows agree. */
 function describe({ tables, digest, refused, passedOn = {}, rules = {} }: Formation): string {
-  return JSON.stringify([tables, digest, refused, passedOn, Object.entries(rules).sort()])
+  const revisions = Object.entries(rules).map(([kind, ofKind]) => [kind, Object.entries(ofKind).sort()])
+  return JSON.stringify([tables, digest, refused, passedOn, revisions.sort()])
 }

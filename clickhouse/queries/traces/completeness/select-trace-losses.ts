@@ -6,11 +6,13 @@ import { selectRows } from '../../../select.ts'
 
 /** Requests of a surface that were not stored, or spans that were deleted, among what arrived at the time of a trace. */
 export interface TraceLoss {
-  readonly cause: 'dead_lettered' | 'refused' | 'expired' | 'erased'
+  readonly cause: 'dead_lettered' | 'refused' | 'expired' | 'erased' | 'dropped'
   readonly surfaceId: string
+  /** The rule that has dropped the spans. */
+  readonly rule?: string | undefined
   /** Whether the surface has sent spans of the trace, and the loss is from at most a minute before or after they arrived. */
   readonly isNear: boolean
-  /** Requests, or deleted spans. Dead letters that replays have stored since are left out. */
+  /** Requests, or deleted or dropped spans. Dead letters that replays have stored since are left out. */
   readonly count: number
   /** Further refused requests, which their clients send again. */
   readonly sentAgain: number
@@ -116,7 +118,7 @@ function summed(losses: readonly TraceLoss[]): TraceLoss[] {
 export function joinLosses(losses: readonly TraceLoss[], joinCounts: (a: number, b: number) => number): TraceLoss[] {
   const joined = new Map<string, TraceLoss>()
   for (const loss of losses) {
-    const key = `${loss.cause} ${loss.surfaceId} ${loss.isNear}`
+    const key = `${loss.cause} ${loss.surfaceId} ${loss.isNear} ${loss.rule}`
     const known = joined.get(key)
     const sum = known && {
       count: joinCounts(known.count, loss.count),
@@ -231,7 +233,7 @@ function startOfHour(unixMs: number): number {
 }
 
 /** A period of a workspace, in Unix ms. */
-interface LossPeriod {
+export interface LossPeriod {
   readonly workspaceId: string
   readonly fromMs: number
   readonly toMs: number

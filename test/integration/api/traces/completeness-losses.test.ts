@@ -81,6 +81,7 @@ describe('losses of a trace', () => {
     const signal = AbortSignal.timeout(30_000)
     const evidenceDeps = {
       clickhouse: client,
+      directory: { dropping: async () => undefined },
       firstKeptDay: async () => 0,
       logger: pino({ level: 'silent' }),
       traceQueues: connectTraceQueues(onOneServer(letters.redis)),
