@@ -4,15 +4,18 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { protobufFault } from '../../ingest/admission/protobuf-framing.ts'
 import { decodeReplayMetadata } from '../../ingest/admission/replay-metadata.ts'
+import { DEFAULT_SCRUBBING, VALUE_KINDS } from '../../schemas/records/scrubbing.ts'
 import { MIB } from '../../schemas/units.ts'
 import { freeBuffer } from '../../shared/memory/free-buffer.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { statedDecodedBytes } from '../../shared/queue/request-work.ts'
+import { Scrubber } from '../../shared/scrubbing/scrubber.ts'
 import { readStack } from '../../shared/stacks/read-stack.ts'
 import { decompress } from '../../workers/decode/decompress.ts'
 import { acceptJson, createJsonTranscoder } from '../../workers/otlp/json/transcode-json.ts'
 import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'
 import { createMetricsBatch } from '../../workers/otlp/metrics/metrics.ts'
+import type { OtlpBatch } from '../../workers/otlp/protobuf/otlp-batch.ts'
 import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { inspectChunk } from '../../workers/replay/inspect-chunk.ts'
 import { readCompletion } from '../../workers/source-maps/read-completion.ts'
@@ -127,14 +130,30 @@ function cpuTimeMs(): number {
   return (user + system) / 1_000
 }
 
+/** Rules of every kind, which walk through all of a message. */
+const SCRUBBER = new Scrubber({
+  revision: 1,
+  rules: [
+    ...DEFAULT_SCRUBBING,
+    { name: 'values', values: [...VALUE_KINDS], action: 'hash' },
+    { name: 'pattern', keys: ['http method'], fields: ['body'], pattern: '[A-Z]{3}', action: 'remove' },
+  ],
+  hashKey: Buffer.from('key'),
+})
+
+function scrubbing<B extends OtlpBatch>(batch: B): B {
+  batch.scrubberOf = () => SCRUBBER
+  return batch
+}
+
 /** Makes the decoders with what they keep from one request to the next, as in a worker. */
 function createTargets(seed: number): { targets: readonly Target[]; explodeAll: () => Promise<void> } {
   const corpus = exportCorpus(seed)
   const transcoder = createJsonTranscoder()
   const batches = {
-    traces: acceptJson('traces', createSpansBatch(), transcoder),
-    logs: acceptJson('logs', createLogsBatch(), transcoder),
-    metrics: acceptJson('metrics', createMetricsBatch(), transcoder),
+    traces: acceptJson('traces', scrubbing(createSpansBatch()), transcoder),
+    logs: acceptJson('logs', scrubbing(createLogsBatch()), transcoder),
+    metrics: acceptJson('metrics', scrubbing(createMetricsBatch()), transcoder),
   }
   const allBombs = bombs()
   const allChunkBombs = chunkBombs()
