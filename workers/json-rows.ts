@@ -89,9 +89,9 @@ export function createReceiptsBatch(): RowBatch {
 /** Creates rows of `replay_chunks` from the stored chunks in the queue `replay-chunks`. */
 export function createReplayChunksBatch(): RowBatch {
   const table = new ReplayChunksTable()
-  return createJsonRowsBatch([table.buffer], (frame, value) => {
-    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, sentSha256, truncatedLines, ...chunk } =
-      replayChunkSchema.parse(value)
+  return createBufferedRows([table.buffer], (frame, body) => {
+    const { firstTs, lastTs, firstEventMs, lastEventMs, sha256, sentSha256, truncatedLines, scrubbed, ...chunk } =
+      replayChunkSchema.parse(JSON.parse(body.toString()))
     const { workspaceId, surfaceId, receivedAtMs } = frame
     table.append({
       ...chunk,
@@ -108,7 +108,8 @@ export function createReplayChunksBatch(): RowBatch {
       sha256: Buffer.from(sha256, 'hex'),
       sentSha256: Buffer.from(sentSha256, 'hex'),
     })
-    return truncatedLines === undefined ? {} : { truncated_line: { count: truncatedLines, indexes: [] } }
+    const rejected = truncatedLines === undefined ? {} : { truncated_line: { count: truncatedLines, indexes: [] } }
+    return { rows: 1, rejected, scrubbed: scrubbed && new Map(scrubbed) }
   })
 }
 

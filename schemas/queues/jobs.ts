@@ -97,6 +97,11 @@ export const replayChunkSchema = z.object({
   sentSha256: z.string().length(64),
   /** Number of truncated lines that are left out, if there are any. */
   truncatedLines: z.number().int().optional(),
+  /** Numbers of replaced values with the names of their rules, if there are any. */
+  scrubbed: z
+    .array(z.tuple([z.string(), z.number().int()]).readonly())
+    .readonly()
+    .optional(),
   objectKey: z.string(),
 })
 /** A stored chunk. */

@@ -207,7 +207,7 @@ describe('patterns', () => {
   it('replace whole texts if this version does not take them any more', () =>
     expect(found(pattern('(?=x)'), 'anything')).toBe(MASK))
 
-  it('are looked for where the key of a member or of what is around it says so', () => {
+  it('are looked for where the key of a member or of what is around it asks for it', () => {
     const scrubber = scrubberOf(pattern('o-\\d'))
     expect(scrubber.scrubText('{"note":["o-1",{"b":"o-2"}],"other":"o-3","n":1.0}')).toBe(
       `{"note":["${MASK}",{"b":"${MASK}"}],"other":"o-3","n":1.0}`,

@@ -24,12 +24,12 @@ const ID_KEYS = /^(?:session\.id|service\.(?:name|version))$/
 const EXCEPTION_KEYS = /^exception\.(?:message|stacktrace)$/
 
 /** Rules, and the secrets that they need. */
-interface ScrubberOptions {
+export interface ScrubberOptions {
   /** 0 for the default rules. */
   readonly revision: number
   readonly rules: readonly ScrubbingRule[]
   /** Key of the workspace with which values are hashed. */
-  readonly hashKey?: Buffer | undefined
+  readonly hashKey?: Uint8Array | undefined
 }
 
 /** What a key says about its value. */
@@ -45,9 +45,11 @@ type Decision =
  */
 export class Scrubber {
   readonly revision: number
+  /** Rules by which another thread replaces the same values, and nothing else. Undefined if no rule looks for any. */
+  readonly ofValues: ScrubberOptions | undefined
   /** The values that `replace` has replaced. */
   readonly counts = new ReplacedCounts()
-  readonly #hashKey: Buffer | undefined
+  readonly #hashKey: Uint8Array | undefined
   readonly #keys: KeyRules
   readonly #scanner: ValueScanner | undefined
   readonly #patterns: PatternRules | undefined
@@ -58,7 +60,10 @@ export class Scrubber {
     this.#hashKey = hashKey
     this.#keys = new KeyRules(rules.filter(({ pattern }) => pattern === undefined))
     const kinds = rules.toReversed().flatMap(rule => (rule.values ?? []).map(kind => [kind, rule] as const))
-    if (kinds.length > 0) this.#scanner = new ValueScanner(Object.fromEntries(kinds) as ValueRules)
+    if (kinds.length > 0) {
+      this.#scanner = new ValueScanner(Object.fromEntries(kinds) as ValueRules)
+      this.ofValues = { revision, rules: rules.filter(({ values }) => values !== undefined), hashKey }
+    }
     const patterns = rules.filter(({ pattern }) => pattern !== undefined)
     if (patterns.length === 0) return
     this.#patterns = new PatternRules(patterns)

@@ -1,6 +1,6 @@
 import { DEFAULT_SCRUBBING, type ScrubbingRule, type ValueKind } from '../../schemas/records/scrubbing.ts'
 import { isDigit, isEncoded } from './values/byte-classes.ts'
-import { CARD_DIGITS_MIN, endOfRun, findCardNumber, isCardNumber, isLongRun } from './values/card-numbers.ts'
+import { CARD_DIGITS_MIN, findCardNumber, isCardNumber, shortRun } from './values/card-numbers.ts'
 import { findEmail } from './values/emails.ts'
 import { findJwt } from './values/jwts.ts'
 import type { Part } from './values/part.ts'
@@ -84,8 +84,9 @@ export class ValueScanner {
         // Every run that begins up to there contains that byte.
         if (!isDigit(thirteenth) && thirteenth !== SPACE && thirteenth !== HYPHEN) noRunBefore = at + CARD_DIGITS_MIN
         else {
-          noRunBefore = endOfRun(bytes, at, end)
-          if (isLongRun(bytes, at, noRunBefore)) return at
+          const run = shortRun(bytes, at, end)
+          if (run.isLong) return at
+          noRunBefore = run.end
         }
       }
     }
@@ -99,11 +100,9 @@ export class ValueScanner {
     this.next = at + 1
     switch (this.#triggers[byte]) {
       case Trigger.digit: {
-        this.next = endOfRun(bytes, at, text.end)
-        const found = findCardNumber(bytes, [at, this.next], text)
-        // Another one may follow in the run.
-        if (found !== undefined) this.next = found.end
-        return found && card_number && { ...found, rule: card_number }
+        const found = findCardNumber(bytes, at, text)
+        this.next = found.end
+        return found.isFound && card_number ? { start: found.start, end: found.end, rule: card_number } : undefined
       }
       case Trigger.jwt: {
         const found = at - 2 < text.start ? undefined : findJwt(bytes, at - 2, text)
@@ -129,15 +128,25 @@ export class ValueScanner {
 
   /** Returns the values in a text, in order, without those that overlap earlier ones. */
   findAll(bytes: Uint8Array, text: Part, from = text.start): FoundValue[] {
-    const all: FoundValue[] = []
-    for (let at = this.scan(bytes, from, text.end); at < text.end; at = this.scan(bytes, this.next, text.end)) {
+    return [...this.findEach(bytes, text, from)]
+  }
+
+  /** As `findAll`, one after the other: a text of megabytes may have a million. */
+  *findEach(bytes: Uint8Array, text: Part, from = text.start): Generator<FoundValue> {
+    let last: FoundValue | undefined
+    let next = from
+    for (let at = this.scan(bytes, next, text.end); at < text.end; at = this.scan(bytes, next, text.end)) {
       const found = this.find(bytes, at, text)
-      const last = all.at(-1)
+      next = this.next
       if (found === undefined) continue
-      if (last === undefined || found.start >= last.end) all.push(found)
-      else if (found.end > last.end) all[all.length - 1] = { ...last, end: found.end }
+      if (last !== undefined && found.start < last.end) {
+        if (found.end > last.end) last = { ...last, end: found.end }
+        continue
+      }
+      if (last !== undefined) yield last
+      last = found
     }
-    return all
+    if (last !== undefined) yield last
   }
 
   /** Returns the rule that replaces a number, if it is one of a card. */

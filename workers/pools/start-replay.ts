@@ -32,6 +32,7 @@ export function startReplayPool(deps: PoolsDeps): Pool {
   const inspection = startInspection(logger)
   const shared = {
     inspect: inspection.inspect,
+    scrubbing: deps.scrubbing,
     objects: deps.objects,
     failures: deps.metrics.watchFailures('replay', new RepeatedFailures()),
     memory: new Budget(HELD_BYTES),

@@ -6,8 +6,11 @@ import { CHUNK_DECOMPRESSED_BYTES } from '../../schemas/http/limits.ts'
 import { KIB } from '../../schemas/units.ts'
 import type { Lane } from '../../shared/queue/queue.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
+import type { ScrubberOptions } from '../../shared/scrubbing/scrubber.ts'
 import { JsonLinesScanner } from './json-lines.ts'
 import { LineMender } from './line-mender.ts'
+import { LineScrubber } from './line-scrubber.ts'
+import { wholeLines } from './whole-lines.ts'
 
 /** Bytes that are inflated and checked at a time. */
 const PIECE_BYTES = 128 * 1024
@@ -26,6 +29,8 @@ export interface ChunkFacts {
   readonly sentSha256: string
   /** Number of lines without their end that are left out, if there are any. */
   readonly truncatedLines?: number
+  /** Numbers of replaced values with the names of their rules, if there are any. */
+  readonly scrubbed?: readonly (readonly [rule: string, values: number])[]
 }
 
 /**
@@ -36,37 +41,72 @@ export type Inspected =
   | { readonly ok: true; readonly facts: ChunkFacts; readonly mended?: Uint8Array<ArrayBuffer> }
   | { readonly ok: false; readonly reason: Reason }
 
-/** Inspects a chunk. The body must not change meanwhile. */
-export type Inspector = (body: Buffer, encoding: 'gzip' | 'identity') => Promise<Inspected>
+/** Inspects a chunk, and replaces the values that these rules find. The body must not change meanwhile. */
+export type Inspector = (
+  body: Buffer,
+  encoding: 'gzip' | 'identity',
+  valueRules?: ScrubberOptions,
+) => Promise<Inspected>
 
 /** Inspects a chunk of a job in this lane. */
-export type LaneInspector = (...chunk: [...Parameters<Inspector>, lane: Lane]) => Promise<Inspected>
+export type LaneInspector = (
+  body: Buffer,
+  encoding: 'gzip' | 'identity',
+  lane: Lane,
+  valueRules?: ScrubberOptions,
+) => Promise<Inspected>
 
 /**
  * Reads a whole chunk piece by piece and checks that it inflates within the limit and consists of JSON lines of objects.
  * The chunk is inflated on zlib's threads with one piece in memory, so a decompression bomb costs the time to inflate the
- * limit and no memory. Lines that are not objects are mended in a second reading, so that other chunks cost nothing more.
+ * limit and no memory. A chunk with lines to mend or values to scrub is read a second time, so that others are not written again.
  */
-export async function inspectChunk(body: Buffer, encoding: 'gzip' | 'identity'): Promise<Inspected> {
+export async function inspectChunk(
+  body: Buffer,
+  encoding: 'gzip' | 'identity',
+  valueRules?: ScrubberOptions,
+): Promise<Inspected> {
   const text = () => (encoding === 'gzip' ? inflate(body) : pieces(body))
+  const scrubber = valueRules && new LineScrubber(valueRules)
   try {
-    const inspected = await inspectAsSent(body, text())
-    const isOfLines = inspected.ok || inspected.reason.label !== 'not_json_lines'
-    return isOfLines ? inspected : ((await inspectMended(body, text())) ?? inspected)
+    const inspected = await inspectAsSent(body, text(), scrubber)
+    const isDecided = inspected !== undefined && (inspected.ok || inspected.reason.label !== 'not_json_lines')
+    if (isDecided) return inspected
+    const mended = await inspectMended(body, text(), scrubber)
+    const hasEvents = mended.ok || mended.reason.label !== 'no_events'
+    return hasEvents ? mended : (inspected ?? mended)
   } catch (error) {
     if (!isZlibError(error)) throw error
     return refused({ label: 'bad_compression', detail: error.message })
   }
 }
 
-async function inspectAsSent(body: Buffer, text: AsyncIterable<Buffer>): Promise<Inspected> {
+/** Inspects the chunk as it was sent. Returns undefined if it has values to replace. */
+async function inspectAsSent(
+  body: Buffer,
+  text: AsyncIterable<Buffer>,
+  scrubber: LineScrubber | undefined,
+): Promise<Inspected | undefined> {
   const check = new TextCheck()
-  for await (const piece of text) if (!check.add(piece)) break
+  if (scrubber === undefined) for await (const piece of text) if (!check.add(piece)) break
+  if (scrubber !== undefined)
+    for await (const lines of wholeLines(checked(text, check))) if (scrubber.hasValues(lines)) return
   return check.end(body)
 }
 
-/** Inspects the chunk with its lines mended. Returns undefined if it has no event then. */
-async function inspectMended(body: Buffer, text: AsyncIterable<Buffer>): Promise<Inspected | undefined> {
+async function* checked(text: AsyncIterable<Buffer>, check: TextCheck): AsyncGenerator<Buffer> {
+  for await (const piece of text) {
+    if (!check.add(piece)) return
+    yield piece
+  }
+}
+
+/** Inspects the chunk with its lines mended and scrubbed. */
+async function inspectMended(
+  body: Buffer,
+  text: AsyncIterable<Buffer>,
+  scrubber: LineScrubber | undefined,
+): Promise<Inspected> {
   const mender = new LineMender()
   const check = new TextCheck()
   const limitBytes = mendedLimitBytes(body)
@@ -75,8 +115,10 @@ async function inspectMended(body: Buffer, text: AsyncIterable<Buffer>): Promise
   await pipeline(
     async function* () {
       for await (const piece of mender.mend(text)) {
-        if (bytes > limitBytes || !check.add(piece)) return
-        yield piece
+        for (const part of scrubber?.scrub(piece) ?? [piece]) {
+          if (bytes > limitBytes || !check.add(part)) return
+          yield part
+        }
       }
     },
     createGzip(),
@@ -89,15 +131,21 @@ async function inspectMended(body: Buffer, text: AsyncIterable<Buffer>): Promise
   )
   const inspected = check.end(body)
   if (mender.brokenLimit !== undefined) return refused({ label: mender.brokenLimit })
+  if (scrubber?.isOverLimit) return refused({ label: 'too_many_values' })
   if (bytes > limitBytes) return refused({ label: 'too_large_decompressed' })
-  if (!inspected.ok) return inspected.reason.label === 'no_events' ? undefined : inspected
-  const facts = mender.isTruncated ? { ...inspected.facts, truncatedLines: 1 } : inspected.facts
+  if (!inspected.ok) return inspected
+  const scrubbed = scrubber?.takeCounts()
+  const facts = {
+    ...inspected.facts,
+    ...(mender.isTruncated && { truncatedLines: 1 }),
+    ...(scrubbed && { scrubbed: [...scrubbed] }),
+  }
   return { ok: true, facts, mended: joined(parts, bytes) }
 }
 
 /**
  * Bytes of a mended chunk, which are held in addition to the body. Events of a recorder are no larger without their packing:
- * each is packed for itself, and then written as a string in JSON.
+ * each is packed for itself, and then written as a string in JSON. Scrubbed events have about as many bytes as before.
  */
 function mendedLimitBytes(body: Buffer): number {
   return 2 * body.length + 64 * KIB

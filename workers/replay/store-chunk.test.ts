@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { replayKey } from '../../shared/object-store/object-keys.ts'
@@ -89,6 +90,23 @@ describe('an object that already exists', () => {
     const { deps } = setUp()
     const first = await storeChunk(deps, 'job', 0, frame())
     expect(await storeChunk(deps, 'job', 0, frame())).toEqual(first)
+  })
+
+  it('is described as it is when the rules of scrubbing have changed since an earlier attempt has stored it', async () => {
+    const { deps, objects } = setUp()
+    const sent = frame({ body: Buffer.from('{"type":2,"timestamp":5,"data":"zorana@example.com"}') })
+    const by = (action: 'mask' | 'remove'): StoreChunkDeps => ({
+      ...deps,
+      inspect: (body, encoding) =>
+        inspectChunk(body, encoding, { revision: 1, rules: [{ name: 'r', values: ['email'], action }] }),
+    })
+    const first = await storeChunk(by('mask'), 'job', 0, sent)
+    const [object] = objects.values()
+    const text = gunzipSync(object?.body as Buffer).toString()
+    expect(text).toBe('{"type":2,"timestamp":5,"data":"[scrubbed]"}')
+    expect(first).toMatchObject({ chunk: { decompressedBytes: text.length, sentSha256: hash('sha256', sent.body) } })
+    expect(await storeChunk(by('remove'), 'job', 0, sent)).toEqual(first)
+    expect(await storeChunk(by('remove'), 'other', 0, sent)).toEqual({ outcome: 'repeated' })
   })
 
   it('makes the upload a repetition when another upload has stored the same bytes', async () => {

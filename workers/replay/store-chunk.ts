@@ -64,7 +64,7 @@ export async function storeChunk(
     // Deleted since the put. The job starts over and stores the chunk.
     if (present === undefined) throw new TransientError('the object that was in the way was deleted')
     if (present.metadata.payload === payload) {
-      return { outcome: 'stored', chunk: describe(upload, facts, objectKey, present.size) }
+      return { outcome: 'stored', chunk: describe(upload, storedFacts(facts, present), objectKey, present.size) }
     }
     if (isSame(present.metadata, facts)) return { outcome: 'repeated', ...truncated(facts) }
     return refused({ label: 'replay_conflict', detail: `other bytes are stored as ${objectKey}` })
@@ -81,6 +81,12 @@ const truncated = ({ truncatedLines }: ChunkFacts) => (truncatedLines === undefi
 /** Whether an object is of these bytes as sent, or of the same events in other bytes. */
 function isSame(metadata: ObjectHead['metadata'], { sha256, sentSha256 }: ChunkFacts): boolean {
   return metadata['sent-sha256'] === sentSha256 || metadata.sha256 === sha256
+}
+
+/** Facts of the object of an earlier attempt. It has other bytes if the rules of scrubbing have changed since. */
+function storedFacts(facts: ChunkFacts, { metadata }: ObjectHead): ChunkFacts {
+  const { sha256 = facts.sha256, 'decompressed-bytes': bytes = facts.decompressedBytes } = metadata
+  return { ...facts, sha256, decompressedBytes: Number(bytes) }
 }
 
 function describe(upload: ReplayUpload, facts: ChunkFacts, objectKey: string, storedBytes: number): ReplayChunk {
@@ -106,7 +112,7 @@ const TEXT_LIMIT_BYTES = 600
 function objectMetadata(
   upload: ReplayUpload,
   frame: PayloadFrame,
-  { sha256, sentSha256 }: ChunkFacts,
+  { sha256, sentSha256, decompressedBytes }: ChunkFacts,
   payload: string,
 ): Record<string, string> {
   const declared = {
@@ -124,6 +130,7 @@ function objectMetadata(
     'received-at': new Date(frame.receivedAtMs).toISOString(),
     sha256,
     'sent-sha256': sentSha256,
+    'decompressed-bytes': String(decompressedBytes),
     payload,
   }
 }

@@ -3,6 +3,7 @@ import type { RefusalLabel } from '../../shared/runtime/reason.ts'
 import type { PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
 import { type FrameDeps, type FramePlan, type ProcessedFrame, processFrames } from '../queue/process-frames.ts'
+import type { KnownScrubbing } from '../scrubbing/known-scrubbing.ts'
 import type { Inspector, LaneInspector } from './inspect-chunk.ts'
 import { type StoreChunkDeps, type StoredChunk, storeChunk } from './store-chunk.ts'
 
@@ -25,6 +26,7 @@ export interface ReplayJobStats {
 /** Dependencies of storing replay chunks. */
 export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameDeps {
   readonly inspect: LaneInspector
+  readonly scrubbing: Pick<KnownScrubbing, 'of'>
   readonly store: FrameDeps['store'] & Pick<PayloadStore, 'untilReplicated'>
   /** Reports the counters of a job that this worker finished. */
   readonly onStored?: (stats: ReplayJobStats) => void
@@ -37,13 +39,16 @@ export interface StoreReplayDeps extends Pick<StoreChunkDeps, 'objects'>, FrameD
  *
  * Replicas must have the payload, as it was read, before its objects are stored. If a promoted replica lacked it, its objects would
  * have no row, and the repeated upload of a client would be taken for a copy that needs none.
+ *
+ * While the rules of a workspace are unknown, its jobs are retried: nothing is stored that they might have scrubbed.
  */
 export async function storeReplay(deps: StoreReplayDeps, job: TakenJob): Promise<void> {
-  const inspect: Inspector = (body, encoding) => deps.inspect(body, encoding, job.lane)
   let replicated: Promise<void> | undefined
   const results = await processFrames(deps, PLAN, job, async (frame, index, retry) => {
     replicated ??= deps.store.untilReplicated(job)
     await replicated
+    const { ofValues } = await deps.scrubbing.of(frame.workspaceId)
+    const inspect: Inspector = (body, encoding) => deps.inspect(body, encoding, job.lane, ofValues)
     const chunk = await storeChunk({ objects: deps.objects, inspect, retry }, job.jobId, index, frame)
     return {
       stats: chunk,

@@ -15,18 +15,26 @@ const SIXTEEN = /^2/
 /** Returns whether a byte may be between two digits of a number. */
 const isSeparator = (byte: number | undefined) => byte === 0x20 || byte === 0x2d
 
-/** Returns the end of the digits from `start` on, single separators between them included. */
-export function endOfRun(bytes: Uint8Array, start: number, end: number): number {
-  let at = start
-  while (at < end && (isDigit(bytes[at]) || (isSeparator(bytes[at]) && at + 1 < end && isDigit(bytes[at + 1])))) at++
-  return at
+/**
+ * Returns the end of the digits from `start` on, single separators between them included, as far as is needed to know whether they
+ * have the number of a card: `isLong` if they do not end before.
+ */
+export function shortRun(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): { readonly end: number; readonly isLong: boolean } {
+  let digits = 0
+  for (let at = start; ; at++) {
+    if (at < end && isDigit(bytes[at])) {
+      if (++digits === CARD_DIGITS_MIN) return { end: at + 1, isLong: true }
+    } else if (!isBetweenDigits(bytes, at, end)) return { end: at, isLong: false }
+  }
 }
 
-/** Returns whether a run of digits is long enough to have the number of a card. */
-export function isLongRun(bytes: Uint8Array, start: number, end: number): boolean {
-  let digits = 0
-  for (let at = start; at < end && digits < CARD_DIGITS_MIN; at++) if (isDigit(bytes[at])) digits++
-  return digits === CARD_DIGITS_MIN
+/** Returns whether the byte at `at`, behind a digit, is a separator before another one. */
+function isBetweenDigits(bytes: Uint8Array, at: number, end: number): boolean {
+  return at + 1 < end && isSeparator(bytes[at]) && isDigit(bytes[at + 1])
 }
 
 /** Returns whether these digits are the number of a card: of a network, with a right check digit (ISO/IEC 7812). */
@@ -43,41 +51,37 @@ export function isCardNumber(digits: string): boolean {
 }
 
 /**
- * Returns the first number of a card in the run of digits `[from, runEnd)` of the text `[start, end)`. It may be a part of the run
- * that begins and ends with a group, but no part of a word or of a decimal fraction.
+ * Returns the first number of a card in the run of digits that begins at `from` in a text, single separators between them included.
+ * It may be a part of the run that begins and ends with a group, but no part of a word or of a decimal fraction. If there is none,
+ * `end` is that of the run.
  */
-export function findCardNumber(
-  bytes: Uint8Array,
-  [from, runEnd]: readonly [number, number],
-  text: Part,
-): Part | undefined {
-  const groups = groupsOf(bytes, from, runEnd)
-  for (let first = 0; first < groups.length; first++) {
-    const { start } = groups[first] as Part
-    if (!isFree(bytes, start - 1, start - 2, text)) continue
-    let digits = ''
-    let found: Part | undefined
-    for (let last = first; last < groups.length && digits.length < CARD_DIGITS_MAX; last++) {
-      const group = groups[last] as Part
-      const isShort = group.end - group.start < (last === first ? FIRST_GROUP_MIN : GROUP_MIN)
-      if (isShort || digits.length + group.end - group.start > CARD_DIGITS_MAX) break
-      digits += Buffer.from(bytes.buffer, bytes.byteOffset + group.start, group.end - group.start).toString('latin1')
-      if (isCardNumber(digits) && isFree(bytes, group.end, group.end + 1, text)) found = { start, end: group.end }
-    }
-    if (found !== undefined) return found
+export function findCardNumber(bytes: Uint8Array, from: number, text: Part): Part & { readonly isFound: boolean } {
+  for (let start = from; ; start++) {
+    const first = endOfGroup(bytes, start, text.end)
+    const end = isFree(bytes, start - 1, start - 2, text) ? endOfNumber(bytes, start, first, text) : undefined
+    if (end !== undefined) return { start, end, isFound: true }
+    if (!isBetweenDigits(bytes, first, text.end)) return { start, end: first, isFound: false }
+    start = first
   }
-  return undefined
 }
 
-/** Returns the digits between separators. */
-function groupsOf(bytes: Uint8Array, from: number, end: number): Part[] {
-  const groups: Part[] = []
-  for (let start = from, at = from; at <= end; at++) {
-    if (at < end && isDigit(bytes[at])) continue
-    groups.push({ start, end: at })
-    start = at + 1
+/** Returns the end of the longest number of a card that begins with this group. */
+function endOfNumber(bytes: Uint8Array, start: number, firstEnd: number, text: Part): number | undefined {
+  let digits = ''
+  let found: number | undefined
+  for (let [at, end] = [start, firstEnd]; ; [at, end] = [end + 1, endOfGroup(bytes, end + 1, text.end)]) {
+    const isShort = end - at < (at === start ? FIRST_GROUP_MIN : GROUP_MIN)
+    if (isShort || digits.length + end - at > CARD_DIGITS_MAX) return found
+    digits += Buffer.from(bytes.buffer, bytes.byteOffset + at, end - at).toString('latin1')
+    if (isCardNumber(digits) && isFree(bytes, end, end + 1, text)) found = end
+    if (digits.length === CARD_DIGITS_MAX || !isBetweenDigits(bytes, end, text.end)) return found
   }
-  return groups
+}
+
+function endOfGroup(bytes: Uint8Array, start: number, end: number): number {
+  let at = start
+  while (at < end && isDigit(bytes[at])) at++
+  return at
 }
 
 /** Returns whether a number may begin or end beside the byte at `at`: neither a letter, nor a point with a digit at `beyond`. */

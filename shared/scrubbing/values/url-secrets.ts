@@ -4,6 +4,7 @@ import type { Part } from './part.ts'
 
 const COLON = 0x3a
 const SLASH = 0x2f
+const EQUALS = 0x3d
 const AT = 0x40
 const DOUBLE_QUOTE = 0x22
 const SINGLE_QUOTE = 0x27
@@ -94,10 +95,11 @@ export function findParameter(
   const isQuoted = after < text.end && (quote === DOUBLE_QUOTE || quote === SINGLE_QUOTE)
   const from = isQuoted ? after + 1 : after
   const isEncodedValue = after - at > 1
+  // A second equals sign compares, and one behind it is an arrow.
+  if (!isQuoted && bytes[from] === EQUALS) return undefined
   let end = from
   while (end < text.end && !(isQuoted ? bytes[end] === quote : endsValue(bytes, end, isEncodedValue))) end++
-  // A second equals sign compares, and one behind it is an arrow.
-  return from < end && bytes[from] !== 0x3d ? { start: from, end } : undefined
+  return from < end ? { start: from, end } : undefined
 }
 
 /** Returns whether a value ends at a byte: an encoded one also with an encoded `&`, `#` or `;`. */

@@ -7,6 +7,7 @@ import { Budget } from '../../../shared/concurrency/budget.ts'
 import { decodePayload, encodePayload, PAYLOAD_HEADER_BYTES } from '../../../shared/queue/payload-frame.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
 import { connectProducer } from '../../../shared/queue/redis.ts'
+import { DEFAULT_SCRUBBER } from '../../../shared/scrubbing/scrubber.ts'
 import { ConfirmedScripts } from '../../../workers/queue/payloads/confirmed-scripts.ts'
 import { type LockedJob, RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { RepeatedFailures } from '../../../workers/queue/repeated-failures.ts'
@@ -104,7 +105,8 @@ it('no object of a replay chunk is stored before replicas have its payload as it
       },
       head: async () => undefined,
     },
-    inspect: inspectChunk,
+    inspect: (body, encoding) => inspectChunk(body, encoding),
+    scrubbing: { of: async () => DEFAULT_SCRUBBER },
     memory: new Budget(MIB),
     suspects: new Suspects(store, logger),
     failures: new RepeatedFailures(),

@@ -153,6 +153,7 @@ describe('a chunk', () => {
       payload: expect.stringMatching(/^[0-9a-f-]{36}-\d+$/),
       sha256: sha256Of(text),
       'sent-sha256': sha256Of(body),
+      'decompressed-bytes': String(text.length),
     })
     expect(await rowsOf(sessionId)).toEqual([
       {
@@ -456,7 +457,7 @@ it('a job that dies between its objects and its index finds its own objects in t
   expect(decodePayload(payload as Buffer)).toHaveLength(1)
   await objects.put(keyOf(sessionId, 'w', '0'), gzipSync(lines(4)), {
     contentType: 'application/gzip',
-    metadata: { payload: `${jobId}-0`, sha256: 'of the attempt before' },
+    metadata: { payload: `${jobId}-0`, sha256: sha256Of(lines(4)) },
   })
   pools = startPools(QUEUES, { ...services, redisUrl }, database.name)
   await allDone()

@@ -5,11 +5,14 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BroadcastChannel } from 'node:worker_threads'
-import { deflateSync, gzipSync } from 'node:zlib'
+import { deflateSync, gunzipSync, gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { ScrubbingRule } from '../../../schemas/records/scrubbing.ts'
+import { MIB } from '../../../schemas/units.ts'
 import type { Lane } from '../../../shared/queue/queue.ts'
 import { isMemoryError, TransientError } from '../../../shared/runtime/errors.ts'
+import { Scrubber } from '../../../shared/scrubbing/scrubber.ts'
 import { startAwakeClock } from '../../../test/support/count-awake-ms.ts'
 import type { InspectionReport } from '../../../test/support/hostile/mortal-inspection.ts'
 import { until } from '../../../test/support/until.ts'
@@ -75,6 +78,29 @@ it('finds the same on threads as without, many chunks at a time and chunks in pa
   })
   const found = await Promise.all(chunks.map(([encoding, body]) => inspect(body, encoding)))
   expect(found).toEqual(await Promise.all(chunks.map(([encoding, body]) => inspectChunk(body, encoding))))
+})
+
+it('scrubs on a thread by the rules of each chunk, hashes as without, and lives through strings full of values', async () => {
+  const started = startInspection(logger, { threads: 1 })
+  inspection = started
+  const rulesOf = (key: string, action: ScrubbingRule['action'] = 'hash') => {
+    const rules: ScrubbingRule[] = [{ name: 'r', values: ['email', 'card_number'], action }]
+    return new Scrubber({ revision: 1, rules, hashKey: Buffer.from(key) }).ofValues
+  }
+  const body = Buffer.from('{"a":"a@b.co"}')
+  const found = [rulesOf('one'), rulesOf('other'), undefined].map(rules =>
+    Promise.all([started.inspect(body, 'identity', 'express', rules), inspectChunk(body, 'identity', rules)]),
+  )
+  const texts = (await Promise.all(found)).map(([onThread, without]) => {
+    expect(onThread).toEqual(without)
+    return onThread.ok && onThread.mended && gunzipSync(onThread.mended).toString()
+  })
+  expect([new Set(texts).size, texts[2]]).toEqual([3, undefined])
+  for (const unit of ['4 ', '\\u0040a@b.co ', '4111 1111 1111 1111 ']) {
+    const line = gzipSync(`{"a":"${unit.repeat((15 * MIB) / unit.length)}"}`)
+    const result = await started.inspect(line, 'gzip', 'express', rulesOf('', 'mask'))
+    expect(result.ok ? 'stored' : result.reason.label).toMatch(/^(?:stored|too_many_values|line_too_long)$/)
+  }
 })
 
 it('inspects a chunk of the express lane before those of the bulk lane that wait', async () => {

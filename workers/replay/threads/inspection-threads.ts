@@ -11,13 +11,15 @@ const MAX_THREADS = 4
 const ALONE_AFTER = 2
 const MAX_DEATHS = 3
 /**
- * Time after which a thread is ended. The longest texts take about a second of a core. A job keeps its lock meanwhile, because
- * the main thread renews it. Ten seconds leave half of the time in which a process must stop.
+ * Time after which a thread is ended. The longest texts take about a second of a core. If values are looked for in them, they take
+ * two, and those that were made to take long up to four. A job keeps its lock meanwhile, because the main thread renews it. Ten
+ * seconds leave half of the time in which a process must stop.
  */
 const DEADLINE_MS = 10_000
 /**
  * A chunk that is alone has three times as long, so that no chunk is refused where a core is up to 30 times as slow, or as
- * busy. A chunk that is refused takes 50 seconds, less than the two minutes after which a pool without progress counts as wedged.
+ * busy (7 times, if it was made to take long). A chunk that is refused takes 50 seconds, less than the two minutes after which a
+ * pool without progress counts as wedged.
  */
 const ALONE_DEADLINES = 3
 
@@ -68,13 +70,13 @@ class InspectionThreads implements Inspection {
     this.#slots = new Budget(options.threads, { order: 'equal time' })
   }
 
-  readonly inspect: LaneInspector = async (body, encoding, lane) => {
+  readonly inspect: LaneInspector = async (body, encoding, lane, valueRules) => {
     // Larger than the edge accepts, so from another version.
-    if (body.length > CHUNK_BYTES) return inspectChunk(body, encoding)
+    if (body.length > CHUNK_BYTES) return inspectChunk(body, encoding, valueRules)
     for (let deaths = 0; deaths < MAX_DEATHS; deaths++) {
       const isAlone = deaths >= ALONE_AFTER
       const deadlineMs = this.#options.deadlineMs * (isAlone ? ALONE_DEADLINES : 1)
-      const inspect = () => this.#inspectOnThread(body, encoding, deadlineMs)
+      const inspect = () => this.#inspectOnThread([body, encoding, valueRules], deadlineMs)
       const result = await this.#slots.run(isAlone ? this.#options.threads : 1, inspect, { lane })
       if (!('kind' in result)) return result
       this.#logger.warn(
@@ -85,13 +87,11 @@ class InspectionThreads implements Inspection {
     return { ok: false, reason: { label: 'killed_worker', detail: `${MAX_DEATHS} threads ended while they read it` } }
   }
 
-  async #inspectOnThread(
-    ...[body, encoding, deadlineMs]: [...Parameters<Inspector>, deadlineMs: number]
-  ): Promise<Inspected | ThreadDeath> {
+  async #inspectOnThread(chunk: Parameters<Inspector>, deadlineMs: number): Promise<Inspected | ThreadDeath> {
     const idle = this.#idle.pop()
     const thread = idle === undefined || idle.hasEnded ? await InspectionWorker.start(this.#options.entry) : idle
     try {
-      return await thread.inspect(body, encoding, deadlineMs)
+      return await thread.inspect(chunk, deadlineMs)
     } finally {
       if (!thread.hasEnded) this.#idle.push(thread)
     }

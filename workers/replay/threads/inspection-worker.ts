@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { CHUNK_BYTES } from '../../../schemas/http/limits.ts'
 import { describeError, TransientError } from '../../../shared/runtime/errors.ts'
-import type { Inspected } from '../inspect-chunk.ts'
+import type { Inspected, Inspector } from '../inspect-chunk.ts'
 import type { InspectionAnswer, InspectionRequest } from './serve-inspections.ts'
 
 /** The heap of a thread needs 10 MB. Memory of buffers is not part of it. */
@@ -83,12 +83,11 @@ export class InspectionWorker {
    * inspection throws.
    */
   async inspect(
-    body: Buffer,
-    encoding: InspectionRequest['encoding'],
+    [body, encoding, valueRules]: Parameters<Inspector>,
     deadlineMs: number,
   ): Promise<Inspected | ThreadDeath> {
     this.#body.set(body)
-    this.#worker.postMessage({ bytes: body.length, encoding } satisfies InspectionRequest)
+    this.#worker.postMessage({ bytes: body.length, encoding, valueRules } satisfies InspectionRequest)
     const outcome = await this.#next(deadlineMs)
     if (outcome.kind === 'inspected') return outcome.inspected
     if (outcome.kind === 'failed') throw withCode(outcome)

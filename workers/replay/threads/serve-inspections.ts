@@ -1,10 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import type { ScrubberOptions } from '../../../shared/scrubbing/scrubber.ts'
 import type { Inspected, Inspector } from '../inspect-chunk.ts'
 
 /** A chunk to inspect: the first bytes of the memory that the thread shares with the main thread. */
 export interface InspectionRequest {
   readonly bytes: number
   readonly encoding: 'gzip' | 'identity'
+  readonly valueRules: ScrubberOptions | undefined
 }
 
 /**
@@ -19,9 +21,10 @@ export type InspectionAnswer =
 /** Answers the requests of the main thread, one after the other, with this inspector. */
 export function serveInspections(inspect: Inspector): void {
   const memory = workerData as SharedArrayBuffer
-  const answer = async ({ bytes, encoding }: InspectionRequest): Promise<InspectionAnswer> => {
+  const answer = async ({ bytes, encoding, valueRules }: InspectionRequest): Promise<InspectionAnswer> => {
     try {
-      return { kind: 'inspected', inspected: await inspect(Buffer.from(memory, 0, bytes), encoding) }
+      const inspected = await inspect(Buffer.from(memory, 0, bytes), encoding, valueRules)
+      return { kind: 'inspected', inspected }
     } catch (error) {
       return { kind: 'failed', error, code: (error as NodeJS.ErrnoException | undefined)?.code }
     }
