@@ -23,7 +23,7 @@ const shared = {
 
 /** Tests of reads, writes and deletions that run on two shards of ClickHouse too. */
 const FULL_ON_SHARDS = [
-  'api/{findings,moved-findings,sessions}.test.ts',
+  'api/{dropping,findings,moved-findings,sessions}.test.ts',
   'api/logs/*.test.ts',
   'api/receipts/{accepted,not-stored,replayed}.test.ts',
   'api/traces/{attribute-search,completeness,list-traces,membership,read-trace,trace-access}.test.ts',

@@ -12,6 +12,7 @@ import { isSameFormation } from '../queue/payloads/batch-record.ts'
 import { Batch } from '../sink/batch.ts'
 import { formBatch } from '../sink/form-batch.ts'
 import { NO_JOB_LIMITS } from '../sink/job-limits.ts'
+import { countDropped, entryOf } from '../sink/log-entries.ts'
 import { createKnownDropping } from './known-dropping.ts'
 import { ruledRecords } from './ruled-records.ts'
 
@@ -46,6 +47,12 @@ function rowsBy(directory: ReturnType<typeof directoryOf>) {
   const scrubbing = { of: async () => scrubber }
   return ruledRecords(rows, rows, { scrubbing, dropping: createKnownDropping(directory, () => 0) })
 }
+
+it('the log has the hashes of at most 20,000 dropped spans of a rule, and counts all', () => {
+  const entry = entryOf(new Map(), 'traces', 'j', exampleFrame(''))
+  for (let i = 0; i < 3; i++) countDropped(entry, new Map([['r', { count: 8_000, spans: Array(8_000).fill(i) }]]))
+  expect([entry.dropped.get('r'), entry.droppedSpans.get('r')?.length]).toEqual([24_000, 20_000])
+})
 
 describe('the drop rules of a batch', () => {
   const frames = [frameOf('ws_own', ['first', 'second', 'third']), frameOf('ws_1', ['first', 'second'])]

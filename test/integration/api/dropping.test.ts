@@ -180,6 +180,20 @@ describe('drop rules', () => {
     expect(await verdictOf(whole)).toMatchObject({ state: 'no_gaps', reasons: ['dropped'], losses: [loss] })
   })
 
+  it('may be of any trace of their time where the log has not all of their traces', async () => {
+    const traceId = idOf(16)
+    await send('traces', spansOf([span(traceId)]))
+    expect(await verdictOf(traceId)).toMatchObject({ state: 'complete' })
+    const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
+    await clickhouse.command({
+      query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, dropped, dropped_spans)
+        SELECT '${own.workspaceId}', '${own.surfaceId}', now64(3), 'traces', map('many', 20001), map('many', range(20000))`,
+    })
+    await clickhouse.close()
+    const loss = { cause: 'dropped', rule: 'many', count: 1 }
+    expect(await verdictOf(traceId)).toMatchObject({ state: 'no_gaps', reasons: ['dropped'], losses: [loss] })
+  })
+
   // After those on verdicts: its invalid span is a dead letter, which they would name.
   it('leave the request stored, and are named by its receipt', async () => {
     const traceId = idOf(16)
