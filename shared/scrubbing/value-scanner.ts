@@ -1,6 +1,6 @@
 import { DEFAULT_SCRUBBING, type ScrubbingRule, type ValueKind } from '../../schemas/records/scrubbing.ts'
 import { isDigit, isEncoded } from './values/byte-classes.ts'
-import { CARD_DIGITS_MIN, findCardNumber, isCardNumber, shortRun } from './values/card-numbers.ts'
+import { CARD_DIGITS_MIN, findCardNumber, isCardNumber, lookAtRun } from './values/card-numbers.ts'
 import { findEmail } from './values/emails.ts'
 import { findJwt } from './values/jwts.ts'
 import type { Part } from './values/part.ts'
@@ -84,8 +84,8 @@ export class ValueScanner {
         // Every run that begins up to there contains that byte.
         if (!isDigit(thirteenth) && thirteenth !== SPACE && thirteenth !== HYPHEN) noRunBefore = at + CARD_DIGITS_MIN
         else {
-          const run = shortRun(bytes, at, end)
-          if (run.isLong) return at
+          const run = lookAtRun(bytes, at, end)
+          if (run.isLikely) return at
           noRunBefore = run.end
         }
       }

@@ -16,20 +16,33 @@ const SIXTEEN = /^2/
 const isSeparator = (byte: number | undefined) => byte === 0x20 || byte === 0x2d
 
 /**
- * Returns the end of the digits from `start` on, single separators between them included, as far as is needed to know whether they
- * have the number of a card: `isLong` if they do not end before.
+ * Returns whether the digits from `start` on, single separators between them included, may have the number of a card, and where
+ * they end if they do not. Their first two may be the tag and the length of a text.
  */
-export function shortRun(
+export function lookAtRun(
   bytes: Uint8Array,
   start: number,
   end: number,
-): { readonly end: number; readonly isLong: boolean } {
-  let digits = 0
+): { readonly end: number; readonly isLikely: boolean } {
   for (let at = start; ; at++) {
-    if (at < end && isDigit(bytes[at])) {
-      if (++digits === CARD_DIGITS_MIN) return { end: at + 1, isLong: true }
-    } else if (!isBetweenDigits(bytes, at, end)) return { end: at, isLong: false }
+    const groupEnd = endOfGroup(bytes, at, end)
+    for (let first = at; first <= (at === start ? at + 2 : at); first++) {
+      const digit = bytes[first] as number
+      const canBegin = groupEnd - first >= FIRST_GROUP_MIN && digit >= 0x32 && digit <= 0x36
+      if (canBegin && hasEnoughDigits(bytes, first, end)) return { end: groupEnd, isLikely: true }
+    }
+    if (!isBetweenDigits(bytes, groupEnd, end)) return { end: groupEnd, isLikely: false }
+    at = groupEnd
   }
+}
+
+function hasEnoughDigits(bytes: Uint8Array, start: number, end: number): boolean {
+  let digits = 0
+  for (let at = start; digits < CARD_DIGITS_MIN; at++) {
+    if (at < end && isDigit(bytes[at])) digits++
+    else if (!isBetweenDigits(bytes, at, end)) return false
+  }
+  return true
 }
 
 /** Returns whether the byte at `at`, behind a digit, is a separator before another one. */
