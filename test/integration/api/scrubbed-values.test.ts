@@ -65,7 +65,8 @@ class Secrets {
   get marks(): string[] {
     const groups = [this.#cards.slice(0, 4), this.#cards.slice(4)]
     const words = ['', ' ', '  '].map(pad => Buffer.from(`${pad}${this.#word}`).toString('base64'))
-    // The first and the last characters of each depend on what is beside them.
+    // The first and the last characters of each depend on what is beside them. No word may have three hexadecimal digits in a row,
+    // which the hash of a value in base64 may have as well.
     return [this.#word, this.#cards, groups.join(' '), ...words.map(text => text.replaceAll('=', '').slice(4, 8))]
   }
 
@@ -228,7 +229,7 @@ it(`leaves none of ${SECRETS} secrets in any table or key, whichever field of wh
     },
     { deadlineMs: 30_000 },
   )
-  const secrets = new Secrets('concealed', '49991111')
+  const secrets = new Secrets('smuggled', '49991111')
   while (secrets.count < SECRETS) await send(secrets)
   await settled()
   expect(await placesWith(secrets.marks)).toEqual([])
