@@ -23,14 +23,11 @@ const conditionsOf = <S extends z.ZodType>(entry: S) =>
     .optional()
 /** Either the whole name, or its beginning and `*`. */
 const nameSchema = text.refine(name => !name.slice(0, -1).includes('*'), { error: 'must have * only at its end' })
-const signalsSchema = z.array(z.enum(DROP_SIGNALS)).max(DROP_SIGNALS.length)
+const signalsSchema = z.array(z.enum(DROP_SIGNALS)).min(1, 'must not be empty').max(DROP_SIGNALS.length)
 
 const shape = {
   name: text.meta({ description: 'Counts of dropped records have it. Unique among the rules.' }),
-  signals: signalsSchema
-    .refine(signals => signals.length > 0, 'must not be empty')
-    .optional()
-    .meta({ description: 'All of them by default.' }),
+  signals: signalsSchema.optional().meta({ description: 'All of them by default.' }),
   services: conditionsOf(text).meta({ description: 'Values of `service.name`.' }),
   names: conditionsOf(nameSchema).meta({
     description: 'Names of spans and metrics, and event names of log records. `GET /health*` matches by its beginning.',

@@ -29,8 +29,8 @@ const keySchema = text.refine(key => /[0-9a-z\x80-\u{10ffff}]{2}[^0-9a-z\x80-\u{
   error: 'must end with a word of at least two letters or digits',
 })
 
-const kindsSchema = z.array(z.enum(VALUE_KINDS)).max(VALUE_KINDS.length)
-const fieldsSchema = z.array(z.enum(PATTERN_FIELDS)).max(PATTERN_FIELDS.length)
+const kindsSchema = z.array(z.enum(VALUE_KINDS)).min(1, 'must have a kind').max(VALUE_KINDS.length)
+const fieldsSchema = z.array(z.enum(PATTERN_FIELDS)).min(1, 'must have a field').max(PATTERN_FIELDS.length)
 const actionSchema = z.enum(SCRUBBING_ACTIONS).meta({
   description:
     'mask: `[scrubbed]`. hash: the same text for the same value. remove: no value. keep: the value, whatever later rules say.',
@@ -57,8 +57,6 @@ const scrubbingRuleSchema = exactObject({
     const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
     if (values !== undefined && (keys ?? pattern ?? fields) !== undefined)
       refuse('values', 'must be alone: use another rule for keys, pattern and fields')
-    else if (values?.length === 0) refuse('values', 'must have a kind')
-    else if (fields?.length === 0) refuse('fields', 'must have a field')
     else if ((values ?? keys ?? pattern) === undefined) refuse('keys', 'is required, or values, or pattern with fields')
     else if (pattern !== undefined && (keys ?? fields) === undefined)
       refuse('fields', 'is required with pattern, or keys')

@@ -17,6 +17,9 @@ BEYOND_SCHEMAS = re.compile(
     "|must be at most 9007199254740991|does not begin as|[Ii]dempotency-[Kk]ey|is not a source map|must not be after|not a valid JSON-RPC|a chunk is JSON lines|no control characters|the body is empty"
     "|must not have the finding|must be a finding that is merged|must have findings of|names that differ"
     "|must have type, message, file or service|must have fingerprint or title"
+    "|must be alone|is required, or values|is required with|must not be keep|must be an expression of RE2"
+    "|pattern is too large|must not match an empty text|keys together|must have a key|patterns"
+    "|must end with a word|or services, names|names and attributes together|only at its end|must not be empty"
 )
 
 
