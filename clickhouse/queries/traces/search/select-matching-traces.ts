@@ -1,4 +1,5 @@
-import type { ClickHouseClient } from '../../../client.ts'
+import { LRUCache } from 'lru-cache'
+import { type ClickHouseClient, readsTooMuch } from '../../../client.ts'
 import { selectRows } from '../../../select.ts'
 import { OF_TRACES } from '../span-row.ts'
 import { AT, boundTimes, IN_TIME } from './time-range.ts'
@@ -36,6 +37,14 @@ const DAY_NANOS = 24n * HOUR_NANOS
 const WINDOWS_NANOS = [MINUTE_NANOS, HOUR_NANOS, DAY_NANOS, 7n * DAY_NANOS]
 
 /**
+ * The window that was enough for a search the last time, by workspace and filter: people and dashboards repeat their searches, and
+ * each window that is not enough costs 8 ms. Whatever it is, the result is the same.
+ */
+const enough = new LRUCache<string, number>({ max: 1_000 })
+/** A filter with longer texts is not remembered. */
+const KEY_CHARACTERS = 1_000
+
+/**
  * Returns the traces with a span that matches, the newest first. The position of a trace is that of its newest matching span, so
  * that each trace is in a list once: a page leaves out what has a matching span before its start.
  */
@@ -44,22 +53,63 @@ export async function selectMatchingTraces(
   search: MatchingSearch,
   signal: AbortSignal,
 ): Promise<MatchingTraces> {
-  const { filter, after, limit, nowMs } = search
-  const now = BigInt(nowMs) * 1_000_000n
-  const beginsAt = [now, filter.toNano, ...(after === undefined ? [] : [BigInt(after.atUnixNano)])].reduce(earlier)
-  // The buckets of a session are known, and few in any period.
-  const windows = filter.sessionId === undefined ? WINDOWS_NANOS : []
-  let found: TracePosition[] = []
-  for (const window of [...windows, beginsAt]) {
-    const since = beginsAt - window > filter.fromNano ? beginsAt - window : filter.fromNano
-    found = await selectSince(client, search, since, signal)
-    if (found.length === limit || since === filter.fromNano) break
-  }
+  const { after, limit } = search
+  const found = await selectNewest(client, search, signal)
   const next = found.length === limit ? found.at(-1) : undefined
   if (after === undefined || found.length === 0) return { found, next }
   const foundIds = found.map(({ traceId }) => traceId)
   const shown = await selectBefore(client, { ...search, after, traceIds: foundIds }, signal)
   return { found: found.filter(({ traceId }) => !shown.has(traceId)), next }
+}
+
+/** Returns the newest traces of a page, by the window that was enough the last time or the next ones. */
+async function selectNewest(
+  client: ClickHouseClient,
+  search: MatchingSearch,
+  signal: AbortSignal,
+): Promise<TracePosition[]> {
+  const key = keyOf(search)
+  const first = enough.get(key) ?? 0
+  try {
+    const { found, window } = await selectInWindows(client, search, first, signal)
+    if (key.length <= KEY_CHARACTERS) enough.set(key, window)
+    return found
+  } catch (error) {
+    enough.delete(key)
+    if (first === 0 || !readsTooMuch(error)) throw error
+    // There may be more now than there was.
+    return (await selectInWindows(client, search, 0, signal)).found
+  }
+}
+
+/** Returns the newest traces of a page, from the first window that contains it, and the shortest that would have. */
+async function selectInWindows(
+  client: ClickHouseClient,
+  search: MatchingSearch,
+  first: number,
+  signal: AbortSignal,
+): Promise<{ readonly found: TracePosition[]; readonly window: number }> {
+  const { filter, after, limit, nowMs } = search
+  const now = BigInt(nowMs) * 1_000_000n
+  const beginsAt = [now, filter.toNano, ...(after === undefined ? [] : [BigInt(after.atUnixNano)])].reduce(earlier)
+  // The buckets of a session are known, and few in any period.
+  const windows = filter.sessionId === undefined ? [...WINDOWS_NANOS, beginsAt] : [beginsAt]
+  const begins = windows.map(window => later(beginsAt - window, filter.fromNano))
+  let found: TracePosition[] = []
+  for (const since of begins.slice(first)) {
+    found = await selectSince(client, search, since, signal)
+    if (found.length === limit || since === filter.fromNano) break
+  }
+  const oldest = found.length === limit ? BigInt(found.at(-1)?.atUnixNano ?? 0) : filter.fromNano
+  return { found, window: begins.findIndex(since => since <= oldest) }
+}
+
+const later = (a: bigint, b: bigint) => (a > b ? a : b)
+
+/** Returns what the number of matching traces in a window depends on, but for the time. */
+function keyOf({ workspaceId, limit, filter }: MatchingSearch): string {
+  const { fromNano, toNano, minDurationNanos, ...conditions } = filter
+  return JSON.stringify([workspaceId, limit, String(minDurationNanos), conditions])
 }
 
 const earlier = (a: bigint, b: bigint) => (a < b ? a : b)

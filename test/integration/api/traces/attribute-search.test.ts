@@ -28,6 +28,32 @@ it.skipIf(isCluster(url))('reads no span that started after the time of a search
   expect(found).toMatchObject({ ok: true, value: { traces: [], nextCursor: null } })
 })
 
+it.skipIf(isCluster(url))(
+  'finds the newest traces when a search is repeated and there is far more than before',
+  async () => {
+    const { store, workspaceId } = await newWorkspace()
+    const attributes = { needle: 'yes' }
+    const clickhouse = createClickHouse({ url, database: DATABASE, settings: { max_rows_to_read: '2000' } })
+    const deps = { clickhouse, traceSearches: new FairSlots({ slots: 1, waiting: 1 }), now: Date.now }
+    const query = listTracesQuerySchema.parse({ attribute: 'needle=yes', limit: '1' })
+    const search = async () => {
+      const found = await readTracesPage(deps, { workspaceId, deadline: AbortSignal.timeout(30_000), query })
+      return found.ok ? idsOf(found.value) : found.problem
+    }
+    const old = await store([{ ...ago(5 * DAY_MS), attributes }])
+    expect(await search()).toEqual([old])
+    await client.command({
+      query: `INSERT INTO spans (workspace_id, received_at, trace_id, span_id, name, start_time_unix_nano, attribute_keys, attribute_values)
+            SELECT '${workspaceId}', now64(3) - toIntervalDay(2), unhex(leftPad(hex(number + 1), 32, 'f')), unhex('0000000000000001'), 'n',
+              toUnixTimestamp64Nano(now64(9) - toIntervalDay(2)), '1\\0needle\\0', 'yes' FROM numbers(3000)`,
+    })
+    const newest = await store([{ ...ago(1_000), attributes }])
+    expect(await search()).toEqual([newest])
+    expect(await search()).toEqual([newest])
+    await clickhouse.close()
+  },
+)
+
 describe('GET /v3/traces with an attribute', () => {
   it('finds the newest traces of a frequent attribute, and all of a rare one among many', async () => {
     const { list, workspaceId } = await newWorkspace()
