@@ -46,7 +46,7 @@ export async function scrubLetter(
   const text = await decompressed(body, contentEncoding)
   if (text === undefined) return asSent
   const used: ScrubbingRule[] = []
-  const bytes = scrubParsed(scrubber, text, MESSAGES[queue], contentType, used) ?? scrubBytes(scrubber, text, used)
+  const bytes = scrubParsed(scrubber, text, MESSAGES[queue], contentType, used) ?? scrubber.scrubBytes(text, [], used)
   return used.length === 0 ? asSent : { bytes, contentEncoding: 'identity', scrubbed: used.length }
 }
 
@@ -124,17 +124,4 @@ function textOf(held: unknown): string {
   return typeof text === 'string'
     ? text
     : JSON.stringify(held, (_, part) => (typeof part === 'bigint' ? String(part) : part))
-}
-
-/** Replaces kinds of values in bytes of any form. */
-function scrubBytes(scrubber: Scrubber, bytes: Buffer, used: ScrubbingRule[]): Buffer {
-  const parts: Buffer[] = []
-  let at = 0
-  for (const { start, end, rule } of scrubber.findParts(bytes, { start: 0, end: bytes.length }, [])) {
-    used.push(rule)
-    const text = scrubber.replace(rule, () => bytes.subarray(start, end)) ?? ''
-    parts.push(bytes.subarray(at, start), Buffer.from(text))
-    at = end
-  }
-  return Buffer.concat([...parts, bytes.subarray(at)])
 }

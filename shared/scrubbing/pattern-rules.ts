@@ -15,13 +15,6 @@ const TEXT_BYTES = 64 * KIB
  */
 const REQUEST_STEPS = 32 * MIB
 
-/** A pattern that was compiled. RE2 matches in time linear in the text. */
-interface Pattern {
-  readonly rule: ScrubbingRule
-  /** Undefined if this version does not take the pattern any more: then whole texts are replaced. */
-  readonly expression: RE2JS | undefined
-}
-
 /** Compiles a pattern. Throws an Error whose message states the rule that it breaks. */
 export function compilePattern(pattern: string): RE2JS {
   const expression = parsePattern(pattern)
@@ -51,12 +44,13 @@ function parsePattern(pattern: string): RE2JS {
 
 /** The patterns of rules. */
 export class PatternRules {
-  readonly #byRule: ReadonlyMap<ScrubbingRule, Pattern>
+  /** RE2 matches in time linear in the text. Undefined if this version does not take the pattern: then whole texts are replaced. */
+  readonly #expressions: ReadonlyMap<ScrubbingRule, RE2JS | undefined>
   readonly #byField = new Map<PatternField, readonly ScrubbingRule[]>()
   #remainingSteps = REQUEST_STEPS
 
   constructor(rules: readonly ScrubbingRule[]) {
-    this.#byRule = new Map(rules.map(rule => [rule, { rule, expression: compiled(rule.pattern as string) }]))
+    this.#expressions = new Map(rules.map(rule => [rule, compiled(rule.pattern as string)]))
     for (const rule of rules) for (const field of rule.fields ?? []) this.#byField.set(field, [...this.of(field), rule])
   }
 
@@ -75,7 +69,7 @@ export class PatternRules {
     const text = bytes.subarray(start, end)
     const found: FoundValue[] = []
     for (const rule of rules) {
-      const expression = this.#byRule.get(rule)?.expression
+      const expression = this.#expressions.get(rule)
       this.#remainingSteps -= text.length * (expression?.programSize() ?? 0)
       if (expression === undefined || text.length > TEXT_BYTES || this.#remainingSteps < 0)
         return [{ start, end, rule }]

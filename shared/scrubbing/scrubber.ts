@@ -156,15 +156,21 @@ export class Scrubber {
   scrubString(text: string, patterns: readonly ScrubbingRule[] = [], used: ScrubbingRule[] = []): string {
     if (!this.readsTexts) return text
     const bytes = Buffer.from(text)
-    const parts = this.findParts(bytes, { start: 0, end: bytes.length }, patterns)
-    if (parts.length === 0) return text
-    let [out, at] = ['', 0]
-    for (const { start, end, rule } of parts) {
+    const scrubbed = this.scrubBytes(bytes, patterns, used)
+    return scrubbed === bytes ? text : scrubbed.toString()
+  }
+
+  /** Returns bytes of any form with the parts replaced that match a rule, the same if there are none. Adds the rules that did so. */
+  scrubBytes(bytes: Buffer, patterns: readonly ScrubbingRule[] = [], used: ScrubbingRule[] = []): Buffer {
+    const pieces: Buffer[] = []
+    let at = 0
+    for (const { start, end, rule } of this.findParts(bytes, { start: 0, end: bytes.length }, patterns)) {
       used.push(rule)
-      out += bytes.toString('utf8', at, start) + (this.replace(rule, () => bytes.subarray(start, end)) ?? '')
+      const text = this.replace(rule, () => bytes.subarray(start, end)) ?? ''
+      pieces.push(bytes.subarray(at, start), Buffer.from(text))
       at = end
     }
-    return out + bytes.toString('utf8', at)
+    return at === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(at)])
   }
 
   /** Returns the text of a JSON value with the values of matching keys and parts of texts replaced. */

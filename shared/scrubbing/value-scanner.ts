@@ -1,10 +1,11 @@
 import { DEFAULT_SCRUBBING, type ScrubbingRule, type ValueKind } from '../../schemas/records/scrubbing.ts'
+import { KeyRules } from './key-rules.ts'
 import { isDigit, isEncoded } from './values/byte-classes.ts'
 import { CARD_DIGITS_MIN, findCardNumber, isCardNumber, lookAtRun } from './values/card-numbers.ts'
 import { findEmail } from './values/emails.ts'
 import { findJwt } from './values/jwts.ts'
 import type { Part } from './values/part.ts'
-import { findParameter, findUserInfo, SecretNames } from './values/url-secrets.ts'
+import { findParameter, findUserInfo, mayBeNamed } from './values/url-secrets.ts'
 
 /** A part of a text that a rule replaces. */
 export interface FoundValue extends Part {
@@ -15,9 +16,9 @@ export interface FoundValue extends Part {
 export type ValueRules = Readonly<Partial<Record<ValueKind, ScrubbingRule>>>
 
 /** Names of parameters whose values are secrets: the keys of the default rules, and those of signatures. */
-const SECRET_NAMES = new SecretNames([
-  ...DEFAULT_SCRUBBING.flatMap(({ keys = [] }) => keys),
-  ...['auth', 'pwd', 'pass', 'sig', 'signature', 'jwt'],
+const SECRET_NAMES = new KeyRules([
+  ...DEFAULT_SCRUBBING,
+  { name: 'parameters', keys: ['auth', 'pwd', 'pass', 'sig', 'signature', 'jwt'], action: 'mask' },
 ])
 
 const SPACE = 0x20
@@ -190,9 +191,11 @@ function isLikely(trigger: number, bytes: Uint8Array, at: number): boolean {
       return before > SPACE && before !== SLASH && before !== AT
     }
     case Trigger.equals:
-      return SECRET_NAMES.mayEnd(bytes, at)
+      return mayBeNamed(bytes, at, SECRET_NAMES)
     case Trigger.percent:
-      return isEncoded(bytes, at, 0x34, 0x30) || (isEncoded(bytes, at, 0x33, 0x44) && SECRET_NAMES.mayEnd(bytes, at))
+      return (
+        isEncoded(bytes, at, 0x34, 0x30) || (isEncoded(bytes, at, 0x33, 0x44) && mayBeNamed(bytes, at, SECRET_NAMES))
+      )
     case Trigger.jwt:
       return at >= 2 && bytes[at - 1] === 0x79 && bytes[at - 2] === 0x65
     case Trigger.int:

@@ -1,4 +1,4 @@
-import { wordsOf } from '../key-words.ts'
+import type { KeyRules } from '../key-rules.ts'
 import { ENDS_AUTHORITY, ENDS_VALUE, isEncoded, PARAMETER_NAME } from './byte-classes.ts'
 import type { Part } from './part.ts'
 
@@ -31,33 +31,13 @@ export function findUserInfo(bytes: Uint8Array, at: number, text: Part): Part | 
 
 const isOfUserInfo = (byte: number) => byte !== AT && ENDS_AUTHORITY[byte] === 0
 
-/** Names of parameters whose values are secrets. */
-export class SecretNames {
-  readonly #endings: ReadonlySet<string>
-  readonly #wordsMax: number
-  /** Whether a last word may end with two bytes, by the last five bits of each. */
-  readonly #byEnding = new Uint8Array(1_024)
+/** Rules whose keys are the names of parameters with secrets. */
+type SecretNames = Pick<KeyRules, 'mayMatch' | 'find'>
 
-  constructor(keys: readonly string[]) {
-    const all = keys.map(wordsOf)
-    this.#endings = new Set(all.map(words => words.join(' ')))
-    this.#wordsMax = Math.max(...all.map(words => words.length))
-    for (const words of all) this.#byEnding[indexOf(Buffer.from(words.at(-1) as string))] = 1
-  }
-
-  /** Returns whether the bytes before `at` may be such a name. */
-  mayEnd(bytes: Uint8Array, at: number): boolean {
-    const end = endOfName(bytes, at)
-    return end >= 2 && this.#byEnding[indexOf(bytes, end)] === 1
-  }
-
-  /** Returns whether this is the name of a secret. */
-  has(name: string): boolean {
-    const words = wordsOf(name)
-    for (let count = Math.min(this.#wordsMax, words.length); count > 0; count--)
-      if (this.#endings.has(words.slice(-count).join(' '))) return true
-    return false
-  }
+/** Returns whether the bytes before an equals sign may be the name of a secret. */
+export function mayBeNamed(bytes: Uint8Array, at: number, names: SecretNames): boolean {
+  const end = endOfName(bytes, at)
+  return names.mayMatch(bytes, Math.max(0, end - NAME_BYTES), end)
 }
 
 /** Returns the end of the name before an equals sign, without brackets: that of `user[password]=` is `password`. */
@@ -69,9 +49,6 @@ function endOfName(bytes: Uint8Array, at: number): number {
     else return end
   }
 }
-
-const indexOf = (bytes: Uint8Array, end = bytes.length) =>
-  (((bytes[end - 2] as number) & 31) << 5) | ((bytes[end - 1] as number) & 31)
 
 /**
  * Returns the value behind the equals sign `[at, after)` in a text if the name before it is that of a secret. The value ends with a
@@ -90,7 +67,7 @@ export function findParameter(
   if (start > text.start && bytes[start - 1] === 0x25) start += 2
   if (start >= nameEnd) return undefined
   const name = Buffer.from(bytes.buffer, bytes.byteOffset + start, nameEnd - start).toString('utf8')
-  if (!names.has(name)) return undefined
+  if (names.find(name) === undefined) return undefined
   const quote = bytes[after]
   const isQuoted = after < text.end && (quote === DOUBLE_QUOTE || quote === SINGLE_QUOTE)
   const from = isQuoted ? after + 1 : after
