@@ -160,7 +160,7 @@ export class Scrubber {
     return scrubbed === bytes ? text : scrubbed.toString()
   }
 
-  /** Returns bytes of any form with the parts replaced that match a rule, the same if there are none. Adds the rules that did so. */
+  /** Returns bytes of any form with the parts replaced that match a rule, the same if there are none. Adds these rules. */
   scrubBytes(bytes: Buffer, patterns: readonly ScrubbingRule[] = [], used: ScrubbingRule[] = []): Buffer {
     const pieces: Buffer[] = []
     let at = 0
