@@ -1,9 +1,10 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
-import { DAY_MS, HOUR_MS, MIB } from '../../../schemas/units.ts'
+import { DAY_MS, HOUR_MS, MIB, MINUTE_MS } from '../../../schemas/units.ts'
 import type { FindingMerges } from '../../../shared/directory/findings/finding-merges.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { type Select, selectRows } from '../../select.ts'
 import { findingsOfVariants } from '../attributes/membership.ts'
+import { WideningWindows } from '../widening-windows.ts'
 import { chosenCondition, type FindingsFilter, ownerCondition, receivedCondition } from './findings-filter.ts'
 import { FINDINGS_SETTINGS } from './findings-settings.ts'
 import type { FindingsSnapshot } from './select-findings-snapshot.ts'
@@ -44,12 +45,9 @@ const SETTINGS: ClickHouseSettings = {
   use_skip_indexes_on_data_read: 0,
 }
 
-/** Periods before the start of a page, tried in this order. If one contains a full page, older days are not read. */
-const WINDOWS_MS = [HOUR_MS, DAY_MS, Number.POSITIVE_INFINITY]
-/** The same for findings that are few: an hour seldom contains a page of them. */
-const WINDOWS_OF_FEW_MS = WINDOWS_MS.slice(1)
-/** A text is looked for in all days anyway. */
-const WINDOW_OF_TEXT_MS = WINDOWS_MS.slice(2)
+/** Periods before the start of a page, tried in this order. If one contains a full page, older arrivals are not read. */
+const WINDOWS_MS = [5 * MINUTE_MS, HOUR_MS, DAY_MS]
+const windows = new WideningWindows()
 
 /**
  * Returns the findings of a page, the latest arrival first. All pages of a list are read from the same snapshot. Arrivals stored
@@ -68,16 +66,24 @@ export async function selectFindingsPage(
 ): Promise<ArrivalKey[]> {
   const { filter } = page
   if (filter.chosen?.are === 'only' && filter.chosen.findingIds.length === 0) return []
-  const windows =
-    filter.text !== undefined ? WINDOW_OF_TEXT_MS : filter.chosen?.are === 'only' ? WINDOWS_OF_FEW_MS : WINDOWS_MS
   const beginsAt = Math.min(Number(page.after?.storedMs ?? page.snapshot.asOfMs), settledMsOf(page.snapshot))
-  let found: ArrivalKey[] = []
-  for (const windowMs of windows) {
+  // A text is looked for in all days anyway.
+  const lengths = filter.text === undefined ? WINDOWS_MS : []
+  return windows.find({
+    key: keyOf(page),
+    starts: [...lengths.map(length => Math.max(beginsAt - length, 0)), 0],
+    limit: page.limit,
     // An arrival within the window is later than all arrivals before the window.
-    found = await selectStoredSince(client, page, Math.max(beginsAt - windowMs, 0), signal)
-    if (found.length === page.limit) break
-  }
-  return found
+    select: since => selectStoredSince(client, page, since, signal),
+    timeOf: ({ storedMs }) => Number(storedMs),
+  })
+}
+
+/** Returns what the number of findings in a window depends on, but for the times. */
+function keyOf({ workspaceId, limit, filter }: FindingsPageKey): string {
+  const { surfaceId, serviceName, text, chosen, fromMs, toMs } = filter
+  const isBounded = [fromMs, toMs].map(time => time !== undefined)
+  return JSON.stringify([workspaceId, limit, surfaceId, serviceName, text, chosen?.are, ...isBounded])
 }
 
 /** A first page is read so shortly after its snapshot that hardly any finding has arrived again. */

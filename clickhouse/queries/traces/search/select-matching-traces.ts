@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
-import { type ClickHouseClient, readsTooMuch } from '../../../client.ts'
+import type { ClickHouseClient } from '../../../client.ts'
 import { selectRows } from '../../../select.ts'
+import { WideningWindows } from '../../widening-windows.ts'
 import { OF_TRACES } from '../span-row.ts'
 import { AT, boundTimes, IN_TIME } from './time-range.ts'
 import { spanCondition, type TraceFilter } from './trace-filter.ts'
@@ -36,13 +36,7 @@ const DAY_NANOS = 24n * HOUR_NANOS
 /** Periods before the start of a page, tried in this order. If one contains a full page, older buckets are not read. */
 const WINDOWS_NANOS = [MINUTE_NANOS, HOUR_NANOS, DAY_NANOS, 7n * DAY_NANOS]
 
-/**
- * The window that was enough for a search the last time, by workspace and filter: people and dashboards repeat their searches, and
- * each window that is not enough costs 8 ms. Whatever it is, the result is the same.
- */
-const enough = new LRUCache<string, number>({ max: 1_000 })
-/** A filter with longer texts is not remembered. */
-const KEY_CHARACTERS = 1_000
+const windows = new WideningWindows()
 
 /**
  * Returns the traces with a span that matches, the newest first. The position of a trace is that of its newest matching span, so
@@ -62,46 +56,24 @@ export async function selectMatchingTraces(
   return { found: found.filter(({ traceId }) => !shown.has(traceId)), next }
 }
 
-/** Returns the newest traces of a page, by the window that was enough the last time or the next ones. */
-async function selectNewest(
+/** Returns the newest traces of a page. */
+function selectNewest(
   client: ClickHouseClient,
   search: MatchingSearch,
   signal: AbortSignal,
-): Promise<TracePosition[]> {
-  const key = keyOf(search)
-  const first = enough.get(key) ?? 0
-  try {
-    const { found, window } = await selectInWindows(client, search, first, signal)
-    if (key.length <= KEY_CHARACTERS) enough.set(key, window)
-    return found
-  } catch (error) {
-    enough.delete(key)
-    if (first === 0 || !readsTooMuch(error)) throw error
-    // There may be more now than there was.
-    return (await selectInWindows(client, search, 0, signal)).found
-  }
-}
-
-/** Returns the newest traces of a page, from the first window that contains it, and the shortest that would have. */
-async function selectInWindows(
-  client: ClickHouseClient,
-  search: MatchingSearch,
-  first: number,
-  signal: AbortSignal,
-): Promise<{ readonly found: TracePosition[]; readonly window: number }> {
+): Promise<readonly TracePosition[]> {
   const { filter, after, limit, nowMs } = search
   const now = BigInt(nowMs) * 1_000_000n
   const beginsAt = [now, filter.toNano, ...(after === undefined ? [] : [BigInt(after.atUnixNano)])].reduce(earlier)
   // The buckets of a session are known, and few in any period.
-  const windows = filter.sessionId === undefined ? [...WINDOWS_NANOS, beginsAt] : [beginsAt]
-  const begins = windows.map(window => later(beginsAt - window, filter.fromNano))
-  let found: TracePosition[] = []
-  for (const since of begins.slice(first)) {
-    found = await selectSince(client, search, since, signal)
-    if (found.length === limit || since === filter.fromNano) break
-  }
-  const oldest = found.length === limit ? BigInt(found.at(-1)?.atUnixNano ?? 0) : filter.fromNano
-  return { found, window: begins.findIndex(since => since <= oldest) }
+  const lengths = filter.sessionId === undefined ? [...WINDOWS_NANOS, beginsAt] : [beginsAt]
+  return windows.find({
+    key: keyOf(search),
+    starts: [...new Set(lengths.map(length => later(beginsAt - length, filter.fromNano)))],
+    limit,
+    select: since => selectSince(client, search, since, signal),
+    timeOf: ({ atUnixNano }) => BigInt(atUnixNano),
+  })
 }
 
 const later = (a: bigint, b: bigint) => (a > b ? a : b)
