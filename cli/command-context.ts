@@ -44,6 +44,11 @@ export interface StoresCommandContext extends CommandOutput {
   readonly withStores: (run: (stores: Stores) => Promise<void>) => Promise<void>
 }
 
+/** What a command uses that needs only the Redis of the queues. */
+export interface QueuesCommandContext extends CommandOutput {
+  readonly withQueues: (run: (queues: Queues) => Promise<void>) => Promise<void>
+}
+
 /** What a command uses that needs only the directory. */
 export interface DirectoryCommandContext extends CommandOutput {
   readonly withDirectory: (run: (directory: DirectoryConnection) => Promise<void>) => Promise<void>

@@ -6,6 +6,7 @@ import type {
   CommandOutput,
   DemoCommandContext,
   DirectoryCommandContext,
+  QueuesCommandContext,
   ReadCommandContext,
   StoresCommandContext,
   UploadCommandContext,
@@ -27,6 +28,7 @@ import { addKeys } from './commands/key/key.ts'
 import { addLogin, addLogout } from './commands/login.ts'
 import { addLogs } from './commands/logs.ts'
 import { addMembers } from './commands/member.ts'
+import { addQueues } from './commands/queues/queues.ts'
 import { addFindings, addPipeline, addTrace } from './commands/reads.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
@@ -42,6 +44,7 @@ import { EXIT } from './exit-codes.ts'
 /** Dependencies of all commands together. */
 export interface ProgramContext
   extends StoresCommandContext,
+    QueuesCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
     ReadCommandContext,
@@ -52,6 +55,7 @@ export interface ProgramContext
 export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
   addAudit(program, context)
+  addQueues(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addDeadLetters(program, context)
   addReads(program, context)

@@ -39,7 +39,8 @@ export function createQueueLoads(queues: Queues, now: () => number = Date.now): 
   }
 }
 
-async function readQueueLoads(queues: Queues): Promise<QueueLoads> {
+/** Reads the loads of all queues. Throws if Redis does not answer. */
+export async function readQueueLoads(queues: Queues): Promise<QueueLoads> {
   if (queues.common.status !== 'ready') throw new Error('redis is not connected')
   const { of } = await queues.read()
   const [ages, workers, ...flows] = await Promise.all([

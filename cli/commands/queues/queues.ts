@@ -1,0 +1,108 @@
+import type { Command } from 'commander'
+import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
+import type { Queues } from '../../../shared/queue/queues.ts'
+import { readQueueLoads } from '../../../shared/queue/watch/queue-loads.ts'
+import { readQueueStates } from '../../../shared/queue/watch/queue-states.ts'
+import type { DirectoryCommandContext, QueuesCommandContext } from '../../command-context.ts'
+import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
+import { countStuckJobs } from '../../queues/find-jobs.ts'
+import { printList } from '../../terminal.ts'
+import { addJobCommands } from './jobs.ts'
+import { addPause, addResume } from './pause.ts'
+
+const HELP = `
+A queue has requests that are accepted and not yet stored. OLDEST is the age of the first of them, COST their estimated
+work in decoded bytes, BUSY how many of its workers have work all the time. Failed jobs are not repeated. Stuck jobs were
+taken by a worker that has ended: the next check of a worker gives them to another. The last column has what needs a hand.
+
+${exitCodesHelp({ [EXIT.failed]: 'the Redis of the queues is unavailable' })}
+
+Examples:
+  $ npm run cli -- queues
+  $ npm run cli -- queues pause traces
+  $ npm run cli -- queues jobs traces --state failed`
+
+/** Adds `queues`, which shows the queues, and the commands that change them. */
+export function addQueues(parent: Command, context: QueuesCommandContext & DirectoryCommandContext): void {
+  const command = parent
+    .command('queues')
+    .description('show the queues, and the jobs in them')
+    .option('--json', 'print each queue as a line of JSON')
+    .addHelpText('after', HELP)
+    .action(({ json }: { json?: boolean }) =>
+      context.withQueues(async queues => printList({ print: context.print, json }, LISTING, await readRows(queues))),
+    )
+  addPause(command, context)
+  addResume(command, context)
+  addJobCommands(command, context)
+}
+
+/** A line of the table. */
+interface QueueRow {
+  readonly queue: QueueName
+  readonly partitions: number
+  readonly requests: number
+  readonly costBytes: number
+  readonly oldestSeconds: number
+  readonly workers: number
+  readonly busyWorkers: number
+  readonly failedJobs: number
+  readonly stuckJobs: number
+  readonly paused: boolean
+  /** What an operator should look at. Empty if nothing. */
+  readonly notes: readonly string[]
+}
+
+async function readRows(queues: Queues): Promise<QueueRow[]> {
+  const list = await queues.read()
+  const [loads, states, ...stuck] = await Promise.all([
+    readQueueLoads(queues),
+    readQueueStates(list),
+    ...QUEUES.map(name => countStuckJobs(list.of(name))),
+  ])
+  return QUEUES.map((queue, i) => {
+    const { requests, costBytes, ageSeconds, workers, busyWorkers } = loads[queue]
+    const { lanes = 0, pausedLanes = 0, failedJobs = 0 } = states.get(queue) ?? {}
+    const stuckJobs = stuck[i] ?? 0
+    const notes = [
+      ...(pausedLanes > 0 && pausedLanes === lanes ? ['paused'] : []),
+      ...(pausedLanes > 0 && pausedLanes < lanes ? [`paused in part (${pausedLanes} of ${lanes}): pause it again`] : []),
+      ...(requests > 0 && workers === 0 ? ['NO WORKER'] : []),
+      ...(failedJobs > 0 ? ['failed jobs'] : []),
+      ...(stuckJobs > 0 ? ['stuck jobs'] : []),
+    ]
+    const load = { requests, costBytes, oldestSeconds: Math.round(ageSeconds), workers, busyWorkers }
+    const jobs = { failedJobs, stuckJobs, paused: pausedLanes > 0, notes }
+    return { queue, partitions: list.of(queue).length, ...load, ...jobs }
+  })
+}
+
+const COLUMNS = {
+  QUEUE: 18,
+  PARTITIONS: 10,
+  REQUESTS: 10,
+  COST: 14,
+  OLDEST: 10,
+  WORKERS: 7,
+  BUSY: 6,
+  FAILED: 6,
+  STUCK: 6,
+  '': 0,
+}
+
+const LISTING = {
+  columns: COLUMNS,
+  cells: (row: QueueRow) => [
+    row.queue,
+    `${row.partitions}`,
+    `${row.requests}`,
+    `${row.costBytes}`,
+    `${row.oldestSeconds} s`,
+    `${row.workers}`,
+    row.busyWorkers.toFixed(1),
+    `${row.failedJobs}`,
+    `${row.stuckJobs}`,
+    row.notes.join(', '),
+  ],
+  shown: (row: QueueRow) => row,
+}
