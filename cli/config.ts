@@ -18,6 +18,11 @@ export const queuesConfigSchema = z.object({ ...processSettings, REDIS_URL: redi
 /** The parsed settings of a command that needs only the Redis of the queues. */
 export type QueuesConfig = Readonly<z.infer<typeof queuesConfigSchema>>
 
+/** Settings of the commands that need only ClickHouse. */
+export const clickhouseConfigSchema = z.object(clickhouseSettings)
+/** The parsed settings of a command that needs only ClickHouse. */
+export type ClickHouseConfig = Readonly<z.infer<typeof clickhouseConfigSchema>>
+
 /** Settings of the commands that back the directory up and restore it. */
 export const backupConfigSchema = z.object({
   ...directoryConfigSchema.shape,

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { Queues } from '../shared/queue/queues.ts'
 import { type ConnectTo, connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
@@ -6,7 +7,7 @@ import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { BackupConnection, DirectoryConnection, Stores } from './command-context.ts'
-import type { BackupConfig, CliConfig, DirectoryConfig, QueuesConfig } from './config.ts'
+import type { BackupConfig, ClickHouseConfig, CliConfig, DirectoryConfig, QueuesConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
@@ -78,6 +79,20 @@ export function withStores<T>(config: CliConfig, logger: Logger, run: (stores: S
       await clickhouse.close()
     }
   })
+}
+
+/** Runs a command on ClickHouse and closes the connection when the command has settled. */
+export async function withClickHouse<T>(
+  config: ClickHouseConfig,
+  run: (clickhouse: ClickHouseClient) => Promise<T>,
+): Promise<T> {
+  const { connectClickHouse } = await import('../clickhouse/connect.ts')
+  const clickhouse = connectClickHouse(config)
+  try {
+    return await run(clickhouse)
+  } finally {
+    await clickhouse.close()
+  }
 }
 
 /** Runs a command on the directory and its backups, and closes the connections when the command has settled. */

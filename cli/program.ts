@@ -3,6 +3,7 @@ import { ConfigError } from '../shared/runtime/config.ts'
 import { describeError } from '../shared/runtime/errors.ts'
 import type {
   BackupCommandContext,
+  BundleCommandContext,
   CommandOutput,
   DemoCommandContext,
   DirectoryCommandContext,
@@ -14,6 +15,9 @@ import type {
 import { addAudit } from './commands/audit.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDemo } from './commands/demo.ts'
+import { addDebugBundle } from './commands/diagnosis/debug-bundle.ts'
+import { addReceipt } from './commands/diagnosis/receipt.ts'
+import { addWatermarks } from './commands/diagnosis/watermarks.ts'
 import {
   addDirectoryBackup,
   addDirectoryBackups,
@@ -45,6 +49,7 @@ import { EXIT } from './exit-codes.ts'
 export interface ProgramContext
   extends StoresCommandContext,
     QueuesCommandContext,
+    BundleCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
     ReadCommandContext,
@@ -56,6 +61,9 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
   addAudit(program, context)
   addQueues(program, context)
+  addReceipt(program, context)
+  addWatermarks(program, context)
+  addDebugBundle(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addDeadLetters(program, context)
   addReads(program, context)

@@ -53,6 +53,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'clickhouse/queries/releases/',
       'clickhouse/queries/replay/',
       'clickhouse/queries/select-usage.ts',
+      'clickhouse/queries/select-diagnosis.ts',
     ],
     ['clickhouse/migrate/'],
   ],
@@ -143,8 +144,8 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
   cli: [
     ['cli/config.ts', 'cli/exit-codes.ts', 'cli/local-environment.ts', 'cli/terminal.ts'],
     ['cli/command-context.ts'],
-    ['cli/sign-in/'],
-    ['cli/audit/', 'cli/demo/', 'cli/directory/', 'cli/reads/', 'cli/sourcemaps/', 'cli/find-workspace.ts'],
+    ['cli/sign-in/', 'cli/queues/'],
+    ['cli/audit/', 'cli/bundle/', 'cli/demo/', 'cli/directory/', 'cli/reads/', 'cli/sourcemaps/', 'cli/find-workspace.ts'],
     ['cli/commands/'],
     ['cli/program.ts', 'cli/connect.ts', 'cli/proxied-fetch.ts'],
     ['cli/main.ts'],

@@ -18,6 +18,8 @@ export interface TakenJob extends LockedJob {
   readonly payloadBytes: number
   /** How often a worker lost the job without finishing it, usually because its process was killed. */
   readonly losses: number
+  /** Why an operator has decided that the requests become dead letters without being decoded. Undefined otherwise. */
+  readonly setAside?: string | undefined
 }
 
 /** The consumer of the queues of one name. */
@@ -241,11 +243,11 @@ class QueueConsumer implements StartedPool {
     this.activeJobs++
     this.lastAttemptAt = this.#now()
     try {
-      const { version = COMMIT_JOB_VERSION, bytes } = commitJobSchema.parse(job.data)
+      const { version = COMMIT_JOB_VERSION, bytes, setAside } = commitJobSchema.parse(job.data)
       if (version > COMMIT_JOB_VERSION)
         throw new TransientError(`job version ${version} is newer than ${COMMIT_JOB_VERSION}`)
       const payloadBytes = Math.max(bytes, OPEN_PAYLOAD_BYTES)
-      const taken = { jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter }
+      const taken = { jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter, setAside }
       const process = this.#processing.get(queue) ?? this.#deps.open(queue)
       this.#processing.set(queue, process)
       await process(taken)
