@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { Queues } from '../shared/queue/queues.ts'
-import { type ConnectTo, connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
+import { type ConnectTo, connectForTransaction, connectProducer, usableWhenFull } from '../shared/queue/redis.ts'
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -44,7 +44,7 @@ export function withQueues<T>(
   logger: Logger,
   run: (queues: Queues) => Promise<T>,
 ): Promise<T> {
-  const queues = new Queues(config.REDIS_URL, to => connectTo(to, logger))
+  const queues = new Queues(config.REDIS_URL, to => usableWhenFull(connectTo(to, logger)))
   return withRedis(queues.common, () => run(queues)).finally(() => queues.close())
 }
 

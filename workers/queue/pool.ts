@@ -6,7 +6,7 @@ import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES } from '../../shared/queue/queue.ts'
 import type { RedisQueue } from '../../shared/queue/queues.ts'
-import { type ConnectTo, connectConsumer } from '../../shared/queue/redis.ts'
+import { connectConsumer, usableWhenFull } from '../../shared/queue/redis.ts'
 import type { QueueFeed } from '../../shared/queue/registry/queue-feed.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -65,17 +65,6 @@ export interface PoolOptions {
   readonly stalledCheckMs: number
   /** Least time between two jobs of a lane that are taken as soon as they are added. Default: 0. */
   readonly restMs?: number
-}
-
-/**
- * Connects a worker whose scripts, BullMQ's included, Redis runs even if its memory is full. Taking and finishing jobs is
- * what frees the memory, and needs little of it.
- */
-function connectWorker(to: ConnectTo, logger: Logger): Redis {
-  const connection = connectConsumer(to, logger)
-  const define = connection.defineCommand.bind(connection)
-  connection.defineCommand = (name, script) => define(name, { ...script, lua: `#!lua flags=allow-oom\n${script.lua}` })
-  return connection
 }
 
 /** Delay before the next fetch after Redis returned an error. */
@@ -231,7 +220,7 @@ class QueueConsumer implements StartedPool {
   #connectionTo({ server, address }: RedisQueue): Redis {
     let connection = this.#connections.get(server)
     if (connection === undefined) {
-      connection = connectWorker(address, this.#deps.logger)
+      connection = usableWhenFull(connectConsumer(address, this.#deps.logger))
       this.#connections.set(server, connection)
     }
     return connection

@@ -11,7 +11,7 @@ export interface QueueState {
   readonly lanes: number
   /** How many of them give workers no jobs. */
   readonly pausedLanes: number
-  /** Jobs that BullMQ does not repeat. A job of the service is repeated without limit, so nobody of it has added these. */
+  /** Jobs that BullMQ does not repeat. Jobs of the service are repeated without limit, so something else has added these. */
   readonly failedJobs: number
 }
 
