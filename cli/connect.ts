@@ -7,7 +7,7 @@ import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { BackupConnection, DirectoryConnection, Stores } from './command-context.ts'
-import type { BackupConfig, ClickHouseConfig, CliConfig, DirectoryConfig, QueuesConfig } from './config.ts'
+import type { BackupConfig, CliConfig, ClickHouseConfig, DirectoryConfig, QueuesConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000

@@ -104,11 +104,7 @@ async function readRedisOfQueues(queues: Queues, add: Parameters<Source>[0]): Pr
   for (const [server, redis] of servers) await readRedis(redis, `redis/${server}`, add)
 }
 
-async function readRedis(
-  redis: DirectoryConnection['redis'],
-  name: string,
-  add: Parameters<Source>[0],
-): Promise<void> {
+async function readRedis(redis: DirectoryConnection['redis'], name: string, add: Parameters<Source>[0]): Promise<void> {
   add(`${name}-info.txt`, await redis.info())
   const settings: Record<string, string> = {}
   for (const setting of REDIS_SETTINGS) {

@@ -159,7 +159,11 @@ export async function describeJob(
 }
 
 /** Returns the requests of a job, or undefined if this version cannot read them. */
-async function readFrames({ redis, keys }: RedisQueue, id: string, joined: number): Promise<PayloadFrame[] | undefined> {
+async function readFrames(
+  { redis, keys }: RedisQueue,
+  id: string,
+  joined: number,
+): Promise<PayloadFrame[] | undefined> {
   const first = await redis.getBuffer(keys.payload(id))
   if (first === null) return undefined
   const others = joined > 0 ? await redis.lrangeBuffer(keys.joined(id), 0, -1) : []

@@ -37,7 +37,10 @@ export function addDebugBundle(parent: Command, context: BundleCommandContext): 
   parent
     .command('debug-bundle')
     .description('write what explains the state of the installation to one file, without secrets')
-    .option('--admin <url...>', 'addresses of admin ports', (url: string, before: string[] = []) => [...before, toUrl(url)])
+    .option('--admin <url...>', 'addresses of admin ports', (url: string, before: string[] = []) => [
+      ...before,
+      toUrl(url),
+    ])
     .option('--output <file>', 'the file; by default penstock-debug-<time>.tar.gz')
     .addHelpText('after', HELP)
     .action(async ({ admin = [], output }: BundleOptions) => {

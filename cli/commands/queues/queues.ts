@@ -23,10 +23,14 @@ export function addQueues(parent: Command, context: QueuesCommandContext & Direc
   const command = parent
     .command('queues')
     .description('show the queues, and the jobs in them')
+    // After the name of a command, --json is an option of that command.
+    .enablePositionalOptions()
     .option('--json', 'print each queue as a line of JSON')
     .addHelpText('after', HELP)
     .action(({ json }: { json?: boolean }) =>
-      context.withQueues(async queues => printList({ print: context.print, json }, LISTING, await readQueueRows(queues))),
+      context.withQueues(async queues =>
+        printList({ print: context.print, json }, LISTING, await readQueueRows(queues)),
+      ),
     )
   addPause(command, context)
   addResume(command, context)

@@ -3,8 +3,8 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import {
   backupConfigSchema,
-  clickhouseConfigSchema,
   cliConfigSchema,
+  clickhouseConfigSchema,
   directoryConfigSchema,
   queuesConfigSchema,
 } from '../../../cli/config.ts'
@@ -44,14 +44,17 @@ async function runCommand(
 ): Promise<CliRun> {
   const { env = {}, directory = '/', stdin = '', now = Date.now } = settings
   let [stdout, stderr, code] = ['', '', 0]
-  const program = new Command('penstock').exitOverride().configureOutput({
-    writeOut: text => {
-      stdout += text
-    },
-    writeErr: text => {
-      stderr += text
-    },
-  })
+  const program = new Command('penstock')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => {
+        stdout += text
+      },
+      writeErr: text => {
+        stderr += text
+      },
+    })
   const context = {
     print: (text: string) => {
       stdout += `${text}\n`
