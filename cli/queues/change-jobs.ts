@@ -7,7 +7,7 @@ import { JOB_OPTIONS } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
 import { findJob, type JobPlace, openBull, type QueueLane } from './find-jobs.ts'
 
-/** What became of a job: `done`, or the reason why it was left as it is. */
+/** Outcome of a change of one job, with a text about it. A job is left as it is unless the change is `done`. */
 export interface Change {
   readonly id: string
   readonly outcome: 'done' | 'not_found' | 'refused'

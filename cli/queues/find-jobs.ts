@@ -21,7 +21,7 @@ export function lanesIn(queues: readonly RedisQueue[]): QueueLane[] {
 /** Opens a lane with BullMQ. The caller closes it. */
 export function openBull({ queue, lane }: QueueLane): Queue<CommitJob> {
   const bull = openQueue(queue.redis, queue.keys, lane)
-  // What the caller does with it fails. Without a listener, BullMQ prints to stderr.
+  // A caller sees the failure of its own call. Without a listener, BullMQ prints to stderr.
   bull.on('error', () => undefined)
   return bull
 }

@@ -11,7 +11,7 @@ const HELP = `
 Writes one .tar.gz for a report of a problem: versions, settings, INFO of each Redis, queues, watermarks, counts of the
 directory, system tables of ClickHouse, and readiness and metrics of the processes that --admin names. It has no password, key,
 token or secret, and neither requests nor values of rows: settings that may contain a secret are shown as set or not, addresses
-without user and password. Read it before you pass it on. What could not be read is in missing.txt. It takes 15 seconds at most
+without user and password. Read it before you pass it on. Sources that do not answer are named in missing.txt. It takes 15 seconds at most
 for each store.
 
 ${exitCodesHelp({
