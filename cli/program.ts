@@ -6,6 +6,7 @@ import type {
   CommandOutput,
   DemoCommandContext,
   DirectoryCommandContext,
+  DoctorCommandContext,
   ReadCommandContext,
   StoresCommandContext,
   UploadCommandContext,
@@ -20,6 +21,7 @@ import {
   addDirectoryImport,
   addDirectoryRestore,
 } from './commands/directory.ts'
+import { addDoctor } from './commands/doctor.ts'
 import { addDropping } from './commands/dropping.ts'
 import { addErasures } from './commands/erasures.ts'
 import { addFinding } from './commands/finding.ts'
@@ -42,6 +44,7 @@ import { EXIT } from './exit-codes.ts'
 /** Dependencies of all commands together. */
 export interface ProgramContext
   extends StoresCommandContext,
+    DoctorCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
     ReadCommandContext,
@@ -51,6 +54,7 @@ export interface ProgramContext
 /** Adds every command to the program. */
 export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
+  addDoctor(program, context)
   addAudit(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addDeadLetters(program, context)

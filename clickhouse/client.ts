@@ -36,8 +36,22 @@ export interface Shards {
    * that it must be safe to repeat.
    */
   onShard<T>(shard: number, work: (client: ClickHouseClient) => Promise<T>): Promise<T>
+  /** All servers, whether they answer or not. */
+  readonly servers: readonly ShardServer[]
   /** Why the servers cannot be the cluster of this process, or undefined. */
   readonly fault: string | undefined
+}
+
+/** One server, or one of a cluster. */
+export interface ShardServer {
+  /** Address without credentials; undefined without a cluster. */
+  readonly name?: string
+  readonly client: ClickHouseClient
+}
+
+/** Returns all servers: those of a cluster, or the only one. */
+export function serversOf(client: ClickHouseClient): readonly ShardServer[] {
+  return client.shards?.servers ?? [{ client }]
 }
 
 /** Runs work on each shard in turn, or once without a cluster, and returns the results. */

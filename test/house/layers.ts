@@ -144,7 +144,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['cli/config.ts', 'cli/exit-codes.ts', 'cli/local-environment.ts', 'cli/terminal.ts'],
     ['cli/command-context.ts'],
     ['cli/sign-in/'],
-    ['cli/audit/', 'cli/demo/', 'cli/directory/', 'cli/reads/', 'cli/sourcemaps/', 'cli/find-workspace.ts'],
+    ['cli/audit/', 'cli/demo/', 'cli/directory/', 'cli/doctor/', 'cli/reads/', 'cli/sourcemaps/', 'cli/find-workspace.ts'],
     ['cli/commands/'],
     ['cli/program.ts', 'cli/connect.ts', 'cli/proxied-fetch.ts'],
     ['cli/main.ts'],
