@@ -7,6 +7,7 @@ import { checkClocks } from './check-clocks.ts'
 import { checkDirectory } from './check-directory.ts'
 import { checkQueues } from './check-queues.ts'
 import { checkDirectoryServer, checkQueueServers } from './check-redis.ts'
+import { checkSchema } from './check-schema.ts'
 import { checkSettings } from './check-settings.ts'
 
 /** Everything that `doctor` looks at, in the order in which it is printed. */
@@ -15,6 +16,7 @@ const CHECKS: Readonly<Record<string, (examined: Examined) => Promise<readonly F
   'redis of the queues': checkQueueServers,
   'redis of the directory': checkDirectoryServer,
   clickhouse: checkClickHouse,
+  schema: checkSchema,
   bucket: checkBucket,
   clocks: checkClocks,
   queues: checkQueues,
