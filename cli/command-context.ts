@@ -4,6 +4,7 @@ import type { Backups } from '../shared/backup/backups.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { Queues } from '../shared/queue/queues.ts'
+import type { DoctorConfig } from './config.ts'
 import type { ExitCode } from './exit-codes.ts'
 
 /** The directory and the Redis that stores it. */
@@ -59,6 +60,26 @@ export interface BundleCommandContext extends QueuesCommandContext {
   readonly directory: string
   readonly fetch: typeof fetch
   readonly now: () => number
+}
+
+/** An installation that is examined. None of its stores needs to answer. */
+export interface Examined {
+  readonly config: DoctorConfig
+  /** The environment from which the settings were read. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Resolves once the Redis of the queues is connected. Rejects with the reason why it is not. */
+  readonly queues: () => Promise<Queues>
+  /** Resolves once the Redis of the directory is connected. Rejects with the reason why it is not. */
+  readonly directory: () => Promise<{ readonly redis: Redis; readonly store: Directory }>
+  readonly clickhouse: ClickHouseClient
+  readonly objects: ObjectStore
+  readonly now: () => number
+}
+
+/** Dependencies of `doctor`. */
+export interface DoctorCommandContext extends CommandOutput {
+  /** Runs a command on the stores, none of which needs to answer, and closes the connections when it has settled. */
+  readonly withInstallation: (run: (examined: Examined) => Promise<void>) => Promise<void>
 }
 
 /** What a command uses that needs only the directory. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   backupSettings,
   clickhouseSettings,
+  durabilitySettings,
   objectStoreSettings,
   processSettings,
   redisSettings,
@@ -40,3 +41,8 @@ export const cliConfigSchema = z.object({
 })
 /** The parsed settings of a command that needs all stores. */
 export type CliConfig = Readonly<z.infer<typeof cliConfigSchema>>
+
+/** Settings of `doctor`, which examines what all processes need of the stores. */
+export const doctorConfigSchema = z.object({ ...cliConfigSchema.shape, ...backupSettings, ...durabilitySettings })
+/** The parsed settings of `doctor`. */
+export type DoctorConfig = Readonly<z.infer<typeof doctorConfigSchema>>

@@ -3,10 +3,11 @@ import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { Queues } from '../shared/queue/queues.ts'
 import { type ConnectTo, connectForTransaction, connectProducer, usableWhenFull } from '../shared/queue/redis.ts'
-import { TransientError } from '../shared/runtime/errors.ts'
+import { ConfigError } from '../shared/runtime/config.ts'
+import { errorMessage, TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import type { BackupConnection, DirectoryConnection, Stores } from './command-context.ts'
+import type { BackupConnection, DirectoryConnection, Examined, Stores } from './command-context.ts'
 import type { BackupConfig, CliConfig, ClickHouseConfig, DirectoryConfig, QueuesConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -95,6 +96,41 @@ export async function withClickHouse<T>(
   }
 }
 
+/**
+ * Runs a command on the stores, none of which needs to answer, and closes the connections when it has settled. Throws a
+ * ConfigError if the addresses of ClickHouse are not those of one cluster.
+ */
+export async function withInstallation<T>(
+  { config, env }: Pick<Examined, 'config' | 'env'>,
+  logger: Logger,
+  run: (examined: Examined) => Promise<T>,
+): Promise<T> {
+  const [{ connectClickHouse }, { connectObjectStore }] = await Promise.all([
+    import('../clickhouse/connect.ts'),
+    import('../shared/object-store/object-store.ts'),
+  ])
+  const clickhouse = opened(() => connectClickHouse(config, { requestTimeoutMs: COMMAND_TIMEOUT_MS }))
+  const connect = (to: ConnectTo) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
+  const directory = connect(config.DIRECTORY_REDIS_URL)
+  const queues = new Queues(config.REDIS_URL, connect)
+  const objects = connectObjectStore(config, COMMAND_TIMEOUT_MS)
+  const [isDirectoryReady, areQueuesReady] = [untilReady(directory), untilReady(queues.common)]
+  // A check that never asks for them must not leave a rejection behind.
+  for (const ready of [isDirectoryReady, areQueuesReady]) ready.catch(() => undefined)
+  try {
+    return await run({
+      ...{ config, env, objects, now: Date.now, clickhouse },
+      queues: () => areQueuesReady.then(() => queues),
+      directory: () => isDirectoryReady.then(() => ({ redis: directory, store: createDirectory(directory) })),
+    })
+  } finally {
+    directory.disconnect()
+    queues.close()
+    objects.close()
+    await clickhouse.close()
+  }
+}
+
 /** Runs a command on the directory and its backups, and closes the connections when the command has settled. */
 export function withBackups<T>(
   config: BackupConfig,
@@ -119,6 +155,15 @@ export function withBackups<T>(
       objects.close()
     }
   })
+}
+
+/** Opens a client, which connects later. It throws for settings that contradict each other. */
+function opened<T>(open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    throw new ConfigError(errorMessage(error), { cause: error })
+  }
 }
 
 /** A client that repeats failed attempts does so until the timeout. The error then names the last cause. */

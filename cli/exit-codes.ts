@@ -14,6 +14,8 @@ export const EXIT = {
   mapsUnmapped: 9,
   conflict: 10,
   auditDiffers: 11,
+  warned: 12,
+  faulty: 13,
 } as const
 /** One of the exit codes of `EXIT`. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]

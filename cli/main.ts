@@ -8,9 +8,10 @@ import {
   cliConfigSchema,
   clickhouseConfigSchema,
   directoryConfigSchema,
+  doctorConfigSchema,
   queuesConfigSchema,
 } from './config.ts'
-import { withBackups, withClickHouse, withDirectory, withQueues, withStores } from './connect.ts'
+import { withBackups, withClickHouse, withDirectory, withInstallation, withQueues, withStores } from './connect.ts'
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
 import { addCommands, type ProgramContext, runProgram } from './program.ts'
@@ -39,6 +40,10 @@ const context: ProgramContext = {
   environment,
   withBackups: async run => withBackups(parseConfig(backupConfigSchema, await environment()), logger, run),
   withStores: async run => withStores(parseConfig(cliConfigSchema, await environment()), logger, run),
+  withInstallation: async run => {
+    const env = await environment()
+    return withInstallation({ config: parseConfig(doctorConfigSchema, env), env }, logger, run)
+  },
   write: text => writeText(process.stdout, text),
   // Loading undici takes a tenth of a second.
   fetch: namesProxy(process.env)

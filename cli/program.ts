@@ -7,6 +7,7 @@ import type {
   CommandOutput,
   DemoCommandContext,
   DirectoryCommandContext,
+  DoctorCommandContext,
   QueuesCommandContext,
   ReadCommandContext,
   StoresCommandContext,
@@ -25,6 +26,7 @@ import {
   addDirectoryImport,
   addDirectoryRestore,
 } from './commands/directory.ts'
+import { addDoctor } from './commands/doctor.ts'
 import { addDropping } from './commands/dropping.ts'
 import { addErasures } from './commands/erasures.ts'
 import { addFinding } from './commands/finding.ts'
@@ -50,6 +52,7 @@ export interface ProgramContext
   extends StoresCommandContext,
     QueuesCommandContext,
     BundleCommandContext,
+    DoctorCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
     ReadCommandContext,
@@ -59,6 +62,7 @@ export interface ProgramContext
 /** Adds every command to the program. */
 export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
+  addDoctor(program, context)
   addAudit(program, context)
   addQueues(program, context)
   addReceipt(program, context)

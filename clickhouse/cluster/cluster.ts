@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import type { ClickHouseClient, ClickHouseConnection, Shards } from '../client.ts'
+import type { ClickHouseClient, ClickHouseConnection, ShardServer, Shards } from '../client.ts'
 import type { BoundQuery, Reads } from '../read-connection.ts'
 import { Replica } from './replica.ts'
 import { activeShards, MAPS_KNOWN_FOR_MS, type ShardMap, usedMaps } from './shard-maps.ts'
@@ -47,6 +47,10 @@ class Cluster implements Shards, Reads {
 
   get count(): number {
     return this.#shards.length
+  }
+
+  get servers(): readonly ShardServer[] {
+    return this.#shards.flat()
   }
 
   get fault(): string | undefined {

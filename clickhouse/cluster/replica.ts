@@ -16,6 +16,8 @@ const NOT_MIGRATED = new Set(['60', '81'])
 
 /** One server of a shard. */
 export class Replica {
+  /** Address without credentials. */
+  readonly name: string
   /** Works on the tables of the shard. */
   readonly client: ClickHouseClient
   /** Reads all shards. */
@@ -28,12 +30,11 @@ export class Replica {
   fault: string | undefined
   readonly #closeReads: () => Promise<void>
   readonly #shard: number
-  readonly #name: string
   #avoidedUntilMs = 0
 
   constructor(shard: number, connection: ClickHouseConnection & { readonly database: string }) {
     this.#shard = shard
-    this.#name = new URL(connection.url).host
+    this.name = new URL(connection.url).host
     this.client = createClickHouse(connection)
     // Only its reads are used. Neither client connects before it is.
     const readers = createClickHouse({ ...connection, database: clusterDatabase(connection.database) })
@@ -80,7 +81,7 @@ export class Replica {
     const other = maps.find(({ shard }) => shard !== this.#shard)
     this.fault =
       other &&
-      `${this.#name} is the shard ${other.shard + 1} of ClickHouse, but has the place of ${this.#shard + 1} in CLICKHOUSE_URL`
+      `${this.name} is the shard ${other.shard + 1} of ClickHouse, but has the place of ${this.#shard + 1} in CLICKHOUSE_URL`
     this.maps = other === undefined ? maps : []
     this.checkedAtMs = Date.now()
     this.isUp = true

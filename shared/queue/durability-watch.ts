@@ -190,8 +190,8 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError'
 }
 
-/** Returns undefined if Redis refuses the command. Throws if it does not answer. */
-async function readAofSettings(redis: Redis): Promise<AofSettings> {
+/** Reads the settings that INFO does not have. Returns undefined if Redis refuses the command. Throws if it does not answer. */
+export async function readAofSettings(redis: Redis): Promise<AofSettings> {
   let reply: readonly string[]
   try {
     reply = (await redis.config('GET', 'appendfsync', 'no-appendfsync-on-rewrite')) as string[]

@@ -150,6 +150,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'cli/bundle/',
       'cli/demo/',
       'cli/directory/',
+      'cli/doctor/',
       'cli/reads/',
       'cli/sourcemaps/',
       'cli/find-workspace.ts',

@@ -1,0 +1,45 @@
+import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { lanesOf } from '../../shared/queue/queue.ts'
+import type { Queues } from '../../shared/queue/queues.ts'
+import { createQueueLoads } from '../../shared/queue/watch/queue-loads.ts'
+import type { Examined } from '../command-context.ts'
+import { counted } from '../terminal.ts'
+import { type Finding, found } from './check.ts'
+
+/** Age of the oldest request that is a warning. Every queue is empty within seconds when workers keep up. */
+const OLD_S = 300
+
+/** Examines the queues: work that waits, without a worker or for long, and jobs that failed for good. */
+export async function checkQueues({ queues: connect }: Examined): Promise<Finding[]> {
+  const queues = await connect()
+  const [loads, failed] = await Promise.all([createQueueLoads(queues)(), readFailedJobs(queues)])
+  const findings: Finding[] = []
+  for (const queue of QUEUES) {
+    const { requests, workers, ageSeconds } = loads[queue]
+    const waiting = `${queue}: ${counted(requests, 'request waits', 'requests wait')}`
+    if (requests > 0 && workers === 0) findings.push(found.fault(`${waiting}, and no worker has a pool of the queue`))
+    else if (ageSeconds > OLD_S) {
+      findings.push(found.warning(`${waiting}, the oldest for ${Math.round(ageSeconds / 60)} minutes`))
+    }
+    const jobs = failed.get(queue) ?? 0
+    if (jobs > 0) findings.push(found.warning(`${queue}: ${counted(jobs, 'job')} failed and will not be tried again`))
+  }
+  const idle = QUEUES.filter(queue => loads[queue].workers === 0 && loads[queue].requests === 0)
+  if (idle.length === QUEUES.length) findings.push(found.warning('no worker runs'))
+  else if (idle.length > 0) findings.push(found.warning(`no worker has a pool of ${idle.join(', ')}`))
+  return findings.length > 0 ? findings : [found.ok('every queue has a worker, and no request waits for long')]
+}
+
+/** Counts the jobs of each queue that BullMQ has given up. */
+async function readFailedJobs(queues: Queues): Promise<ReadonlyMap<QueueName, number>> {
+  const { all } = await queues.read()
+  const counts = new Map<QueueName, number>()
+  for (const { name, redis, keys } of all) {
+    const lanes = await Promise.all(lanesOf(name).map(lane => redis.zcard(keys.failed(lane))))
+    counts.set(
+      name,
+      lanes.reduce((sum, count) => sum + count, counts.get(name) ?? 0),
+    )
+  }
+  return counts
+}
