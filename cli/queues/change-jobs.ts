@@ -109,9 +109,10 @@ export function setJobAside(reason: string): ChangeJob {
     }
     // Requests that arrive now take another job.
     await redis.srem(keys.open, id)
-    const known = commitJobSchema.safeParse(parseJson((await redis.hget(keys.job(lane, id), 'data')) ?? ''))
-    const job = jobOf(bull, id)
-    await job.updateData({ ...(known.data ?? { payloads: 1, bytes }), setAside: reason })
+    const data = parseJson((await redis.hget(keys.job(lane, id), 'data')) ?? '')
+    // Members of a newer version stay.
+    const known = commitJobSchema.safeParse(data).success ? (data as CommitJob) : { payloads: 1, bytes }
+    await jobOf(bull, id).updateData({ ...known, setAside: reason })
     if (state === 'active')
       return 'a worker has it in progress: if this attempt fails, its requests become dead letters'
     if (state !== 'waiting') await retryJob(place, bull)

@@ -61,6 +61,9 @@ it('the commands of the queues work under load, and refuse and lose nothing', as
   const stored = clients.ledger.entries.find(entry => entry.receiptId !== undefined && entry.fate === 'stored')
   await page.run('Ask what became of a request', { RECEIPT: stored?.receiptId ?? '' })
   await page.run('Report a problem')
-  await installation.expectNothingLost(page)
+  // A replayed letter has a row and a log entry for each attempt.
+  const ofReplays =
+    /^the dead letter .* has 2 rows$|: set_aside: ends its worker$|^the log contains the receipt .* 2 times$/
+  await installation.expectNothingLost(page, ofReplays)
   expect(Object.keys(clients.ledger.answers()).sort()).toEqual(['200', '400', '401'])
-}, 180_000)
+}, 500_000)
