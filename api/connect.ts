@@ -16,10 +16,11 @@ import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
 import { KeyCounts, readKeyUsage, readKeyUse } from '../shared/queue/key-usage.ts'
 import { Queues } from '../shared/queue/queues.ts'
-import { connectProducer } from '../shared/queue/redis.ts'
+import { connectionFault, connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import { countAccepted } from '../shared/queue/request-counts.ts'
 import { readOldestWatermarks, readWatermarks } from '../shared/queue/watermark.ts'
+import { errorMessage } from '../shared/runtime/errors.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -175,10 +176,11 @@ export function connectApi(
     // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response.
     async isReady() {
       if (wasReady) return true
-      if (redis.status !== 'ready') return 'redis is not connected'
+      const fault = connectionFault(redis, 'directory')
+      if (fault !== undefined) return fault
       const ping = await clickhouse.ping({ select: true, abort_signal: AbortSignal.timeout(800) })
       wasReady = ping.success
-      return wasReady || 'clickhouse does not respond, or refuses the user'
+      return ping.success || `clickhouse does not respond, or refuses the user: ${errorMessage(ping.error)}`
     },
   }
 }

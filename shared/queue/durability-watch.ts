@@ -28,7 +28,7 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000
 
 const NOT_DURABLE: Problem = {
   code: 'INGEST_INFRA_UNAVAILABLE',
-  message: 'nothing is accepted while the store could lose what it confirms; send the request again after the delay',
+  message: 'nothing is accepted because the server or its store is not ready; send the request again after the delay',
   retryAfterSeconds: 5,
 }
 
