@@ -1,11 +1,9 @@
-import { parseArgs } from 'node:util'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { runningWorkers } from '../../shared/queue/watch/worker-heartbeats.ts'
-import { answerVersion, BUILD } from '../../shared/runtime/build-info.ts'
-import { parseConfig, tableSettingsOf } from '../../shared/runtime/config.ts'
+import { tableSettingsOf } from '../../shared/runtime/config.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
-import { createLogger } from '../../shared/runtime/logger.ts'
+import { openProcess } from '../../shared/runtime/process/open-process.ts'
 import { createClickHouse } from '../client.ts'
 import { clusterOf } from '../connect.ts'
 import { migrateConfigSchema } from './config.ts'
@@ -16,11 +14,13 @@ import { migrateCluster } from './migrate-cluster.ts'
  * Entry point of `npm run migrate`: migrates ClickHouse to the schema of this checkout, or exits with 1. A migration that needs
  * quiet is refused while workers run, unless `--force` is given.
  */
-answerVersion()
-const { values } = parseArgs({ options: { force: { type: 'boolean', default: false } } })
-const config = parseConfig(migrateConfigSchema, process.env)
-const logger = createLogger('migrate', config.LOG_LEVEL)
-logger.info(BUILD, 'starting')
+const { config, values, logger } = openProcess({
+  name: 'migrate',
+  schema: migrateConfigSchema,
+  env: process.env,
+  usage: 'migrate [--force] [--version] [--help]',
+  options: { force: { type: 'boolean', default: false } },
+})
 const access = { user: config.CLICKHOUSE_USER, password: config.CLICKHOUSE_PASSWORD }
 // Without the database, which migrations create.
 const connect = (url: string) => createClickHouse({ url, ...access, requestTimeoutMs: MIGRATION_TIMEOUT_MS })
