@@ -171,7 +171,7 @@ export class DurabilityWatch {
     if (this.#logged === this.#fault) return
     const { logger, store } = this.#deps
     if (this.#fault === undefined) logger.info({ store }, 'redis keeps what it confirms')
-    else logger.error({ store, reason: this.#fault }, 'redis could lose what it confirms')
+    else logger.error({ store, reason: this.#fault }, 'redis cannot be relied on')
     this.#logged = this.#fault
   }
 }
