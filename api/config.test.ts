@@ -37,7 +37,7 @@ describe('the configuration of the API', () => {
     ['a private key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
     ['text that is not a key', 'secret'],
   ])('refuses %s', (_, key) => {
-    expect(() => parse({ AUTH_PUBLIC_KEY: key })).toThrow(/AUTH_PUBLIC_KEY: must be the SPKI PEM/)
+    expect(() => parse({ AUTH_PUBLIC_KEY: key })).toThrow(/AUTH_PUBLIC_KEY must be the SPKI PEM/)
   })
 
   it('requires either a key or a JWKS', () => {
@@ -51,7 +51,7 @@ describe('the configuration of the API', () => {
   it('refuses a JWKS address with a user or password, and does not repeat it', () => {
     for (const address of ['https://u:hidden@login.example/jwks', 'https://hidden@login.example/jwks']) {
       const fault = () => parse({ AUTH_JWKS_URL: address })
-      expect(fault).toThrow(/AUTH_JWKS_URL: must not have a user name or password/)
+      expect(fault).toThrow(/AUTH_JWKS_URL must not have a user name or password/)
       expect(fault).not.toThrow(/hidden/)
     }
     expect(() => parse({ AUTH_JWKS_URL: 'login.example' })).toThrow(ConfigError)
@@ -60,7 +60,7 @@ describe('the configuration of the API', () => {
   it('requires a pepper of at least 32 bytes', () => {
     const key = { AUTH_PUBLIC_KEY: ED25519 }
     expect(parse({ ...key, KEY_PEPPER: 'ä'.repeat(16) }).KEY_PEPPER).toHaveLength(16)
-    expect(() => parse({ ...key, KEY_PEPPER: 'p'.repeat(31) })).toThrow(/KEY_PEPPER: must have at least 32 bytes/)
+    expect(() => parse({ ...key, KEY_PEPPER: 'p'.repeat(31) })).toThrow(/KEY_PEPPER must have at least 32 bytes/)
     expect(() => parse({ ...key, KEY_PEPPER: '' })).toThrow(/KEY_PEPPER/)
   })
 

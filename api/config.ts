@@ -6,6 +6,7 @@ import {
   clickhouseSettings,
   count,
   httpSettings,
+  httpUrl,
   objectStoreSettings,
   port,
   processSettings,
@@ -17,9 +18,7 @@ import { createRemoteKeys } from './auth/remote-keys.ts'
 import { TOKEN_ALGORITHMS, type TokenAlgorithm, type TokenIssuer } from './auth/verify-token.ts'
 
 /** URL that is fetched. `fetch` refuses a URL with a user name or password, and its error, which is logged, would show them. */
-const fetchedUrl = z
-  .url({ protocol: /^https?$/ })
-  .refine(text => !hasCredentials(text), 'must not have a user name or password')
+const fetchedUrl = httpUrl().refine(text => !hasCredentials(text), 'must not have a user name or password')
 
 function hasCredentials(text: string): boolean {
   const url = URL.parse(text)
@@ -53,7 +52,9 @@ export const apiConfigSchema = z
     /** The same as at the edge. Only /openapi.json uses it here, because both serve the same document. */
     IDENTITY_PROVIDERS: identityProvidersSchema,
     /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
-    KEY_PEPPER: z.string().refine(pepper => Buffer.byteLength(pepper) >= 32, 'must have at least 32 bytes'),
+    KEY_PEPPER: z
+      .string({ error: 'is required: set a secret of at least 32 bytes, the same for each API' })
+      .refine(pepper => Buffer.byteLength(pepper) >= 32, 'must have at least 32 bytes'),
     /** Keys of session tokens: exactly one of the two is set. The key is an SPKI PEM, in which `\n` may replace line breaks. */
     AUTH_JWKS_URL: fetchedUrl.optional(),
     AUTH_PUBLIC_KEY: z
@@ -64,8 +65,8 @@ export const apiConfigSchema = z
         'must be the SPKI PEM of an Ed25519, P-256 or RSA (2048+) public key',
       )
       .optional(),
-    AUTH_ISSUER: z.string(),
-    AUTH_AUDIENCE: z.string(),
+    AUTH_ISSUER: z.string({ error: 'is required: set the issuer (iss) of session tokens' }),
+    AUTH_AUDIENCE: z.string({ error: 'is required: set the audience (aud) of session tokens' }),
     /**
      * The OpenID provider that signs the users of the console in, as its discovery document names itself. Unset: there is no
      * console. Its access tokens must be session tokens.
@@ -85,7 +86,7 @@ export const apiConfigSchema = z
   .superRefine((config, context) => {
     const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
     if ((config.AUTH_JWKS_URL === undefined) === (config.AUTH_PUBLIC_KEY === undefined)) {
-      refuse('AUTH_JWKS_URL', 'set either this or AUTH_PUBLIC_KEY')
+      refuse('AUTH_JWKS_URL', 'must be set, or AUTH_PUBLIC_KEY, and not both')
     }
     const workload = [config.WORKLOAD_JWKS_URL, config.WORKLOAD_ISSUER, config.WORKLOAD_AUDIENCE]
     if (workload.includes(undefined) && workload.some(value => value !== undefined)) {

@@ -17,11 +17,12 @@ import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
 import { KeyCounts, readKeyUsage, readKeyUse } from '../shared/queue/key-usage.ts'
 import { Queues } from '../shared/queue/queues.ts'
-import { connectProducer } from '../shared/queue/redis.ts'
+import { connectionFault, connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import { countAccepted } from '../shared/queue/request-counts.ts'
 import { readOldestWatermarks, readWatermarks } from '../shared/queue/watermark.ts'
 import type { Health } from '../shared/runtime/admin-server.ts'
+import { errorMessage } from '../shared/runtime/errors.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -180,9 +181,10 @@ export function connectApi(
     // directory can be read and changed without ClickHouse, and without one of its tables.
     async isReady() {
       if (wasReady) return schema.fault === undefined || { note: schema.fault }
-      if (redis.status !== 'ready') return 'redis is not connected'
+      const fault = connectionFault(redis, 'directory')
+      if (fault !== undefined) return fault
       const ping = await clickhouse.ping({ select: true, abort_signal: AbortSignal.timeout(800) })
-      if (!ping.success) return 'clickhouse does not respond, or refuses the user'
+      if (!ping.success) return `clickhouse does not respond, or refuses the user: ${errorMessage(ping.error)}`
       if (schema.fault !== undefined) return schema.fault
       wasReady = true
       return true

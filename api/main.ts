@@ -1,19 +1,19 @@
 import { serve } from '../shared/http/serve.ts'
-import { answerVersion, BUILD } from '../shared/runtime/build-info.ts'
-import { parseConfig } from '../shared/runtime/config.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
-import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
+import { openProcess } from '../shared/runtime/process/open-process.ts'
 import { createResourceRoutes } from './auth/protected-resource.ts'
 import { apiConfigSchema } from './config.ts'
 import { connectApi } from './connect.ts'
 import { createConsoleRoutes } from './console/console-routes.ts'
 import { createApiRoutes } from './routes.ts'
 
-answerVersion()
-const config = parseConfig(apiConfigSchema, process.env)
-const logger = createLogger('api', config.LOG_LEVEL)
-logger.info(BUILD, 'starting')
+const { config, logger } = openProcess({
+  name: 'api',
+  schema: apiConfigSchema,
+  env: process.env,
+  usage: 'api [--version] [--help]',
+})
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('api')
 const api = connectApi(config, logger, metrics, lifecycle)
@@ -22,6 +22,7 @@ await serve({
   routes: [...createApiRoutes(api.deps), ...createConsoleRoutes(config, logger), ...createResourceRoutes(config)],
   port: config.API_PORT,
   adminPort: config.API_ADMIN_PORT,
+  settingsPrefix: 'API',
   settings: config,
   isReady: api.isReady,
   logger,

@@ -118,6 +118,7 @@ export async function runProgram(
   } catch (error) {
     // Commander has already printed its own errors. It also throws after --help, with exit code 0.
     if (error instanceof CommanderError) return exit(error.exitCode === 0 ? EXIT.done : EXIT.usage)
-    exit(error instanceof ConfigError ? EXIT.usage : EXIT.failed, describeError(error))
+    if (error instanceof ConfigError) return exit(EXIT.usage, error.message)
+    exit(EXIT.failed, describeError(error))
   }
 }

@@ -6,6 +6,7 @@ import {
   count,
   durabilitySettings,
   httpSettings,
+  httpUrl,
   objectStoreSettings,
   port,
   processSettings,
@@ -45,7 +46,7 @@ export const ingestConfigSchema = z.object({
   /** Display names, separated by commas (docs/api/sessions.md#identify). */
   IDENTITY_PROVIDERS: identityProvidersSchema,
   /** The endpoint in presigned addresses, where clients reach the object store by another name than the service. */
-  S3_PUBLIC_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  S3_PUBLIC_ENDPOINT: httpUrl().optional(),
   /** How long a request waits for a worker's verdict. */
   VERDICT_TIMEOUT_MS: count(20_000),
   /**

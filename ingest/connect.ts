@@ -10,7 +10,7 @@ import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
 import { KeyCounts } from '../shared/queue/key-usage.ts'
 import { QUEUES_SERVER, Queues } from '../shared/queue/queues.ts'
-import { connectProducer } from '../shared/queue/redis.ts'
+import { connectionFault, connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { UsedQueues } from '../shared/queue/registry/used-queues.ts'
 import { watchStores } from '../shared/queue/store-watches.ts'
@@ -149,6 +149,8 @@ export function connectEdge(
   // In a cluster, the masters that are connected take the commits of the others.
   const required = [directoryRedis, ...(queues.areOnOneServer ? builds.connections : [])]
   const areConnected = () => required.every(redis => redis.status === 'ready') && lanes.every(lane => lane.isConnected)
+  const faultOf = ({ server, redis }: (typeof opened)[number]) =>
+    connectionFault(redis, server === DIRECTORY ? 'directory' : 'queues')
   return {
     deps: {
       ...builds.deps,
@@ -161,7 +163,7 @@ export function connectEdge(
       now,
     },
     isReady: () => {
-      if (!areConnected()) return 'redis is not connected'
+      if (!areConnected()) return opened.map(faultOf).find(Boolean) ?? 'redis is not connected'
       if (![...clocks.values()].some(clock => clock.isKnown)) return 'the clock of redis is not known yet'
       if (durability.fault !== undefined) return durability.fault
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'

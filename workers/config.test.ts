@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
+import { QUEUES } from '../schemas/queues/names.ts'
 import { MIB } from '../schemas/units.ts'
 import { ConfigError, parseConfig } from '../shared/runtime/config.ts'
-import { symbolicationHeapBytes, workersConfigSchema } from './config.ts'
+import { faultOfPools, poolsOf, symbolicationHeapBytes, workersConfigSchema } from './config.ts'
 
 const parse = (env: Record<string, string> = {}) =>
   parseConfig(workersConfigSchema, { DIRECTORY_REDIS_URL: 'redis://directory:6379', ...env })
@@ -29,4 +30,19 @@ it('bounds how often the directory is backed up, how many backups are kept, and 
 it('refuses a heap in which the parser of source maps cannot start', () => {
   expect(() => parse({ SYMBOLICATION_HEAP_BYTES: String(95 * MIB) })).toThrow(ConfigError)
   expect(() => parse({ SYMBOLICATION_HEAP_BYTES: '1e12' })).toThrow(ConfigError)
+})
+
+it('starts the pools that are named, each once, or all without names', () => {
+  expect(poolsOf(undefined)).toEqual(QUEUES)
+  expect(poolsOf('logs,traces,logs')).toEqual(['traces', 'logs'])
+  expect(faultOfPools(undefined)).toBeUndefined()
+  expect(faultOfPools('traces,logs')).toBeUndefined()
+  for (const [pools, name] of [
+    ['foo', 'foo'],
+    ['traces,', ''],
+    ['traces, logs', ' logs'],
+    ['', ''],
+  ] as const) {
+    expect(faultOfPools(pools)).toBe(`--pools names ${JSON.stringify(name)}, which is none of the pools`)
+  }
 })

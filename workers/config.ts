@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type QueueName, queueNameSchema } from '../schemas/queues/names.ts'
+import { QUEUES, type QueueName, queueNameSchema } from '../schemas/queues/names.ts'
 import { GIB, MIB } from '../schemas/units.ts'
 import {
   backupSettings,
@@ -69,12 +69,15 @@ export const workersConfigSchema = z.object({
 /** Validated settings of the workers process. */
 export type WorkersConfig = Readonly<z.infer<typeof workersConfigSchema>>
 
-/** Returns the queues named by `--pools traces,dead-letters`, or all queues without the option. */
-export function poolsFromArguments(args: readonly string[], all: readonly QueueName[]): QueueName[] {
-  const flag = args.findIndex(arg => arg === '--pools' || arg.startsWith('--pools='))
-  if (flag < 0) return [...all]
-  const names = args[flag]?.split('=')[1] ?? args[flag + 1] ?? ''
-  return z.array(queueNameSchema).min(1).parse(names.split(','))
+/** Returns what is wrong with the value of `--pools`, or undefined. */
+export function faultOfPools(pools: string | undefined): string | undefined {
+  const unknown = pools?.split(',').find(name => !queueNameSchema.safeParse(name).success)
+  return unknown === undefined ? undefined : `--pools names ${JSON.stringify(unknown)}, which is none of the pools`
+}
+
+/** Returns the queues that a valid `--pools traces,dead-letters` names, each once, or all queues without it. */
+export function poolsOf(pools: string | undefined): readonly QueueName[] {
+  return pools === undefined ? QUEUES : QUEUES.filter(name => pools.split(',').includes(name))
 }
 
 /** Returns the bounds of the dead letters of one surface and day. */

@@ -12,7 +12,7 @@ import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
 import { Queues, type RedisQueue } from '../shared/queue/queues.ts'
-import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
+import { connectConsumer, connectionFault, connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
@@ -101,8 +101,8 @@ export function connectWorkers(
   }
   const access = new StoreAccess({ clickhouse, objects: usesObjects(names) ? objects : undefined })
   lifecycle.onStop('access to the stores', () => access.stop())
-  const isReady = () =>
-    redis.status === 'ready' ? (durability.fault ?? schema.fault ?? access.fault ?? true) : 'redis is not connected'
+  const disconnected = () => connectionFault(redis, 'queues') ?? connectionFault(directoryRedis, 'directory')
+  const isReady = () => disconnected() ?? durability.fault ?? schema.fault ?? access.fault ?? true
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,

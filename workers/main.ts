@@ -3,15 +3,14 @@ import { QUEUES } from '../schemas/queues/names.ts'
 import { createQueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { startHeartbeat } from '../shared/queue/watch/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
-import { answerVersion, BUILD } from '../shared/runtime/build-info.ts'
-import { parseConfig } from '../shared/runtime/config.ts'
 import { errorFields } from '../shared/runtime/errors.ts'
 import { prepareHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle, runUntilSignal } from '../shared/runtime/lifecycle.ts'
-import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
+import { listenAt } from '../shared/runtime/process/listen-at.ts'
+import { openProcess } from '../shared/runtime/process/open-process.ts'
 import { backUpRegularly } from './back-up-regularly.ts'
-import { poolsFromArguments, workersConfigSchema } from './config.ts'
+import { faultOfPools, poolsOf, workersConfigSchema } from './config.ts'
 import { connectWorkers } from './connect.ts'
 import { Liveness } from './liveness.ts'
 import { createWorkerMetrics } from './metrics.ts'
@@ -26,12 +25,17 @@ const SAVE_COUNTS_EVERY_MS = 60_000
 /** Time between two observations of the jobs that wait. */
 const OBSERVE_EVERY_MS = 10_000
 
-answerVersion()
-const config = parseConfig(workersConfigSchema, process.env)
-const queues = poolsFromArguments(process.argv.slice(2), QUEUES)
-const logger = createLogger('workers', config.LOG_LEVEL)
-logger.info(BUILD, 'starting')
+const { config, values, logger } = openProcess({
+  name: 'workers',
+  schema: workersConfigSchema,
+  env: process.env,
+  usage: `workers [--pools NAME,NAME] [--version] [--help]: without --pools, all of ${QUEUES.join(', ')}`,
+  options: { pools: { type: 'string' } },
+  faultOf: ({ pools }) => faultOfPools(pools),
+})
+const queues = poolsOf(values.pools)
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
+runUntilSignal(lifecycle, logger)
 const processMetrics = createMetrics('workers')
 const metrics = createWorkerMetrics(processMetrics)
 
@@ -94,7 +98,9 @@ const admin = createAdminServer({
   logger,
 })
 lifecycle.onStop('admin server', () => admin.close())
-await admin.listen(config.ADMIN_BIND_HOST, config.WORKERS_ADMIN_PORT)
-runUntilSignal(lifecycle, logger)
+await listenAt(admin, {
+  ...{ host: config.ADMIN_BIND_HOST, hostSetting: 'ADMIN_BIND_HOST' },
+  ...{ port: config.WORKERS_ADMIN_PORT, portSetting: 'WORKERS_ADMIN_PORT' },
+})
 prepareHeap()
 logger.info({ pools: queues }, 'workers are running')

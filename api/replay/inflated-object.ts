@@ -6,13 +6,23 @@ import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 /** The default of Node.js buffers four times as much, for each of the many open chunks. */
 const GUNZIP: ZlibOptions & TransformOptions = { chunkSize: 16 * 1024, highWaterMark: 16 * 1024 }
 
-/** Opens a gzipped object. Throws a PermanentError if it is missing, and what the store throws. */
+/** The object of a chunk is not in the store, although its row is in ClickHouse. */
+export class MissingChunk extends PermanentError {
+  readonly objectKey: string
+
+  constructor(objectKey: string) {
+    super(`the replay chunk ${objectKey} is missing from the store`)
+    this.objectKey = objectKey
+  }
+}
+
+/** Opens a gzipped object. Throws a MissingChunk if there is none, and what the store throws. */
 export async function openInflated(
   objects: Pick<ObjectStore, 'getStream'>,
   objectKey: string,
 ): Promise<InflatedObject> {
   const found = await objects.getStream(objectKey)
-  if (found === undefined) throw new PermanentError(`the replay chunk ${objectKey} is missing from the store`)
+  if (found === undefined) throw new MissingChunk(objectKey)
   return new InflatedObject(objectKey, found.body)
 }
 

@@ -32,7 +32,7 @@ const REORDER_BYTES = 128 * 1024
 /** Size from which a line is not held, but passed on while it is read. No later line is sorted before it. */
 const LONG_LINE_BYTES = 128 * 1024
 
-/** Opens the object of a chunk. Throws a PermanentError if the object is missing, and what the store throws. */
+/** Opens the object of a chunk. Throws a MissingChunk if there is none, and what the store throws. */
 export async function openChunk(objects: Pick<ObjectStore, 'getStream'>, ref: ChunkRef): Promise<OpenChunk> {
   return new OpenChunk(ref, await openInflated(objects, ref.objectKey), () => openInflated(objects, ref.objectKey))
 }

@@ -2,6 +2,7 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type ChunksPageKey, selectReplayChunks } from '../../clickhouse/queries/replay/select-replay-chunks.ts'
 import { selectSessionExists } from '../../clickhouse/queries/sessions/select-session-exists.ts'
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
+import type { Problem } from '../../schemas/http/problems.ts'
 import { readReplayEvents, replayEventsQuerySchema } from '../../schemas/http/replay.ts'
 import { sessionIdSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { FairShares } from '../../shared/concurrency/fair-shares.ts'
@@ -10,6 +11,7 @@ import {
   type IdentifiedRequest,
   NO_SNIFF,
   NO_STORE,
+  ProblemError,
   type Reply,
   type Route,
 } from '../../shared/http/route.ts'
@@ -20,6 +22,7 @@ import type { Outcome } from '../http/outcome.ts'
 import { overShareProblem } from '../http/read-shares.ts'
 import { notFound, SESSIONS } from '../http/resource.ts'
 import { listChunks } from './chunks.ts'
+import { MissingChunk } from './inflated-object.ts'
 import { mergeEvents } from './merge-events.ts'
 
 interface Deps extends GuardedRouteDeps {
@@ -42,7 +45,8 @@ const HEADERS: readonly Header[] = [['content-type', 'application/x-ndjson'], NO
 
 /**
  * Returns the route that streams the events of a session's replay, or of a part of it, in the order of time, as JSON lines
- * (docs/api/sessions.md#replay-events). If a store fails after the response has begun, the response is cut short.
+ * (docs/api/sessions.md#replay-events). If a store fails after the response has begun, or lacks a chunk, the response is cut
+ * short.
  */
 export function readReplayEventsRoute(deps: Deps): Route {
   const { clickhouse, objects, replayShares } = deps
@@ -100,9 +104,15 @@ async function* eventsOf(
     })
   } catch (error) {
     if (!closed.aborted) logger.warn({ requestId: request.requestId, ...errorFields(error) }, 'a replay was cut short')
-    throw error
+    throw error instanceof MissingChunk ? new ProblemError(gone(error), { cause: error }) : error
   }
 }
+
+const gone = ({ objectKey }: MissingChunk): Problem => ({
+  code: 'NOT_FOUND',
+  status: 410,
+  message: `the recording cannot be read: its chunk ${objectKey} is missing from the object store`,
+})
 
 const unixMs = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time))
 

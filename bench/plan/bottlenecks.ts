@@ -19,11 +19,15 @@ export function bottlenecksOf(plan: Plan, inputs: Inputs): Resource[] {
   const { shards, coresOfNode, memoryOfNode, windowMemory, diskNeeded } = clickhouse
   const per = (capacity: number, demand: number) => (demand > 0 ? capacity / demand : Number.POSITIVE_INFINITY)
   const resources: Resource[] = [
-    { name: 'CPU of the edges', rate: per(plan.edges * goal, cpu.edge), remedy: 'add edges' },
-    { name: 'CPU of the workers', rate: per(plan.workers * goal, cpu.worker), remedy: 'add workers' },
+    { name: 'CPU of the edges', rate: per(plan.edges * plan.edgeCores * goal, cpu.edge), remedy: 'add edges' },
+    {
+      name: 'CPU of the workers',
+      rate: per(plan.workers * plan.workerCores * goal, cpu.worker),
+      remedy: 'add workers',
+    },
     {
       name: 'CPU of Redis',
-      rate: per(redis.nodes * goal, cpu.redis),
+      rate: per(redis.nodes * Math.min(redis.coresOfNode, 1) * goal, cpu.redis),
       remedy: 'add Redis nodes, and partitions: a partition has one core at most',
     },
     {

@@ -4,14 +4,14 @@ import { bottlenecksOf } from './bottlenecks.ts'
 import { fitModel } from './cost-model.ts'
 import { type Costs, readCosts } from './costs.ts'
 import { divideLoad } from './divide-load.ts'
-import { INPUT_NAMES, INPUTS, type Inputs, parseInputs } from './inputs.ts'
+import { CHOICES, INPUT_NAMES, INPUTS, type Inputs, parseInputs } from './inputs.ts'
 import { pricePlan } from './price-plan.ts'
 import { renderPlan, type Simulation } from './render-plan.ts'
 
 const COSTS = new URL('costs.json', import.meta.url)
 
 const OPTIONS: ParseArgsConfig['options'] = {
-  ...Object.fromEntries(INPUT_NAMES.map(name => [name, { type: 'string' as const }])),
+  ...Object.fromEntries([...Object.keys(CHOICES), ...INPUT_NAMES].map(name => [name, { type: 'string' as const }])),
   costs: { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -21,6 +21,9 @@ const USAGE = `npm run simulate -- [options]
 
 Plans processes, partitions, nodes, network, disks and money for a load, from the measured costs of a span.
 
+${Object.entries(CHOICES)
+  .map(([name, { standard, help }]) => `  ${`--${name} NAME`.padEnd(26)} ${help} (default: ${standard})`)
+  .join('\n')}
 ${INPUT_NAMES.map(name => {
   const { standard, unit, help } = INPUTS[name]
   return `  ${`--${name} N`.padEnd(26)} ${help} (default: ${standard}${unit && ` ${unit}`})`
@@ -28,7 +31,7 @@ ${INPUT_NAMES.map(name => {
   --costs FILE               costs that "npm run bench -- scale --json FILE" has written (default: bench/plan/costs.json)
   --json                     print the plan as JSON
 
-Example: npm run simulate -- --spans-per-day 1e10 --retention-days 14 --clickhouse-cores 32`
+Example: npm run simulate -- --spans-per-day 1e10 --availability ha --retention-days 14`
 
 /** Plans a load with these costs: one installation, or several that have the same part of it. */
 function simulate(costs: Costs, inputs: Inputs): Simulation {

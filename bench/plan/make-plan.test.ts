@@ -9,6 +9,7 @@ import { makePlan, type Plan } from './make-plan.ts'
 import { pricePlan } from './price-plan.ts'
 
 const model = fitModel(measuredPoints)
+const COMPRESSED = 55 / 507
 
 function inputs(different: Partial<Inputs>): Inputs {
   return { ...STANDARD_INPUTS, ...different }
@@ -24,8 +25,11 @@ const BY_HAND = inputs({
   'retention-days': 10,
   'backlog-minutes': 1,
   'redis-memory': 10,
+  'redis-cores': 2,
   'redis-replicas': 0,
   'clickhouse-replicas': 1,
+  'clickhouse-cores': 16,
+  'clickhouse-memory': 64,
   'clickhouse-disk': 1e6,
   zones: 1,
   network: 1_000,
@@ -48,7 +52,8 @@ describe('makePlan', () => {
     // 2 for the rows and 32 × 40 ms for the inserts are 3.28 of the 8 cores that one node may use.
     expect(clickhouse).toMatchObject({ shards: 1, coresOfNode: 16 })
     expect(clickhouse.stored).toBeCloseTo((25 * 86_400e6 * 10) / 1e9)
-    expect(traffic['workers to ClickHouse']).toBeCloseTo(410e6)
+    // Sent to another machine, an insert is compressed.
+    expect(traffic['workers to ClickHouse']).toBeCloseTo(410e6 * COMPRESSED)
     expect(bytes.body).toBeCloseTo(370)
   })
 
@@ -99,6 +104,33 @@ describe('makePlan', () => {
     expect(makePlan(model, STANDARD_INPUTS).exceeded).toEqual([])
   })
 
+  it('chooses the smallest nodes that a small load needs, and larger ones before more of them', () => {
+    const small = makePlan(model, inputs({ 'spans-per-day': 1e6 }))
+    expect(small).toMatchObject({ edges: 1, edgeCores: 0.25, workers: 1, workerCores: 0.5 })
+    expect(small.redis).toMatchObject({ nodes: 1, coresOfNode: 0.5, memoryOfNode: 1 })
+    expect(small.clickhouse).toMatchObject({ shards: 1, coresOfNode: 1, memoryOfNode: 4 })
+    // A payload is inserted as a whole, so that there are no more inserts than payloads.
+    expect(small.clickhouse.rowsPerInsert).toBe(200)
+    expect(small.clickhouse.insertsPerSecond).toBeCloseTo(1e6 / 86_400 / 200)
+    const larger = makePlan(model, inputs({ 'spans-per-day': 2e9 }))
+    expect(larger.clickhouse).toMatchObject({ shards: 1, coresOfNode: 16 })
+    expect(larger.clickhouse.stored / larger.clickhouse.memoryOfNode).toBeLessThanOrEqual(100)
+    const set = makePlan(model, inputs({ 'spans-per-day': 1e6, 'clickhouse-cores': 8, 'redis-memory': 16 }))
+    expect(set.clickhouse).toMatchObject({ coresOfNode: 8, memoryOfNode: 32 })
+    expect(set.redis.memoryOfNode).toBe(16)
+  })
+
+  it('needs no more of any resource than it may use, where nodes are small', () => {
+    // It was refused, because the cores that inserts need were rounded up to 1, and those that there are down to 0.
+    const plan = makePlan(model, inputs({ 'spans-per-day': 1e8, 'clickhouse-cores': 2, 'retention-days': 7 }))
+    expect(plan.exceeded).toEqual([])
+    const tiny = makePlan(model, inputs({ 'spans-per-day': 1e10, 'clickhouse-cores': 0.01 }))
+    expect(tiny.exceeded).toEqual([
+      expect.stringMatching(/^\d+ shards, of at most 24$/),
+      expect.stringMatching(/^[\d.]+ cores of a ClickHouse node for inserts alone, of at most 0\.\d\d$/),
+    ])
+  })
+
   it('scales bytes, and nothing else, with the size of a span', () => {
     const plan = makePlan(model, BY_HAND)
     const larger = makePlan(model, { ...BY_HAND, 'bytes-per-span': 740 })
@@ -145,7 +177,7 @@ describe('pricePlan', () => {
       pricePlan(plan, { ...BY_HAND, ...different }).amounts[1]?.dollarsPerMonth ?? 0
     expect(between({})).toBe(0)
     const spans = 1e6 * 730 * HOUR_S
-    expect(between({ zones: 2 })).toBeCloseTo((spans * ((400 + 390 + 410) / 2) * 0.02) / 1e9)
+    expect(between({ zones: 2 })).toBeCloseTo((spans * ((400 + 390 + 410 * COMPRESSED) / 2) * 0.02) / 1e9)
     expect(between({ zones: 2, 'redis-replicas': 1 }) - between({ zones: 2 })).toBeCloseTo((spans * 400 * 0.02) / 1e9)
   })
 })

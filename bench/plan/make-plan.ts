@@ -12,6 +12,9 @@ export interface Plan {
   readonly bytes: SpanBytes
   readonly edges: number
   readonly workers: number
+  /** Cores of one of them: a part of one, where the fewest processes do not need a whole one. */
+  readonly edgeCores: number
+  readonly workerCores: number
   readonly redis: RedisPlan
   readonly clickhouse: ClickHousePlan
   /** GB in the bucket. */
@@ -34,6 +37,14 @@ type Hop =
   | 'ClickHouse to replicas'
 
 const MOST_ROUNDS = 1_000
+/** Cores of a process. It uses one at most. Those of workers, which also parse source maps, are larger. */
+const EDGE_SIZES = [0.25, 0.5, 1]
+const WORKER_SIZES = [0.5, 1]
+/**
+ * Bytes of an insert on the network over those that ClickHouse reads. Workers compress inserts to other machines, and the costs
+ * are measured on one (docs/performance.md: 507 bytes of a realistic span, and 55).
+ */
+const COMPRESSED_SHARE = 55 / 507
 
 /** Sizes everything for the peak, so that no resource is in use for more than its share. */
 export function makePlan(model: CostModel, inputs: Inputs): Plan {
@@ -49,13 +60,15 @@ export function makePlan(model: CostModel, inputs: Inputs): Plan {
   const demand: SpanDemand = {
     meanRate,
     peakRate,
-    bytes: scaledBytes(model.bytes(load), inputs, model.bytes({ ...load, gzipShare: 0 }).body),
+    bytes: compressed(scaledBytes(model.bytes(load), inputs, model.bytes({ ...load, gzipShare: 0 }).body)),
     cpu: cpuAt(ENDLESS_BATCH),
     clickhouseCpuPerInsert: model.clickhouseCpuPerInsert / inputs['core-speed'],
     fullBatchRows: model.fullBatchRows(load),
+    spansPerPayload: load.spansPerPayload,
   }
   const redis = planRedis(demand, inputs)
-  let workers = 1
+  const least = inputs['least-processes']
+  let workers = least
   let clickhouse = planClickHouse(demand, inputs, redis.partitions, workers)
   // More workers make smaller inserts, which cost a worker more for a span. So their number grows until it is enough.
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -65,13 +78,16 @@ export function makePlan(model: CostModel, inputs: Inputs): Plan {
     clickhouse = planClickHouse(demand, inputs, redis.partitions, workers)
   }
   const cpu = cpuAt(clickhouse)
+  const edges = Math.max(least, processes(peakRate * cpu.edge, goal))
   return {
     meanRate,
     peakRate,
     cpu,
     bytes: demand.bytes,
-    edges: processes(peakRate * cpu.edge, goal),
+    edges,
     workers,
+    edgeCores: sizeOf(EDGE_SIZES, (peakRate * cpu.edge) / goal / edges),
+    workerCores: sizeOf(WORKER_SIZES, (peakRate * cpu.worker) / goal / workers),
     redis,
     clickhouse,
     objects: clickhouse.stored * inputs.backups,
@@ -83,6 +99,14 @@ export function makePlan(model: CostModel, inputs: Inputs): Plan {
 
 /** Returns how many processes of one core each are needed. */
 const processes = (cores: number, goal: number) => Math.max(1, Math.ceil(cores / goal - 1e-9))
+
+/** Returns the smallest size that is enough, or the largest. */
+const sizeOf = (sizes: readonly number[], needed: number) => sizes.find(size => size >= needed - 1e-9) ?? 1
+
+const compressed = (bytes: SpanBytes): SpanBytes => ({
+  ...bytes,
+  clickhouseReceived: bytes.clickhouseReceived * COMPRESSED_SHARE,
+})
 
 function trafficOf({ peakRate, bytes }: SpanDemand, inputs: Inputs): Plan['traffic'] {
   return {

@@ -6,6 +6,7 @@ import type { Inputs } from './inputs.ts'
 export interface RedisPlan {
   readonly nodes: number
   readonly partitions: number
+  readonly coresOfNode: number
   readonly memoryOfNode: number
   /** Memory of all primaries that the backlog needs, with the share that is kept free. */
   readonly memoryNeeded: number
@@ -40,6 +41,7 @@ export interface SpanDemand {
   readonly bytes: SpanBytes
   readonly clickhouseCpuPerInsert: number
   readonly fullBatchRows: number
+  readonly spansPerPayload: number
 }
 
 const GB = 1e9
@@ -66,16 +68,27 @@ const MOST_PARTITIONS = 64
 const MOST_INSERTS_PER_SECOND = 100
 /** How often the size of a node is doubled where more nodes would not help. */
 const MOST_DOUBLINGS = 4
+/** Sizes of nodes that are chosen unless the inputs state one. A load that needs more than the largest has more nodes of it. */
+const REDIS_CORES = [0.5, 1, 2]
+const REDIS_MEMORY = [1, 2, 4, 8, 16, 32]
+const CLICKHOUSE_CORES = [1, 2, 4, 8, 16]
+const CLICKHOUSE_GB_OF_CORE = 4
+/** Stored data over the memory of a ClickHouse node at most, as ClickHouse's own guide for sizing recommends. */
+const DATA_OF_MEMORY = 100
+/** Cores of a Redis node over what its commands need: its log is written and rewritten beside them. */
+const REDIS_CORES_FACTOR = 2
 
 /** Finds the smallest number of primaries that have the cores, the memory and the network. */
 export function planRedis({ peakRate, cpu, bytes }: SpanDemand, inputs: Inputs): RedisPlan {
   const goal = inputs.utilisation
   const backlog = (peakRate * bytes.redisReceived * inputs['backlog-minutes'] * 60) / GB
   const memoryNeeded = backlog / REDIS_MEMORY_SHARE
+  const memory = inputs['redis-memory'] || sizeOf(REDIS_MEMORY, size => memoryNeeded <= size)
   // A node has a partition of its own at least, so more nodes than partitions would be idle.
-  const memoryOfNode = doubled(inputs['redis-memory'], memory => memoryNeeded <= memory * MOST_PARTITIONS)
+  const memoryOfNode = doubled(memory, size => memoryNeeded <= size * MOST_PARTITIONS)
+  const coresNeeded = (peakRate * cpu.redis) / goal
   const nodes = Math.max(
-    whole((peakRate * cpu.redis) / goal),
+    whole(coresNeeded),
     whole(memoryNeeded / memoryOfNode),
     whole((peakRate * redisNodeBytes(bytes, inputs) * 8) / (inputs.network * BITS_OF_GBIT * goal)),
   )
@@ -83,11 +96,13 @@ export function planRedis({ peakRate, cpu, bytes }: SpanDemand, inputs: Inputs):
   return {
     nodes,
     partitions,
+    coresOfNode:
+      inputs['redis-cores'] || sizeOf(REDIS_CORES, size => (coresNeeded / nodes) * REDIS_CORES_FACTOR <= size),
     memoryOfNode,
     memoryNeeded,
     diskOfNode: memoryOfNode * REDIS_DISK_FACTOR,
     enlarged:
-      memoryOfNode > inputs['redis-memory']
+      memoryOfNode > memory
         ? [
             `Redis nodes have ${memoryOfNode} GB: the backlog needs ${memoryNeeded.toFixed(0)} GB in at most ${MOST_PARTITIONS} nodes`,
           ]
@@ -102,14 +117,16 @@ export const redisNodeBytes = ({ redisReceived, redisSent }: SpanBytes, inputs: 
 
 /** Finds the smallest number of shards whose nodes have the cores, the disk and the network. */
 export function planClickHouse(
-  { meanRate, peakRate, cpu, bytes, clickhouseCpuPerInsert, fullBatchRows }: SpanDemand,
+  demand: SpanDemand,
   inputs: Inputs,
   partitions: number,
   workers: number,
 ): ClickHousePlan {
+  const { meanRate, peakRate, cpu, bytes, clickhouseCpuPerInsert } = demand
   const goal = inputs.utilisation
   const paced = partitions * Math.max(PACED_INSERTS_PER_SECOND, workers / partitions)
-  const rowsAt = (rate: number) => Math.max(1, Math.min(fullBatchRows, rate / paced))
+  // A payload is not divided.
+  const rowsAt = (rate: number) => Math.max(demand.spansPerPayload, Math.min(demand.fullBatchRows, rate / paced))
   const rowsPerInsert = rowsAt(peakRate)
   const insertsPerSecond = meanRate / rowsAt(meanRate)
   const windowMemory = insertsPerSecond * WINDOW_GB_PER_INSERT
@@ -119,20 +136,27 @@ export function planClickHouse(
   const coresForInserts = (peakRate / rowsPerInsert) * clickhouseCpuPerInsert
   const coresForRows = (cores: number) => cores * goal - coresForInserts
   const leastForRows = (cores: number) => cores * goal * LEAST_SHARE_FOR_ROWS
-  const coresOfNode = doubled(inputs['clickhouse-cores'], cores => coresForRows(cores) >= leastForRows(cores))
-  const memoryOfNode = doubled(inputs['clickhouse-memory'], memory => memory * WINDOW_MEMORY_SHARE >= windowMemory)
+  const isEnough = (cores: number) => coresForRows(cores) >= leastForRows(cores)
+  const shardsFor = (cores: number) =>
+    whole((peakRate * cpu.clickhouse) / Math.max(coresForRows(cores), leastForRows(cores)))
+  const holdsAll = (cores: number) =>
+    shardsFor(cores) === 1 && stored <= cores * CLICKHOUSE_GB_OF_CORE * DATA_OF_MEMORY && isEnough(cores)
+  const setCores = inputs['clickhouse-cores'] || sizeOf(CLICKHOUSE_CORES, holdsAll)
+  const coresOfNode = doubled(setCores, isEnough)
+  const setMemory = inputs['clickhouse-memory'] || coresOfNode * CLICKHOUSE_GB_OF_CORE
+  const memoryOfNode = doubled(setMemory, memory => memory * WINDOW_MEMORY_SHARE >= windowMemory)
   const shards = Math.max(
-    whole((peakRate * cpu.clickhouse) / Math.max(coresForRows(coresOfNode), leastForRows(coresOfNode))),
+    shardsFor(coresOfNode),
     whole(diskNeeded / inputs['clickhouse-disk']),
     whole((peakRate * bytes.clickhouseReceived * 8) / (inputs.network * BITS_OF_GBIT * goal)),
   )
   const enlarged = [
-    ...(coresOfNode > inputs['clickhouse-cores']
+    ...(coresOfNode > setCores
       ? [
           `ClickHouse nodes have ${coresOfNode} cores: the inserts alone need ${coresForInserts.toFixed(1)} in each shard`,
         ]
       : []),
-    ...(memoryOfNode > inputs['clickhouse-memory']
+    ...(memoryOfNode > setMemory
       ? [
           `ClickHouse nodes have ${memoryOfNode} GB: the deduplication windows alone need ${windowMemory.toFixed(0)} GB in each`,
         ]
@@ -150,14 +174,10 @@ export function planClickHouse(
     enlarged,
     exceeded: exceeded(
       ['shards', shards, CLICKHOUSE_SHARDS_MAX],
-      [
-        'inserts a second into each shard (CLICKHOUSE_INSERTS_PER_SECOND)',
-        Math.ceil(insertsPerSecond),
-        MOST_INSERTS_PER_SECOND,
-      ],
+      ['inserts a second into each shard (CLICKHOUSE_INSERTS_PER_SECOND)', insertsPerSecond, MOST_INSERTS_PER_SECOND],
       [
         'cores of a ClickHouse node for inserts alone',
-        Math.ceil(coresForInserts),
+        coresForInserts,
         coresOfNode * goal * (1 - LEAST_SHARE_FOR_ROWS),
       ],
     ),
@@ -168,11 +188,19 @@ export function planClickHouse(
 function exceeded(...bounds: readonly (readonly [name: string, needed: number, most: number])[]): string[] {
   return bounds
     .filter(([, needed, most]) => needed > most)
-    .map(([name, needed, most]) => `${needed} ${name}, of at most ${Math.floor(most)}`)
+    .map(([name, needed, most]) => `${boundText(needed)} ${name}, of at most ${boundText(most)}`)
 }
+
+/** Returns a number that stays different from the one that it exceeds. */
+const boundText = (number: number) => (number < 10 ? number.toFixed(2).replace(/\.00$/, '') : String(Math.ceil(number)))
 
 /** Returns a number of whole nodes. The tolerance is for quotients that are whole but for a rounding. */
 const whole = (count: number) => Math.max(1, Math.ceil(count - 1e-9))
+
+/** Returns the smallest size that is enough, or the largest. */
+function sizeOf(sizes: readonly number[], isEnough: (size: number) => boolean): number {
+  return sizes.find(isEnough) ?? sizes.at(-1) ?? 1
+}
 
 /** Doubles a size until it is enough, a few times at most. */
 function doubled(size: number, isEnough: (size: number) => boolean): number {

@@ -31,6 +31,11 @@ const GB_OF_CORE = 2
 /** Memory limits of a container of each (bench/goals.ts has what they use). */
 const EDGE_GB = 0.25
 const WORKER_GB = 0.5
+const KEEPERS = 3
+const KEEPER_CORES = 0.5
+const KEEPER_GB = 1
+/** Disk of a server that stores little. */
+const LEAST_DISK_GB = 10
 
 /** Prices a plan. All prices are inputs. Nothing is charged for what clients send. */
 export function pricePlan(plan: Plan, inputs: Inputs): PricedPlan {
@@ -43,12 +48,12 @@ export function pricePlan(plan: Plan, inputs: Inputs): PricedPlan {
   }
   const copies = inputs['clickhouse-replicas']
   const lines = [
-    line('edge', plan.edges, 1, EDGE_GB, 0),
-    line('worker', plan.workers, 1, WORKER_GB, 0),
+    line('edge', plan.edges, plan.edgeCores, EDGE_GB, 0),
+    line('worker', plan.workers, plan.workerCores, WORKER_GB, 0),
     line(
       'Redis node',
       redis.nodes * (1 + inputs['redis-replicas']),
-      inputs['redis-cores'],
+      redis.coresOfNode,
       redis.memoryOfNode,
       redis.diskOfNode,
     ),
@@ -57,8 +62,10 @@ export function pricePlan(plan: Plan, inputs: Inputs): PricedPlan {
       clickhouse.shards * copies,
       clickhouse.coresOfNode,
       clickhouse.memoryOfNode,
-      clickhouse.diskNeeded / clickhouse.shards,
+      Math.max(clickhouse.diskNeeded / clickhouse.shards, LEAST_DISK_GB),
     ),
+    // Replicated tables need one, in a majority of zones.
+    ...(copies > 1 ? [line('ClickHouse Keeper', KEEPERS, KEEPER_CORES, KEEPER_GB, LEAST_DISK_GB)] : []),
   ]
   const crossed = (crossZoneBytesPerSpan(plan, inputs) * plan.meanRate * SECONDS_OF_MONTH) / GB
   const amounts = [

@@ -34,12 +34,18 @@ export function renderPlan(simulation: Simulation): string {
     '',
     ...bottleneckLines(simulation),
     '',
+    ...(isAvailable(simulation.inputs)
+      ? []
+      : ['An outage of one of these is an outage of all: --availability ha plans what may lose any of them.']),
     `Costs: ${simulation.costs.source}.`,
     ...simulation.costs.doubts.map(doubt => `Do not rely on them: ${doubt}.`),
     'Prices are assumptions of a list price, not quotes: each is an option (--help).',
     'Not in the plan: reads, logs, metrics, replays, source maps, the Redis of the directory, and load balancers.',
   ].join('\n')
 }
+
+const isAvailable = (inputs: Inputs) =>
+  inputs['least-processes'] > 1 && inputs['redis-replicas'] > 0 && inputs['clickhouse-replicas'] > 1
 
 function inputLines({ inputs, installations, because, plan }: Simulation): string[] {
   const changed = (name: InputName) => inputs[name] !== INPUTS[name].standard || name === 'spans-per-day'

@@ -1,11 +1,9 @@
-import { parseArgs } from 'node:util'
 import { connectConsumer } from '../../shared/queue/redis.ts'
 import { runningWorkers } from '../../shared/queue/watch/worker-heartbeats.ts'
-import { answerVersion, BUILD } from '../../shared/runtime/build-info.ts'
-import { parseConfig, tableSettingsOf } from '../../shared/runtime/config.ts'
+import { tableSettingsOf } from '../../shared/runtime/config.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import { withDeadline } from '../../shared/runtime/lifecycle.ts'
-import { createLogger } from '../../shared/runtime/logger.ts'
+import { openProcess } from '../../shared/runtime/process/open-process.ts'
 import { createClickHouse } from '../client.ts'
 import { clusterOf } from '../connect.ts'
 import type { ClusterServer } from './check-cluster.ts'
@@ -20,13 +18,13 @@ import { MIGRATIONS, readMigrations } from './migration-files.ts'
  * quiet is refused while workers run, unless `--force` is given. With `--check` nothing is changed. Exits with 3 if the schema is
  * another one than the migrations make; without `--check` only if it cannot be repaired.
  */
-answerVersion()
-const { values } = parseArgs({
+const { config, values, logger } = openProcess({
+  name: 'migrate',
+  schema: migrateConfigSchema,
+  env: process.env,
+  usage: 'migrate [--check] [--force] [--version] [--help]',
   options: { force: { type: 'boolean', default: false }, check: { type: 'boolean', default: false } },
 })
-const config = parseConfig(migrateConfigSchema, process.env)
-const logger = createLogger('migrate', config.LOG_LEVEL)
-logger.info(BUILD, 'starting')
 const access = { user: config.CLICKHOUSE_USER, password: config.CLICKHOUSE_PASSWORD }
 // Without the database, which migrations create.
 const connect = (url: string) => createClickHouse({ url, ...access, requestTimeoutMs: MIGRATION_TIMEOUT_MS })

@@ -7,16 +7,20 @@ import {
 } from '@aws-sdk/client-s3'
 import { z } from 'zod'
 import { openBucket } from '../../shared/object-store/s3-bucket.ts'
-import { objectStoreSettings, parseConfig, retentionSettings } from '../../shared/runtime/config.ts'
+import { objectStoreSettings, processSettings, retentionSettings } from '../../shared/runtime/config.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
-import { createLogger } from '../../shared/runtime/logger.ts'
+import { openProcess } from '../../shared/runtime/process/open-process.ts'
 
 /**
  * Creates the bucket if it does not exist, and gives it the rules of deploy/object-store, for the retention of this
  * installation.
  */
-const config = parseConfig(z.object({ ...objectStoreSettings, ...retentionSettings }), process.env)
-const logger = createLogger('bucket', 'info')
+const { config, logger } = openProcess({
+  name: 'bucket',
+  schema: z.object({ ...processSettings, ...objectStoreSettings, ...retentionSettings }),
+  env: process.env,
+  usage: 'node deploy/docker/create-bucket.ts',
+})
 const { client, name: Bucket } = openBucket({
   endpoint: config.S3_ENDPOINT,
   region: config.S3_REGION,

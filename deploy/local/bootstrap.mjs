@@ -39,12 +39,28 @@ const commands = {
 }
 if (!Object.hasOwn(commands, task ?? '')) fail(USAGE)
 
+const options = { start: ['--watch', '--version', '--help'], 'console:link': ['--help'] }[task]
+if (options !== undefined) checkArguments(options)
+
 if (task === 'start' && !rest.includes('--version')) show('')
 const node = await (IS_PACKAGE ? findPackagedNode() : prepareNode())
 if (task === 'start') requireLocalServers()
 if (!['package', 'release', 'console:link'].includes(task)) await requireRedis()
 if (isTerminal) process.stdout.write(ERASE)
 handOver(node.path, commands[task])
+
+/** Answers `--help`, and refuses a start with arguments that nothing reads, before anything is installed. */
+function checkArguments(known) {
+  const usage = `usage: ${IS_PACKAGE ? 'npx penstock' : 'npm run'} ${task} ${IS_PACKAGE ? '' : '-- '}${known.map(name => `[${name}]`).join(' ')}`
+  const unknown = rest.find(word => !known.includes(word))
+  if (unknown !== undefined) {
+    process.stderr.write(`penstock: unknown argument ${JSON.stringify(unknown)}\n${usage}\n`)
+    process.exit(2)
+  }
+  if (!rest.includes('--help')) return
+  process.stdout.write(`${usage}\nSettings are variables of the environment: deploy/local/README.md\n`)
+  process.exit(0)
+}
 
 /**
  * Returns a Node 22 for which the dependencies are installed. npm picks native packages for the Node it runs on

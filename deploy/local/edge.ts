@@ -8,11 +8,10 @@ import { connectEdge } from '../../ingest/connect.ts'
 import { createGrpcMethods } from '../../ingest/routes/grpc-methods.ts'
 import { createIngestRoutes } from '../../ingest/routes.ts'
 import { serve } from '../../shared/http/serve.ts'
-import { BUILD } from '../../shared/runtime/build-info.ts'
 import { parseConfig } from '../../shared/runtime/config.ts'
 import { createLifecycle } from '../../shared/runtime/lifecycle.ts'
-import { createLogger } from '../../shared/runtime/logger.ts'
 import { createMetrics } from '../../shared/runtime/metrics.ts'
+import { openProcess } from '../../shared/runtime/process/open-process.ts'
 import { parseLocalConfig } from './config.ts'
 import { createIssuerRoutes } from './issuer/issuer-routes.ts'
 import { ISSUER_PATH } from './issuer/pages.ts'
@@ -24,10 +23,13 @@ import { loadSecrets } from './workspace/secrets.ts'
  * server, the console, and the issuer that signs its user in. In production an ingress does this by path. The server is
  * ready when the edge is ready, because ClickHouse is not on the accept path here either.
  */
-const config = parseConfig(ingestConfigSchema, process.env)
+const { config, logger } = openProcess({
+  name: 'edge',
+  schema: ingestConfigSchema,
+  env: process.env,
+  usage: 'node deploy/local/edge.ts',
+})
 const apiConfig = parseConfig(apiConfigSchema, process.env)
-const logger = createLogger('edge', config.LOG_LEVEL)
-logger.info(BUILD, 'starting')
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('edge')
 const api = connectApi(apiConfig, logger, metrics, lifecycle)
@@ -44,6 +46,7 @@ await serve({
   port: config.INGEST_PORT,
   grpc: { methods: createGrpcMethods(edge.deps, edge.isReady), port: grpcPortOf(config) },
   adminPort: config.INGEST_ADMIN_PORT,
+  settingsPrefix: 'INGEST',
   settings: config,
   isReady: edge.isReady,
   endWaits: edge.endWaits,

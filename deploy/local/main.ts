@@ -39,8 +39,7 @@ const log = new StartLog({
 const say = (text: string) => log.note('penstock', text)
 const config = readConfig()
 
-mkdirSync(config.LOCAL_DIR, { recursive: true, mode: 0o700 })
-const claim = claimDirectory(config.LOCAL_DIR)
+const claim = claimLocalDirectory()
 if ('heldBy' in claim) {
   giveUp(
     `already running with its data in ${config.LOCAL_DIR} (pid ${claim.heldBy})
@@ -142,6 +141,18 @@ function readConfig() {
   } catch (error) {
     if (error instanceof ConfigError) giveUp(error.message)
     throw error
+  }
+}
+
+/** Claims the directory of the data. Ends the start if it cannot be written, as in a checkout that is read-only. */
+function claimLocalDirectory(): ReturnType<typeof claimDirectory> {
+  try {
+    mkdirSync(config.LOCAL_DIR, { recursive: true, mode: 0o700 })
+    return claimDirectory(config.LOCAL_DIR)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    return giveUp(`cannot write to ${config.LOCAL_DIR} (${code}): set LOCAL_DIR to a directory that you can write to`)
   }
 }
 

@@ -262,5 +262,5 @@ export const readReplayEvents: PermittedOperation = {
     description: 'JSON lines. Each is an event as it was uploaded.',
     contents: { 'application/x-ndjson': { example: EXAMPLE_EVENTS } },
   },
-  problems: callerProblems,
+  problems: [...callerProblems, { code: 'NOT_FOUND', status: 410 }],
 }

@@ -140,6 +140,17 @@ export function problemReply(problem: Problem): Reply {
   }
 }
 
+/** Thrown by the source of a streamed body that finds a problem. Before its first chunk, the problem is the response. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
+  readonly problem: Problem
+
+  constructor(problem: Problem, options?: ErrorOptions) {
+    super(problem.message, options)
+    this.problem = problem
+  }
+}
+
 /** Forbids browsers to guess another type from the bytes. */
 export const NO_SNIFF: Header = ['x-content-type-options', 'nosniff']
 /** Forbids caches to keep a response, because the caller may lose access at any time, and what is refused may exist later. */

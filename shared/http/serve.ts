@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createAdminServer, type Health } from '../runtime/admin-server.ts'
+import { type AdminServer, createAdminServer, type Health } from '../runtime/admin-server.ts'
 import { type Lifecycle, runUntilSignal } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
+import { listenAt } from '../runtime/process/listen-at.ts'
+import { openFilesWarning } from '../runtime/process/open-files.ts'
 import type { GrpcMethod } from './grpc/exchange.ts'
 import { createGrpcServer, type GrpcServer } from './grpc/server.ts'
 import { openApiRoute } from './openapi-route.ts'
@@ -20,6 +22,8 @@ interface ServedProcess {
   /** The methods of gRPC and their port, if the process serves them. */
   readonly grpc?: { readonly methods: ReadonlyMap<string, GrpcMethod>; readonly port: number } | undefined
   readonly adminPort: number
+  /** Prefix of the settings of its ports: `INGEST` of INGEST_PORT, INGEST_ADMIN_PORT and INGEST_GRPC_PORT. */
+  readonly settingsPrefix: 'INGEST' | 'API'
   readonly settings: {
     readonly BIND_HOST: string
     readonly ADMIN_BIND_HOST: string
@@ -47,7 +51,9 @@ interface ServedProcess {
  */
 export async function serve(served: ServedProcess): Promise<void> {
   const { settings, logger, metrics, lifecycle } = served
+  runUntilSignal(lifecycle, logger)
   let draining = false
+  let isListening = false
   const observe = createRequestObserver(metrics)
   const onRefused = countRefusals(metrics)
   const server = createHttpServer({
@@ -81,15 +87,31 @@ export async function serve(served: ServedProcess): Promise<void> {
     draining = true
     server.askToLeave()
     grpc?.askToLeave()
-    await delay(settings.DRAIN_DELAY_MS)
+    if (isListening) await delay(settings.DRAIN_DELAY_MS)
     served.endWaits?.()
   })
 
-  await admin.listen(settings.ADMIN_BIND_HOST, served.adminPort)
-  const port = served.port === undefined ? undefined : await server.listen(settings.BIND_HOST, served.port)
-  const grpcPort = served.grpc && (await grpc?.listen(settings.BIND_HOST, served.grpc.port))
-  runUntilSignal(lifecycle, logger)
-  logger.info({ port, grpcPort }, 'listening')
+  const warning = openFilesWarning(settings.MAX_CONNECTIONS)
+  if (warning !== undefined) logger.warn(warning)
+  const ports = await listen(served, { admin, server, grpc })
+  isListening = true
+  logger.info(ports, 'listening')
+}
+
+/** Listens on the admin port first, so that probes see a process that starts. Throws a ConfigError for a port in use. */
+async function listen(
+  { settings, settingsPrefix: prefix, port, adminPort, grpc: served }: ServedProcess,
+  { admin, server, grpc }: { admin: AdminServer; server: HttpServer; grpc: GrpcServer | undefined },
+): Promise<{ port: number | undefined; grpcPort: number | undefined }> {
+  const { BIND_HOST, ADMIN_BIND_HOST } = settings
+  const forClients = { host: BIND_HOST, hostSetting: 'BIND_HOST' } as const
+  const forProbes = { host: ADMIN_BIND_HOST, hostSetting: 'ADMIN_BIND_HOST' } as const
+  await listenAt(admin, { ...forProbes, port: adminPort, portSetting: `${prefix}_ADMIN_PORT` })
+  const at = (name: string, number: number) => ({ ...forClients, port: number, portSetting: `${prefix}_${name}` })
+  return {
+    port: port === undefined ? undefined : await listenAt(server, at('PORT', port)),
+    grpcPort: grpc && served && (await listenAt(grpc, at('GRPC_PORT', served.port))),
+  }
 }
 
 function countRefusals(metrics: Metrics): (limit: ServerLimit) => void {

@@ -28,7 +28,7 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000
 
 const NOT_DURABLE: Problem = {
   code: 'INGEST_INFRA_UNAVAILABLE',
-  message: 'nothing is accepted while the store could lose what it confirms; send the request again after the delay',
+  message: 'nothing is accepted because the server or its store is not ready; send the request again after the delay',
   retryAfterSeconds: 5,
 }
 
@@ -171,7 +171,7 @@ export class DurabilityWatch {
     if (this.#logged === this.#fault) return
     const { logger, store } = this.#deps
     if (this.#fault === undefined) logger.info({ store }, 'redis keeps what it confirms')
-    else logger.error({ store, reason: this.#fault }, 'redis could lose what it confirms')
+    else logger.error({ store, reason: this.#fault }, 'redis cannot be relied on')
     this.#logged = this.#fault
   }
 }

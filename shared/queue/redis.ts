@@ -182,19 +182,44 @@ function failingAtOnce(commandTimeout: number) {
   } as const
 }
 
-/** Logs one line when the connection fails and one when it is back, instead of one for each attempt. */
+/** Why each connection is not ready: its last error, until it is ready again. */
+const causes = new WeakMap<Redis, string>()
+
+/** Returns why a connection to the Redis of this name cannot be used, with the cause as far as it is known, or undefined. */
+export function connectionFault(redis: Redis, name: 'queues' | 'directory'): string | undefined {
+  if (redis.status === 'ready') return undefined
+  const cause = causes.get(redis)
+  return `redis of the ${name} is not connected${cause === undefined ? '' : `: ${cause}`}`
+}
+
+/** Logs one line for each cause for which the connection fails and one when it is back, instead of one for each attempt. */
 function withErrorLog(redis: Redis, logger: Logger): Redis {
   // Each lane of each queue that a connection serves listens to it. Not 0, which means the same to Node.js: BullMQ adds
   // 3 for each queue to what stands here, and 3 is a limit.
   redis.setMaxListeners(Infinity)
-  let broken = false
+  let broken: string | undefined
   redis.on('error', (error: unknown) => {
-    if (!broken) logger.warn(errorFields(error), 'redis connection failed')
-    broken = true
+    const cause = causeOf(error)
+    causes.set(redis, cause)
+    if (broken !== cause) logger.warn({ ...errorFields(error), error: cause }, 'redis connection failed')
+    broken = cause
+  })
+  redis.on('close', () => {
+    // Without an error, as by a server that expects TLS.
+    if (!causes.has(redis)) causes.set(redis, 'the connection was closed')
   })
   redis.on('ready', () => {
-    if (broken) logger.info('redis connection is back')
-    broken = false
+    causes.delete(redis)
+    if (broken !== undefined) logger.info('redis connection is back')
+    broken = undefined
   })
   return redis
+}
+
+/** Returns what went wrong, of a cluster with its last node. An attempt for each address of a name has no message of its own. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { lastNodeError, code } = error as { lastNodeError?: unknown; code?: unknown }
+  if (lastNodeError instanceof Error) return causeOf(lastNodeError)
+  return error.message || String(code ?? error.name)
 }

@@ -6,6 +6,7 @@ import { describeError, errorFields } from './errors.ts'
 import { withDeadline } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import type { Registry } from './metrics.ts'
+import { logReadiness } from './process/readiness-log.ts'
 
 /** `true` means healthy, and so does a note for operators. `false`, or a text with the cause, means unhealthy. */
 export type Health = boolean | string | { readonly note: string }
@@ -42,7 +43,7 @@ const CHECK_DEADLINE_MS = 900
 /** Second line of `/readyz`. The first one is `ok` or the reason. */
 const BUILD_LINE = `version ${BUILD.version}, commit ${BUILD.commit}\n`
 
-/** Serves `/livez`, `/readyz`, `/metrics` and `/queues` of one process on a separate port. */
+/** Serves `/livez`, `/readyz`, `/metrics` and `/queues` of one process on a separate port, and logs why it is not ready. */
 export function createAdminServer({ registry, isLive, isReady, readQueues, logger }: AdminServerDeps): AdminServer {
   async function healthOf(check: Check): Promise<Health> {
     try {
@@ -101,7 +102,7 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
     )
   })
 
-  return opened(server)
+  return opened(server, () => logReadiness(() => healthOf(isReady), logger))
 }
 
 const MISDIRECTED = 'use an IP address or localhost: this port has no other name here\n'
@@ -119,18 +120,21 @@ function isMisdirected({ socket, headers }: IncomingMessage): boolean {
   return address === undefined ? isIP(name) === 0 && name.toLowerCase() !== 'localhost' : isIP(address) === 0
 }
 
-function opened(server: Server): AdminServer {
+function opened(server: Server, follow: () => () => void): AdminServer {
+  let unfollow = () => {}
   return {
     listen: (host, port) =>
       new Promise((resolve, reject) => {
         server.once('error', reject)
         server.listen(port, host, () => {
           server.off('error', reject)
+          unfollow = follow()
           resolve((server.address() as AddressInfo).port)
         })
       }),
     close: () =>
       new Promise(resolve => {
+        unfollow()
         server.close(() => resolve())
         server.closeAllConnections()
       }),

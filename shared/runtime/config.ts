@@ -1,34 +1,58 @@
 import { z } from 'zod'
-import { faultOfRedisAddress } from './redis/redis-address.ts'
-import { parseRedisTarget } from './redis/redis-group.ts'
+import { ruleOf } from '../../schemas/rule-of.ts'
+import { errorMessage } from './errors.ts'
+import { faultOfRedisAddress, readRedisAddress } from './redis/redis-address.ts'
+import { parseRedisTarget, type RedisTarget } from './redis/redis-group.ts'
 import { type Environment, readSecretFiles, SECRET_SETTINGS } from './secret-files.ts'
 
-/** Lists every fault of the environment at once, one line each. */
+/** Exit code of a process whose arguments or environment are invalid, as of commands (`cli/exit-codes.ts`). */
+export const EXIT_USAGE = 2
+
+/** A setting that cannot be used. The message is one sentence, and all that an operator needs. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
 /**
  * Validates an environment against a schema and freezes the result. An empty variable counts as absent, so that `NAME=` in
- * an env file means the default. Secrets may be given as files (`readSecretFiles`).
+ * an env file means the default. Secrets may be given as files (`readSecretFiles`). Throws a ConfigError that names every fault.
  */
 export function parseConfig<S extends z.ZodObject>(schema: S, env: Environment): Readonly<z.infer<S>> {
   const secrets = SECRET_SETTINGS.filter(name => name in schema.shape)
   const { env: read, faults: fileFaults } = readSecretFiles(env, secrets)
   const present = Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined && value !== ''))
-  const result = schema.safeParse(present)
+  const result = schema.safeParse(present, { error: ruleOf })
   const issues = result.error?.issues ?? []
   // A setting whose file cannot be used is not reported a second time as absent.
-  const isNew = (name: string) =>
-    !fileFaults.some(fault => fault.startsWith(`${name}:`) || fault.startsWith(`${name}_FILE:`))
-  const rules = issues.map(({ path, message }) => ({ name: path.join('.'), message })).filter(({ name }) => isNew(name))
-  const faults = [...fileFaults, ...rules.map(({ name, message }) => `${name}: ${message}`)]
-  if (!result.success || faults.length > 0) {
-    throw new ConfigError(`the environment is invalid:\n${faults.map(fault => `  ${fault}`).join('\n')}`)
-  }
+  const isNew = ({ path: [name] }: z.core.$ZodIssue) =>
+    !fileFaults.some(fault => fault.startsWith(`${String(name)} `) || fault.startsWith(`${String(name)}_FILE `))
+  const faults = [...fileFaults, ...issues.filter(isNew).map(issue => faultOf(issue, present))]
+  if (!result.success || faults.length > 0) throw new ConfigError(`the environment is invalid: ${faults.join('; ')}`)
   return Object.freeze(result.data)
 }
 
+/** A rule that continues the name of a setting. Others are a sentence of their own. */
+const CONTINUES = /^(?:is|must|needs|names|has) /
+/** Characters of a value that are shown. */
+const SHOWN_MAX = 40
+
+function faultOf(issue: z.core.$ZodIssue, env: Environment): string {
+  const name = issue.path.join('.')
+  const value = env[name]
+  const shown = value !== undefined && isShown(issue) ? `, and is ${JSON.stringify(value.slice(0, SHOWN_MAX))}` : ''
+  return `${name}${CONTINUES.test(issue.message) ? '' : ':'} ${issue.message}${shown}`
+}
+
+/** Only the value of a number or of a choice is shown: no secret is either. */
+function isShown(issue: z.core.$ZodIssue): boolean {
+  if (issue.code === 'invalid_type') return issue.expected === 'number' || issue.expected === 'int'
+  if (issue.code === 'too_small' || issue.code === 'too_big') return issue.origin === 'number' || issue.origin === 'int'
+  return issue.code === 'invalid_value'
+}
+
+/** Accepts an address of HTTP. */
+export const httpUrl = () =>
+  z.url({ protocol: /^https?$/, error: 'must be an address that begins with http:// or https://' })
 /** Accepts a TCP port. */
 export const port = (fallback: number) => z.coerce.number().int().min(1).max(65_535).default(fallback)
 /** Accepts a positive integer. */
@@ -50,8 +74,7 @@ export const httpSettings = {
   /** The most open connections. Further ones are closed at once. One that sends nothing is closed after 10 s. */
   MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
   /** The one address of edge and API, as clients reach it: /openapi.json and the console name it. Both have the same. */
-  PUBLIC_URL: z
-    .url({ protocol: /^https?$/ })
+  PUBLIC_URL: httpUrl()
     .refine(text => !/[?#@]/.test(text), 'must have no query, fragment, user or password')
     .transform(text => text.replace(/\/+$/, ''))
     .optional(),
@@ -62,26 +85,50 @@ export const httpSettings = {
   DRAIN_DELAY_MS: z.coerce.number().int().min(0).max(600_000).default(0),
 }
 
-/** Adds the fault of an address whose parameters contradict each other. */
+/** Adds the fault of an address whose parameters contradict each other, or name a file that cannot be read. */
 const checkFiles = (url: string, context: z.RefinementCtx): void => {
-  const message = faultOfRedisAddress(url)
+  const message = faultOfRedisAddress(url) ?? unreadableFile(() => readRedisAddress(url))
   if (message !== undefined) context.addIssue({ code: 'custom', message })
 }
 
-/** Address of a Redis. `rediss:` is TLS, whose files are parameters of the address (`readRedisAddress`). */
-export const redisUrl = z.url({ protocol: /^rediss?$/ }).superRefine(checkFiles)
+function unreadableFile(read: () => unknown): string | undefined {
+  try {
+    read()
+    return undefined
+  } catch (error) {
+    return errorMessage(error)
+  }
+}
 
-const FORMS = 'must be redis://, redis+sentinel:// or redis+cluster://, or each with rediss'
-const queuesUrl = z.string().superRefine((text, context) => {
-  const target = parseRedisTarget(text)
-  if (target === undefined) context.addIssue({ code: 'custom', message: FORMS })
-  if (target?.kind === 'server') checkFiles(text, context)
-})
+/** Address of a Redis. `rediss:` is TLS, whose files are parameters of the address (`readRedisAddress`). */
+export const redisUrl = z
+  .url({ protocol: /^rediss?$/, error: 'must be an address that begins with redis:// or rediss://' })
+  .superRefine(checkFiles)
+
+/** Accepts an address of one of these kinds whose files can be read. `forms` names what is accepted. */
+const redisTarget =
+  (kinds: readonly RedisTarget['kind'][], forms: string) => (text: string, context: z.RefinementCtx) => {
+    let target: RedisTarget | undefined
+    const message = unreadableFile(() => {
+      target = parseRedisTarget(text)
+    })
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+    else if (target === undefined || !kinds.includes(target.kind)) context.addIssue({ code: 'custom', message: forms })
+    else if (target.kind === 'server') checkFiles(text, context)
+  }
 
 /** Settings of the connections to Redis. */
 export const redisSettings = {
   /** Redis of the queues: one server, `redis+sentinel://a:26379,b:26379/name`, or `redis+cluster://a:6379,b:6379`. */
-  REDIS_URL: queuesUrl.default('redis://127.0.0.1:4379'),
+  REDIS_URL: z
+    .string()
+    .superRefine(
+      redisTarget(
+        ['server', 'sentinel', 'cluster'],
+        'must be redis://, redis+sentinel:// or redis+cluster://, or each with rediss',
+      ),
+    )
+    .default('redis://127.0.0.1:4379'),
   /**
    * Redis of the directory (workspaces, users, surfaces, keys) and the releases. It has no default, because with the address
    * of REDIS_URL the queues and the releases can take each other's memory, and with another one the directory is elsewhere.
@@ -93,13 +140,7 @@ export const redisSettings = {
           ? 'is required: set the Redis of the directory and the releases, or the value of REDIS_URL if they share its memory'
           : undefined,
     })
-    .superRefine((text, context) => {
-      const target = parseRedisTarget(text)
-      if (target?.kind === 'server') checkFiles(text, context)
-      else if (target?.kind !== 'sentinel') {
-        context.addIssue({ code: 'custom', message: 'must be redis:// or redis+sentinel://, or the same with rediss' })
-      }
-    }),
+    .superRefine(redisTarget(['server', 'sentinel'], 'must be redis:// or redis+sentinel://, or the same with rediss')),
 }
 
 /** What a confirmed write of Redis survives (docs/operate/durability.md#durability). */
@@ -128,9 +169,10 @@ export function replicasToConfirm({ REDIS_DURABILITY, REDIS_MIN_REPLICAS }: Dura
  * Address of ClickHouse, which may have user and password. Settings of queries belong into the profile of the user, because reads,
  * inserts and migrations need different ones.
  */
-export const clickhouseAddress = z
-  .url({ protocol: /^https?$/ })
-  .refine(url => !url.includes('?'), 'must have no query: set what it sets in the profile of the ClickHouse user')
+export const clickhouseAddress = httpUrl().refine(
+  url => !url.includes('?'),
+  'must have no query: set what it sets in the profile of the ClickHouse user',
+)
 
 /** Most shards, and most replicas of one. A cursor, which has at most 512 characters, names a block of each shard. */
 export const CLICKHOUSE_SHARDS_MAX = 24
@@ -166,7 +208,7 @@ export const clickhouseSettings = {
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z
     .string()
-    .regex(/^[a-z_][a-z0-9_]*$/)
+    .regex(/^[a-z_][a-z0-9_]*$/, 'must have only a to z, 0 to 9 and _, and not begin with a digit')
     .default('penstock'),
   /**
    * Name of the cluster in the configuration of the servers (`remote_servers`), whose addresses CLICKHOUSE_URL has. All processes
@@ -174,7 +216,10 @@ export const clickhouseSettings = {
    */
   CLICKHOUSE_CLUSTER: z
     .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/)
+    .regex(
+      /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/,
+      'must have at most 64 letters, digits, _ and -, and begin with a letter or _',
+    )
     .optional(),
   /** Whether the tables of a cluster are replicated. `auto`: if a shard has several addresses. */
   CLICKHOUSE_REPLICATED: z.enum(['auto', 'on']).default('auto'),
@@ -211,7 +256,7 @@ export type ClickHouseSettings = Readonly<z.infer<z.ZodObject<typeof clickhouseS
 
 /** Settings of the connection to the object store. */
 export const objectStoreSettings = {
-  S3_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  S3_ENDPOINT: httpUrl().optional(),
   S3_REGION: z.string().default('us-east-1'),
   S3_BUCKET: z.string().default('penstock'),
   AWS_ACCESS_KEY_ID: z.string().optional(),

@@ -1,3 +1,4 @@
+import { ConfigError, EXIT_USAGE } from './config.ts'
 import { errorFields } from './errors.ts'
 import type { Logger } from './logger.ts'
 
@@ -47,18 +48,21 @@ export async function withDeadline<T>(promise: Promise<T>, deadlineMs: number, m
   }
 }
 
-/** Stops the process on SIGTERM or SIGINT. An uncaught exception or rejection stops it with exit code 1. */
+/**
+ * Stops the process on SIGTERM or SIGINT. An uncaught exception or rejection stops it with exit code 1. A ConfigError, such as a
+ * port in use, is one line without a stack, and stops it with 2.
+ */
 export function runUntilSignal(lifecycle: Lifecycle, logger: Logger): void {
   const exitAfterStop = (reason: string, code: number) => {
     void lifecycle.stop(reason).then(() => process.exit(code))
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => exitAfterStop(signal, 0))
-  process.once('uncaughtException', error => {
-    logger.fatal({ err: error }, 'uncaught exception')
-    exitAfterStop('uncaught exception', 1)
-  })
-  process.once('unhandledRejection', error => {
-    logger.fatal({ err: error }, 'unhandled rejection')
-    exitAfterStop('unhandled rejection', 1)
-  })
+  const exitForFault = (error: unknown, kind: string) => {
+    const isSetting = error instanceof ConfigError
+    if (isSetting) logger.fatal(error.message)
+    else logger.fatal({ err: error }, kind)
+    exitAfterStop(isSetting ? 'a setting cannot be used' : kind, isSetting ? EXIT_USAGE : 1)
+  }
+  process.once('uncaughtException', error => exitForFault(error, 'uncaught exception'))
+  process.once('unhandledRejection', error => exitForFault(error, 'unhandled rejection'))
 }

@@ -28,21 +28,21 @@ it('applies the rules of the setting to the contents, and does not repeat them',
   const env = { REDIS_URL_FILE: fileOf('rediss://user:secret@queues:6379\n') }
   expect(parse(env).REDIS_URL).toBe('rediss://user:secret@queues:6379')
   const wrong = () => parse({ REDIS_URL_FILE: fileOf('http://user:secret@queues:6379') })
-  expect(wrong).toThrow(/REDIS_URL: /)
+  expect(wrong).toThrow(/REDIS_URL must be redis/)
   expect(wrong).not.toThrow(/secret/)
 })
 
 it('refuses a setting that is given twice, and names both', () => {
   const both = () => parse({ KEY_PEPPER: 'a secret', KEY_PEPPER_FILE: fileOf('another secret') })
-  expect(both).toThrow('KEY_PEPPER: is set twice, here and by KEY_PEPPER_FILE: remove one')
+  expect(both).toThrow('KEY_PEPPER is set twice, here and by KEY_PEPPER_FILE: remove one')
   expect(both).not.toThrow(/secret/)
 })
 
 it('reports every file that cannot be used, together with the other faults', () => {
   const env = { KEY_PEPPER_FILE: join(dir, 'absent'), REDIS_URL_FILE: fileOf('\n'), DIRECTORY_REDIS_URL: 'http://x' }
-  expect(() => parse(env)).toThrow(/DIRECTORY_REDIS_URL: /)
-  expect(() => parse(env)).toThrow(/KEY_PEPPER_FILE: .*absent cannot be read: ENOENT/)
-  expect(() => parse(env)).toThrow(/REDIS_URL_FILE: .* is empty/)
+  expect(() => parse(env)).toThrow(/DIRECTORY_REDIS_URL must be redis/)
+  expect(() => parse(env)).toThrow(/KEY_PEPPER_FILE names .*absent, which cannot be read: ENOENT/)
+  expect(() => parse(env)).toThrow(/REDIS_URL_FILE names .*, which is empty/)
 })
 
 it('reads no file of a setting that the process has not, and of no other setting', () => {

@@ -43,11 +43,11 @@ export function readSecretFiles(env: Environment, names: readonly string[] = SEC
     delete read[fileName]
     if (env[name]) {
       delete read[name]
-      faults.push(`${name}: is set twice, here and by ${fileName}: remove one`)
+      faults.push(`${name} is set twice, here and by ${fileName}: remove one`)
       continue
     }
     const result = readSecret(path)
-    if ('fault' in result) faults.push(`${fileName}: ${path} ${result.fault}`)
+    if ('fault' in result) faults.push(`${fileName} names ${path}, which ${result.fault}`)
     else read[name] = result.text
   }
   return { env: read, faults }

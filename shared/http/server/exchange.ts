@@ -8,6 +8,7 @@ import {
   type CommitOutcome,
   type Decision,
   type HeldBody,
+  ProblemError,
   type Reply,
   type RequestCounter,
   type Route,
@@ -408,6 +409,7 @@ export class HttpExchange implements Framing, HeldBody, ArrivingBody {
   }
 
   #replyToFault(error: unknown): Reply {
+    if (error instanceof ProblemError) return this.#rendered(error.problem)
     logFault(this.#route, error, this.#context.logger, this)
     return this.#rendered(INTERNAL_ERROR)
   }

@@ -173,6 +173,17 @@ describe('the replay of a session', () => {
     await expect(ask('broken', '/replay/events')).rejects.toThrow()
   })
 
+  it('is 410 and names the chunk when the objects are gone before the first event', async () => {
+    const first = await store('gone', { windowId: 'w', segmentId: '0', events: [event(0)] })
+    const second = await store('gone', { windowId: 'w', segmentId: '1', events: [event(10_000)] })
+    for (const key of [second, first]) {
+      await objects.deleteMany([key])
+      const { status, body } = await ask('gone', '/replay/events')
+      expect(status).toBe(410)
+      expect(JSON.parse(body)).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining(key) })
+    }
+  })
+
   it('returns 503 while the object store is unavailable', async () => {
     const away = await startApi(services, DATABASE, {
       S3_ENDPOINT: 'http://127.0.0.1:1',

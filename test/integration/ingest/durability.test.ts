@@ -104,7 +104,7 @@ it.each([
       expect(answer).toMatchObject({ status: 503, retryAfter: 5 })
       expect(JSON.parse(answer.text)).toMatchObject({
         code: 'INGEST_INFRA_UNAVAILABLE',
-        message: expect.stringContaining('could lose what it confirms'),
+        message: expect.stringContaining('the server or its store is not ready'),
       })
       expect(await edge.metrics()).toMatch(/penstock_redis_durable\{[^}]*store="queues"[^}]*\} 0/)
     } finally {
