@@ -1,11 +1,13 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { copyFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { importSPKI, jwtVerify, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { usersConfig } from '../../../deploy/local/stores/clickhouse.ts'
 import { loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { MINUTE_MS } from '../../../schemas/units.ts'
 import { runDirectoryCli } from '../../support/clients/run-cli.ts'
@@ -32,6 +34,9 @@ beforeAll(async () => {
 })
 
 afterAll(() => installation?.stop())
+
+/** Time limit of a rotation. It replaces the processes several times, which takes long on a busy machine. */
+const ROTATED_MS = 10 * MINUTE_MS
 
 /** Replaces edge and workers by processes with the current settings, and waits until clients of every kind are served. */
 async function replaceProcesses(): Promise<void> {
@@ -68,11 +73,16 @@ const surfaces = async (url: string, bearer: string) => (await call(url, 'GET /v
 describe('without an outage', () => {
   it('another KEY_PEPPER leaves keys valid, and refuses a creation that was begun with the one before', async () => {
     const bearer = await session()
-    const body = { idempotencyKey: randomUUID(), name: 'Terraform', scopes: ['org:surfaces:read'] }
+    const body = {
+      idempotencyKey: randomUUID(),
+      name: 'Terraform',
+      scopes: ['org:surfaces:read'],
+      secondsUntilExpiration: null,
+    }
     const create = (url: string) => call(url, 'POST /v3/workspaces/local/api-keys', { bearer, body })
     const created = await withApi({ KEY_PEPPER: PEPPER }, create)
-    expect(created).toMatchObject({ status: 200 })
-    const { secret } = created.body as { secret: string }
+    expect(created).toMatchObject({ status: 201 })
+    const { secret } = (created.body as { apiKey: { secret: string } }).apiKey
     await withApi({ KEY_PEPPER: OTHER_PEPPER }, async url => {
       expect(await surfaces(url, secret)).toBe(200)
       expect(await create(url)).toMatchObject({ status: 409, body: { code: 'IDEMPOTENCY_CONFLICT' } })
@@ -84,6 +94,7 @@ describe('without an outage', () => {
     const published = [first.jwk]
     const jwks = createServer((_, answer) => void answer.end(JSON.stringify({ keys: published })))
     jwks.listen(0, '127.0.0.1')
+    await once(jwks, 'listening')
     const { port } = jwks.address() as AddressInfo
     const settings = { AUTH_PUBLIC_KEY: undefined, AUTH_JWKS_URL: `http://127.0.0.1:${port}/` }
     let aheadMs = 0
@@ -113,72 +124,112 @@ describe('without an outage', () => {
     })
   })
 
-  it('backups are made with another key, and those of before need the old one', async () => {
-    installation.settings.DIRECTORY_BACKUP_KEY = BACKUP_KEY
-    await replaceProcesses()
-    const { stdout } = await cli(['directory', 'backup', '--json'])
-    const { name } = JSON.parse(stdout) as { name: string }
-    installation.settings.DIRECTORY_BACKUP_KEY = OTHER_BACKUP_KEY
-    await replaceProcesses()
-    await page.run('Key of the backups', installation.settings)
+  it(
+    'backups are made with another key, and those of before need the old one',
+    async () => {
+      installation.settings.DIRECTORY_BACKUP_KEY = BACKUP_KEY
+      await replaceProcesses()
+      const { stdout } = await cli(['directory', 'backup', '--json'])
+      const { name } = JSON.parse(stdout) as { name: string }
+      installation.settings.DIRECTORY_BACKUP_KEY = OTHER_BACKUP_KEY
+      await replaceProcesses()
+      await page.run('Key of the backups', installation.settings)
 
-    const elsewhere = { DIRECTORY_REDIS_URL: `${installation.settings.DIRECTORY_REDIS_URL}/5` }
-    const restore = (words: readonly string[], env = {}) =>
-      cli(['directory', 'restore', ...words], { ...elsewhere, ...env })
-    expect(await restore(['--backup', name])).toMatchObject({ code: 1 })
-    expect(await restore(['--backup', name], { DIRECTORY_BACKUP_KEY: BACKUP_KEY })).toMatchObject({ code: 0 })
-    expect(await restore(['--backup', 'latest', '--replace'])).toMatchObject({ code: 0 })
-  })
+      const elsewhere = { DIRECTORY_REDIS_URL: `${installation.settings.DIRECTORY_REDIS_URL}/5` }
+      const restore = (words: readonly string[], env = {}) =>
+        cli(['directory', 'restore', ...words], { ...elsewhere, ...env })
+      expect(await restore(['--backup', name])).toMatchObject({ code: 1 })
+      expect(await restore(['--backup', name], { DIRECTORY_BACKUP_KEY: BACKUP_KEY })).toMatchObject({ code: 0 })
+      expect(await restore(['--backup', 'latest', '--replace'])).toMatchObject({ code: 0 })
+    },
+    ROTATED_MS,
+  )
 
-  it('Redis has two passwords until every process has the new one', async () => {
-    const { settings } = installation
-    const before = settings.REDIS_URL ?? ''
-    const url = new URL(before)
-    await page.run('Password of Redis', { NEW_PASSWORD })
-    const OLD_PASSWORD = url.password
-    url.password = NEW_PASSWORD
-    settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = url.href
-    await replaceProcesses()
-    await page.run('Remove the old password of Redis', { NEW_URL: url.href, OLD_PASSWORD })
-    await installation.clients.untilServed(30_000)
-    expect(await answerOf(before)).toMatch(/WRONGPASS/)
-    expect(await answerOf(url.href)).toBe('PONG')
-  })
+  it(
+    'Redis has two passwords until every process has the new one',
+    async () => {
+      const { settings } = installation
+      const before = settings.REDIS_URL ?? ''
+      const url = new URL(before)
+      await page.run('Password of Redis', { NEW_PASSWORD })
+      const OLD_PASSWORD = url.password
+      url.password = NEW_PASSWORD
+      settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = url.href
+      await replaceProcesses()
+      await page.run('Remove the old password of Redis', { NEW_URL: url.href, OLD_PASSWORD })
+      await installation.clients.untilServed(30_000)
+      expect(await answerOf(before)).toMatch(/WRONGPASS/)
+      expect(await answerOf(url.href)).toBe('PONG')
+    },
+    ROTATED_MS,
+  )
 
-  it('Redis and its clients have certificates of two authorities until every process trusts the new one', async () => {
-    const { services, settings } = installation
-    const plain = settings.REDIS_URL ?? ''
-    const [before, after] = ['authority', 'next-authority'].map(name => createAuthority(join(services.dir, name)))
-    if (before === undefined || after === undefined) throw new Error('unreachable')
-    const port = await openTlsPort(plain, before, before.issue('localhost'))
-    const client = before.issue('client')
-    const files = { ca: join(services.dir, 'ca.pem'), cert: client.certificate, key: client.key }
-    await copyFile(before.file, files.ca)
-    settings.REDIS_URL = `${encrypted(plain, 'rediss:', port)}?${new URLSearchParams(files)}`
-    settings.DIRECTORY_REDIS_URL = settings.REDIS_URL
-    await replaceProcesses()
+  it(
+    'Redis and its clients have certificates of two authorities until every process trusts the new one',
+    async () => {
+      const { services, settings } = installation
+      const plain = settings.REDIS_URL ?? ''
+      const [before, after] = ['authority', 'next-authority'].map(name => createAuthority(join(services.dir, name)))
+      if (before === undefined || after === undefined) throw new Error('unreachable')
+      const port = await openTlsPort(plain, before, before.issue('localhost'))
+      const client = before.issue('client')
+      const files = { ca: join(services.dir, 'ca.pem'), cert: client.certificate, key: client.key }
+      await copyFile(before.file, files.ca)
+      settings.REDIS_URL = `${encrypted(plain, 'rediss:', port)}?${new URLSearchParams(files)}`
+      settings.DIRECTORY_REDIS_URL = settings.REDIS_URL
+      await replaceProcesses()
 
-    const variables = { REDIS_URL: plain, CA: files.ca }
-    await page.run('Certificates of Redis', { ...variables, NEW_CA: after.file })
-    await replaceProcesses()
-    const server = after.issue('localhost')
-    await page.run('Renew the certificate of Redis', {
-      ...variables,
-      NEW_CERTIFICATE: server.certificate,
-      NEW_KEY: server.key,
-    })
-    const next = after.issue('client')
-    await copyFile(next.certificate, files.cert)
-    await copyFile(next.key, files.key)
-    await replaceProcesses()
-    await copyFile(after.file, files.ca)
-    const redis = new Redis(plain)
-    await redis.config('SET', 'tls-ca-cert-file', files.ca)
-    redis.disconnect()
-    await replaceProcesses()
-    settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = plain
-    await replaceProcesses()
-  })
+      const variables = { REDIS_URL: plain, CA: files.ca }
+      await page.run('Certificates of Redis', { ...variables, NEW_CA: after.file })
+      await replaceProcesses()
+      const server = after.issue('localhost')
+      await page.run('Renew the certificate of Redis', {
+        ...variables,
+        NEW_CERTIFICATE: server.certificate,
+        NEW_KEY: server.key,
+      })
+      const next = after.issue('client')
+      await copyFile(next.certificate, files.cert)
+      await copyFile(next.key, files.key)
+      await replaceProcesses()
+      await copyFile(after.file, files.ca)
+      const redis = new Redis(plain)
+      await redis.config('SET', 'tls-ca-cert-file', files.ca)
+      redis.disconnect()
+      await replaceProcesses()
+      // For the connections of this test. The processes keep theirs.
+      settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = plain
+    },
+    ROTATED_MS,
+  )
+
+  it(
+    'ClickHouse has two users until workers and API are the second',
+    async () => {
+      const { services, settings } = installation
+      const folder = join(services.dir, 'clickhouse', 'users.d')
+      const before = settings.CLICKHOUSE_URL ?? ''
+      const [, user = ''] = /<penstock>(.*)<\/penstock>/s.exec(usersConfig(NEW_PASSWORD)) ?? []
+      const writeUsers = async (name: string, users: string) => {
+        await writeFile(join(folder, name), `<clickhouse><users>${users}</users></clickhouse>`)
+        // The server of the tests reads its users when it starts. Batches wait meanwhile.
+        await services.clickhouse.stop()
+        await services.clickhouse.restart()
+      }
+      await mkdir(folder)
+      await writeUsers('second.xml', `<second>${user}</second>`)
+      const second = new URL(before)
+      second.username = 'second'
+      second.password = NEW_PASSWORD
+      await page.run('Password of ClickHouse', { SECOND: second.href })
+      settings.CLICKHOUSE_URL = second.href
+      await replaceProcesses()
+      await writeUsers('without-first.xml', `<${before.split('/')[2]?.split(':')[0]} remove="remove"/>`)
+      await installation.clients.untilServed(30_000)
+      await expect(page.run('Password of ClickHouse', { SECOND: before })).rejects.toThrow(/516|AUTHENTICATION_FAILED/)
+    },
+    ROTATED_MS,
+  )
 
   it('a surface has two keys until its clients have the new one', async () => {
     const { workspaceId, surfaceId } = installation.secrets
@@ -208,6 +259,7 @@ describe('sessions end', () => {
 
   it('when the key of npm start is replaced, which keeps the workspace', async () => {
     const dir = join(installation.services.dir, 'local')
+    await mkdir(dir)
     const before = await loadSecrets(dir)
     await page.run('Key of sessions of npm start', { LOCAL_DIR: dir })
     const after = await loadSecrets(dir)
