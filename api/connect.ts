@@ -11,7 +11,7 @@ import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { unlessEmptied } from '../shared/directory/emptied.ts'
-import { readReceiptSecret } from '../shared/directory/receipt-secret.ts'
+import { readReceiptSecrets } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
@@ -162,7 +162,7 @@ export function connectApi(
       pipelineReads: new FairSlots(SHARES.pipelineReads),
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
       removeUploads: release => removeUploads(queues.common, release),
-      receiptSecret: () => readReceiptSecret(redis),
+      receiptSecrets: () => readReceiptSecrets(redis),
       releases: createReleaseStore(redis),
       replayJobs,
       replayShares: {

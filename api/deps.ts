@@ -62,7 +62,7 @@ export interface ApiDeps {
   readonly oldestWatermarks: () => Promise<OldestWatermarks>
   /** Removes the uploads of a release from the Redis of the queues. */
   readonly removeUploads: (release: ReleaseKey) => Promise<void>
-  readonly receiptSecret: () => Promise<Buffer | undefined>
+  readonly receiptSecrets: () => Promise<readonly Buffer[]>
   readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest' | 'remove'>
   readonly replayJobs: Pick<ReplayJobs, 'add'>
   readonly replayShares: ReplayShares

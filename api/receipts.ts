@@ -24,8 +24,11 @@ interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
   readonly directory: Pick<Directory, 'effectiveSurfaceKey'>
   readonly now: () => number
-  /** Returns the key that seals the ids of receipts. It is read each time, because a move of the installation may change it. */
-  readonly receiptSecret: () => Promise<Buffer | undefined>
+  /**
+   * Returns the keys that may have sealed the id of a receipt, the current one first. They are read each time, because a rotation
+   * or a move of the installation changes them.
+   */
+  readonly receiptSecrets: () => Promise<readonly Buffer[]>
   readonly retentionDays: number
 }
 
@@ -137,8 +140,8 @@ async function loadReceipt(
 ): Promise<Receipt | undefined> {
   const { clickhouse, retentionDays, now } = deps
   const { workspaceId } = reader
-  const secret = await queryDirectory(deps.receiptSecret())
-  const opened = secret && openReceiptId(secret, workspaceId, id)
+  const secrets = await queryDirectory(deps.receiptSecrets())
+  const opened = secrets.map(secret => openReceiptId(secret, workspaceId, id)).find(receipt => receipt !== undefined)
   if (opened === undefined || (reader.surfaceId ?? opened.surfaceId) !== opened.surfaceId) return undefined
   const { kind, surfaceId, arrivedAtMs } = opened
   const rows = await selectReceipt(clickhouse, { workspaceId, ...opened }, abortSignal)

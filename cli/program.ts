@@ -36,6 +36,7 @@ import { addLogs } from './commands/logs.ts'
 import { addMembers } from './commands/member.ts'
 import { addQueues } from './commands/queues/queues.ts'
 import { addFindings, addPipeline, addTrace } from './commands/reads.ts'
+import { addReceiptSecretRotation } from './commands/receipt-secret.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
 import { addScrubbing } from './commands/scrubbing.ts'
@@ -86,12 +87,13 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addRetention(program, context)
   addErasures(program, context)
   addToken(program, context)
-  const directory = program.command('directory').description('export, import and backups of the directory')
+  const directory = program.command('directory').description('export, import, backups and the secret of the directory')
   addDirectoryExport(directory, context)
   addDirectoryImport(directory, context)
   addDirectoryBackup(directory, context)
   addDirectoryBackups(directory, context)
   addDirectoryRestore(directory, context)
+  addReceiptSecretRotation(directory, context)
 }
 
 /** Adds the commands that read from the API. */

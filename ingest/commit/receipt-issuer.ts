@@ -88,6 +88,8 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
 }
 
 const RETRY_MS = 1_000
+/** Time within which a rotation of the secret is noticed. Receipts of the old secret can be read too. */
+const FOLLOW_MS = 60_000
 
 /** The collaborators of `followReceiptSecret`. */
 interface ReceiptSecretDeps {
@@ -99,9 +101,9 @@ interface ReceiptSecretDeps {
 }
 
 /**
- * Reads the secret whenever the directory connects. Stores it there again if the directory has lost it alone, and creates it
- * in the directory of a new installation. A directory that has lost everything gets none: its keys would be unknown instead of
- * unavailable. Returns a function that returns the secret, or undefined until it was read.
+ * Reads the secret whenever the directory connects, and every minute. Stores it there again if the directory has lost it alone,
+ * and creates it in the directory of a new installation. A directory that has lost everything gets none: its keys would be
+ * unknown instead of unavailable. Returns a function that returns the secret, or undefined until it was read.
  */
 export function followReceiptSecret({ directory, queues, logger }: ReceiptSecretDeps): () => Buffer | undefined {
   let secret: Buffer | undefined
@@ -125,5 +127,7 @@ export function followReceiptSecret({ directory, queues, logger }: ReceiptSecret
   }
   if (directory.status === 'ready') follow()
   directory.on('ready', follow)
+  const timer = setInterval(() => directory.status === 'ready' && follow(), FOLLOW_MS).unref()
+  directory.once('end', () => clearInterval(timer))
   return () => secret
 }

@@ -202,10 +202,16 @@ export const manifestPointerSchema = z.object({
 /** Record that names the current manifest of a release. */
 export type ManifestPointer = z.infer<typeof manifestPointerSchema>
 
+const secretBytes = z.string().regex(/^[0-9a-f]{64}$/)
 /**
  * Record of the secret that seals the ids of receipts (`shared/ids/receipt.ts`): 32 random bytes in hex, one per
- * installation.
+ * installation. Receipts that earlier secrets have sealed can be read until `earlier` no longer has them.
  */
-export const receiptSecretSchema = z.object({ version: z.literal(1), secret: z.string().regex(/^[0-9a-f]{64}$/) })
+export const receiptSecretSchema = z.object({
+  version: z.literal(1),
+  secret: secretBytes,
+  /** The newest first. */
+  earlier: z.array(z.object({ secret: secretBytes, replacedAt: instant })).optional(),
+})
 /** Record of the secret that seals the ids of receipts. */
 export type ReceiptSecret = z.infer<typeof receiptSecretSchema>

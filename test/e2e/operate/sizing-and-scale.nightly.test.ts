@@ -17,6 +17,12 @@ it('the commands that show what is full work under load', async () => {
   expect(page.left()).toEqual([])
 }, 60_000)
 
+it('the commands of daily work are those that exist', async () => {
+  const page = await installation.openPage('running.md')
+  for (const heading of page.left()) await page.run(heading)
+  expect(page.left()).toEqual([])
+}, 60_000)
+
 it('plans are made and compared as the page shows', async () => {
   const page = await installation.openPage('sizing.md', { DIR: installation.services.dir })
   await page.run('A plan')

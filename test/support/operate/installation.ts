@@ -8,13 +8,13 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import type { ChildProcess } from '../../../deploy/local/processes/child-process.ts'
 import { startNodeProcess } from '../../../deploy/local/processes/processes.ts'
 import { provision } from '../../../deploy/local/workspace/provision.ts'
-import { loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
+import { type LocalSecrets, loadSecrets } from '../../../deploy/local/workspace/secrets.ts'
 import { HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { startBalancer } from '../chaos/balancer.ts'
 import { type Clients, startClients } from '../chaos/clients.ts'
 import { compareLedger, untilSettled } from '../chaos/compare-ledger.ts'
 import { onOneServer } from '../queue-on.ts'
-import { type Relay, startRelay } from '../redis-pair.ts'
 import { startEdge, type TestEdge } from '../services/edge.ts'
 import { type S3Access, type Services, s3Settings, startServices } from '../services/services.ts'
 import { type OperatePage, openPage } from './page.ts'
@@ -25,19 +25,27 @@ export interface OperatedInstallation {
   /** Settings of the processes. A process that starts has those of this time, so a test changes them as an operator does. */
   readonly settings: Record<string, string>
   readonly clients: Clients
+  /** Address of the edges for clients. */
+  readonly edgeUrl: string
   /** Address of the admin port of the workers. */
   readonly adminUrl: string
   startEdge(): Promise<void>
   stopEdge(): Promise<void>
+  /** Starts an edge with the current settings, then stops the one before, as behind a load balancer. */
+  replaceEdge(): Promise<void>
   startWorkers(): Promise<void>
   /** Stops the workers as SIGTERM does, and expects that they end in time. */
   stopWorkers(): Promise<void>
   killWorkers(): Promise<void>
   /**
    * Waits until everything that was accepted is settled. Expects that it is what the clients know, in the stores of the current
-   * settings, and that the page's audit finds nothing missing. `expected` matches differences that the page has made on purpose.
+   * settings. `expected` matches differences that the page has made on purpose.
    */
+  expectExactLedger(expected?: RegExp): Promise<void>
+  /** Expects an exact ledger, and that the page's audit finds nothing missing. */
   expectNothingLost(page: OperatePage, expected?: RegExp): Promise<void>
+  /** Secrets of the one workspace, and keys of its clients. */
+  readonly secrets: LocalSecrets
   /** Opens a page with the settings and these variables. */
   openPage(name: string, env?: Readonly<Record<string, string>>): Promise<OperatePage>
   stop(): Promise<void>
@@ -100,14 +108,21 @@ async function start(
   const hour = (Math.floor(Date.now() / HOUR_MS) - 3) * HOUR_MS
   let arrivedAt = hour - HOUR_MS
   let edge: TestEdge | undefined
-  let relay: Relay | undefined
   let workers: ChildProcess | undefined
   const adminPort = await freePort()
   const adminUrl = `http://127.0.0.1:${adminPort}`
 
+  const balancer = await startBalancer()
+  onStop(() => balancer.close())
+
   async function startNextEdge(): Promise<void> {
     edge = await startEdge(settings.REDIS_URL ?? '', settings, pino({ level: 'silent' }), () => arrivedAt)
-    relay?.leadTo(edge.port)
+    balancer.add(edge.port)
+  }
+  async function stop(stopped: TestEdge | undefined): Promise<void> {
+    if (stopped === undefined) return
+    await balancer.drain(stopped.port)
+    await stopped.stop()
   }
   async function startWorkers(): Promise<void> {
     workers = await startNodeProcess({
@@ -120,49 +135,58 @@ async function start(
   }
 
   await startNextEdge()
-  relay = await startRelay((edge as TestEdge | undefined)?.port ?? 0)
-  onStop(() => relay?.close())
   onStop(() => edge?.stop())
   await startWorkers()
   onStop(() => workers?.kill9())
-  const edgeUrl = `http://127.0.0.1:${relay.port}`
-  await sendEmptyExport(edgeUrl, secrets.publicKey)
+  await sendEmptyExport(balancer.url, secrets.publicKey)
   arrivedAt = hour
-  const clients = startClients({ edgeUrls: [edgeUrl], secrets, seed: SEED, rate: RATE })
+  const clients = startClients({ edgeUrls: [balancer.url], secrets, seed: SEED, rate: RATE })
   onStop(() => clients.stop())
+
+  async function expectExactLedger(expected?: RegExp): Promise<void> {
+    await clients.stop()
+    const { sent } = clients.builds
+    for (const build of sent.filter(build => build.isUploaded && !build.isCompleted))
+      await clients.builds.complete(build)
+    const directory = new Redis(settings.DIRECTORY_REDIS_URL ?? '')
+    await withRedis(settings, async redis => {
+      const s3 = accessOf(settings)
+      const stored = createClickHouse({ url: settings.CLICKHOUSE_URL ?? '', database: 'penstock' })
+      try {
+        await untilSettled({ queues: onOneServer(redis) }, SETTLE_DEADLINE_MS)
+        const state = { redis, directory, clickhouse: stored, s3, secrets }
+        const differences = await compareLedger(state, clients.ledger, clients.builds.sent)
+        expect(differences.filter(text => !expected?.test(text))).toEqual([])
+      } finally {
+        await stored.close()
+        directory.disconnect()
+      }
+    })
+  }
 
   return {
     services,
+    secrets,
     settings,
     clients,
+    edgeUrl: balancer.url,
     adminUrl,
     startEdge: startNextEdge,
-    stopEdge: async () => edge?.stop(),
+    stopEdge: () => stop(edge),
+    async replaceEdge() {
+      const before = edge
+      await startNextEdge()
+      await stop(before)
+    },
     startWorkers,
     async stopWorkers() {
       await workers?.stop(STOP_DEADLINE_MS)
       expect(await workers?.exited).toEqual({ code: 0, signal: null })
     },
     killWorkers: async () => workers?.kill9(),
+    expectExactLedger,
     async expectNothingLost(page, expected) {
-      await clients.stop()
-      const { sent } = clients.builds
-      for (const build of sent.filter(build => build.isUploaded && !build.isCompleted))
-        await clients.builds.complete(build)
-      const directory = new Redis(settings.DIRECTORY_REDIS_URL ?? '')
-      await withRedis(settings, async redis => {
-        const s3 = accessOf(settings)
-        const stored = createClickHouse({ url: settings.CLICKHOUSE_URL ?? '', database: 'penstock' })
-        try {
-          await untilSettled({ queues: onOneServer(redis) }, SETTLE_DEADLINE_MS)
-          const state = { redis, directory, clickhouse: stored, s3, secrets }
-          const differences = await compareLedger(state, clients.ledger, clients.builds.sent)
-          expect(differences.filter(text => !expected?.test(text))).toEqual([])
-        } finally {
-          await stored.close()
-          directory.disconnect()
-        }
-      })
+      await expectExactLedger(expected)
       await page.run(CHECK, {
         ...settings,
         FROM: new Date(hour).toISOString(),

@@ -5,7 +5,7 @@ import { KIB } from '../../../schemas/units.ts'
 import { IMAGE_MALLOC } from '../containers/image-malloc.ts'
 import { AUDIENCE, ISSUER, sessionPublicKeyPem } from './api.ts'
 
-/** An API in a process of its own, with the memory that docs/operate/running.md advises, so that its memory can be measured. */
+/** An API in a process of its own, with the memory that docs/operate/processes.md advises, so that its memory can be measured. */
 export interface MeasuredApi {
   readonly port: number
   readonly baseUrl: string
