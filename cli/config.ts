@@ -30,3 +30,8 @@ export const cliConfigSchema = z.object({
 })
 /** The parsed settings of a command that needs all stores. */
 export type CliConfig = Readonly<z.infer<typeof cliConfigSchema>>
+
+/** Settings of the commands that back a whole installation up. */
+export const installationConfigSchema = z.object({ ...cliConfigSchema.shape, ...backupSettings })
+/** The parsed settings of a command that backs a whole installation up. */
+export type InstallationConfig = Readonly<z.infer<typeof installationConfigSchema>>

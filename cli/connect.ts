@@ -5,8 +5,14 @@ import { type ConnectTo, connectForTransaction, connectProducer } from '../share
 import { TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import type { BackupConnection, DirectoryConnection, Stores } from './command-context.ts'
-import type { BackupConfig, CliConfig, DirectoryConfig } from './config.ts'
+import type {
+  BackupBuckets,
+  BackupConnection,
+  DirectoryConnection,
+  InstallationStores,
+  Stores,
+} from './command-context.ts'
+import type { BackupConfig, CliConfig, DirectoryConfig, InstallationConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
@@ -14,6 +20,8 @@ const COMMAND_TIMEOUT_MS = 10_000
 const TRANSACTION_TIMEOUT_MS = 300_000
 /** A mutation rewrites the deletion marks of every part that it touches. */
 const CLICKHOUSE_TIMEOUT_MS = 600_000
+/** What a Redis is for, in errors. */
+const [DIRECTORY, QUEUES] = ['the directory (DIRECTORY_REDIS_URL)', 'the queues (REDIS_URL)']
 
 /**
  * Runs a command on the directory and closes the connection when the command has settled. Throws a TransientError if
@@ -25,18 +33,18 @@ export async function withDirectory<T>(
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
   const connect = (to: ConnectTo) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
-  return withRedis(connect(config.DIRECTORY_REDIS_URL), async redis => {
+  return withRedis(DIRECTORY, connect(config.DIRECTORY_REDIS_URL), async redis => {
     const withQueues: DirectoryConnection['withQueues'] = work => {
       const queues = new Queues(config.REDIS_URL, connect)
-      return withRedis(queues.common, () => work(queues)).finally(() => queues.close())
+      return withRedis(QUEUES, queues.common, () => work(queues)).finally(() => queues.close())
     }
     return run({ redis, store: createDirectory(redis), withQueues, retentionDays: config.RETENTION_DAYS })
   })
 }
 
-async function withRedis<T>(redis: Redis, run: (redis: Redis) => Promise<T>): Promise<T> {
+async function withRedis<T>(purpose: string, redis: Redis, run: (redis: Redis) => Promise<T>): Promise<T> {
   try {
-    await untilReady(redis)
+    await untilReady(purpose, redis)
     return await run(redis)
   } finally {
     redis.disconnect()
@@ -78,7 +86,7 @@ export function withBackups<T>(
     ])
     const objects = connectObjectStore(config)
     const withTransaction: BackupConnection['withTransaction'] = work =>
-      withRedis(connectForTransaction(config.DIRECTORY_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
+      withRedis(DIRECTORY, connectForTransaction(config.DIRECTORY_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
     try {
       return await run({
         ...directory,
@@ -91,8 +99,50 @@ export function withBackups<T>(
   })
 }
 
+/** Runs a command on the buckets of an installation and of its backups, and closes their connections afterwards. */
+export async function withBuckets<T>(
+  config: InstallationConfig,
+  bucket: string | undefined,
+  run: (buckets: BackupBuckets) => Promise<T>,
+): Promise<T> {
+  const [{ Backups }, { connectObjectStore }] = await Promise.all([
+    import('../shared/backup/backups.ts'),
+    import('../shared/object-store/object-store.ts'),
+  ])
+  const { S3_BUCKET, DIRECTORY_BACKUP_KEY: key, RETENTION_DAYS } = config
+  const [objects, target] = [
+    connectObjectStore(config),
+    connectObjectStore({ ...config, S3_BUCKET: bucket ?? S3_BUCKET }),
+  ]
+  try {
+    return await run({
+      ...{ objects, target, retentionDays: RETENTION_DAYS, isEncrypting: key !== undefined },
+      directoryBackupsAt: root => new Backups({ objects: target, key, root, now: Date.now }),
+    })
+  } finally {
+    objects.close()
+    target.close()
+  }
+}
+
+/** Runs a command on all stores of an installation and the bucket of its backups, and closes the connections afterwards. */
+export function withInstallation<T>(
+  config: InstallationConfig,
+  bucket: string | undefined,
+  logger: Logger,
+  run: (stores: InstallationStores) => Promise<T>,
+): Promise<T> {
+  return withBuckets(config, bucket, buckets =>
+    withStores(config, logger, stores =>
+      withBackups(config, logger, ({ backups, withTransaction }) =>
+        run({ ...stores, backups, withTransaction, buckets, database: config.CLICKHOUSE_DATABASE }),
+      ),
+    ),
+  )
+}
+
 /** A client that repeats failed attempts does so until the timeout. The error then names the last cause. */
-function untilReady(redis: Redis): Promise<void> {
+function untilReady(purpose: string, redis: Redis): Promise<void> {
   let reason = ''
   redis.on('error', error => {
     reason = `: ${error.message || error.name}`
@@ -101,6 +151,8 @@ function untilReady(redis: Redis): Promise<void> {
     redis.once('ready', resolve)
   })
   return withDeadline(ready, CONNECT_TIMEOUT_MS, 'late').catch(error => {
-    throw new TransientError(`Redis did not answer within ${CONNECT_TIMEOUT_MS} ms${reason}`, { cause: error })
+    throw new TransientError(`the Redis of ${purpose} did not answer within ${CONNECT_TIMEOUT_MS} ms${reason}`, {
+      cause: error,
+    })
   })
 }

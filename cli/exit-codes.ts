@@ -13,7 +13,8 @@ export const EXIT = {
   noSourceMaps: 8,
   mapsUnmapped: 9,
   conflict: 10,
-  auditDiffers: 11,
+  differs: 11,
+  notJudged: 13,
 } as const
 /** One of the exit codes of `EXIT`. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]

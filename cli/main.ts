@@ -3,8 +3,8 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import { BUILD } from '../shared/runtime/build-info.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
-import { backupConfigSchema, cliConfigSchema, directoryConfigSchema } from './config.ts'
-import { withBackups, withDirectory, withStores } from './connect.ts'
+import { backupConfigSchema, cliConfigSchema, directoryConfigSchema, installationConfigSchema } from './config.ts'
+import { withBackups, withBuckets, withDirectory, withInstallation, withStores } from './connect.ts'
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
 import { addCommands, type ProgramContext, runProgram } from './program.ts'
@@ -30,6 +30,10 @@ const context: ProgramContext = {
   withDirectory: async run => withDirectory(parseConfig(directoryConfigSchema, await environment()), logger, run),
   withBackups: async run => withBackups(parseConfig(backupConfigSchema, await environment()), logger, run),
   withStores: async run => withStores(parseConfig(cliConfigSchema, await environment()), logger, run),
+  withBuckets: async (bucket, run) =>
+    withBuckets(parseConfig(installationConfigSchema, await environment()), bucket, run),
+  withInstallation: async (bucket, run) =>
+    withInstallation(parseConfig(installationConfigSchema, await environment()), bucket, logger, run),
   write: text => writeText(process.stdout, text),
   // Loading undici takes a tenth of a second.
   fetch: namesProxy(process.env)

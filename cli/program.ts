@@ -6,11 +6,13 @@ import type {
   CommandOutput,
   DemoCommandContext,
   DirectoryCommandContext,
+  InstallationBackupContext,
   ReadCommandContext,
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
 import { addAudit } from './commands/audit.ts'
+import { addBackup } from './commands/backup.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDemo } from './commands/demo.ts'
 import {
@@ -44,6 +46,7 @@ export interface ProgramContext
   extends StoresCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
+    InstallationBackupContext,
     ReadCommandContext,
     UploadCommandContext,
     DemoCommandContext {}
@@ -59,8 +62,11 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
 }
 
-/** Adds the commands that need only the directory, and those that back it up. */
-export function addDirectoryCommands(program: Command, context: DirectoryCommandContext & BackupCommandContext): void {
+/** Adds the commands that need only the directory, and those of backups. */
+export function addDirectoryCommands(
+  program: Command,
+  context: DirectoryCommandContext & BackupCommandContext & InstallationBackupContext,
+): void {
   addWorkspaces(program, context)
   addUsers(program, context)
   addMembers(program, context)
@@ -76,6 +82,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addDirectoryBackup(directory, context)
   addDirectoryBackups(directory, context)
   addDirectoryRestore(directory, context)
+  addBackup(program, context)
 }
 
 /** Adds the commands that read from the API. */

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { pino } from 'pino'
-import { backupConfigSchema, directoryConfigSchema } from '../../../cli/config.ts'
-import { withBackups, withDirectory } from '../../../cli/connect.ts'
+import { backupConfigSchema, directoryConfigSchema, installationConfigSchema } from '../../../cli/config.ts'
+import { withBackups, withBuckets, withDirectory, withInstallation } from '../../../cli/connect.ts'
 import { addDirectoryCommands, runProgram } from '../../../cli/program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
@@ -21,7 +21,7 @@ export interface CliSettings {
   readonly now?: () => number
 }
 
-/** Runs a command of the directory in this process, on the Redis of the environment. */
+/** Runs a command of the directory or of backups in this process, on the stores of the environment. */
 export async function runDirectoryCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
   const { env = {}, directory = '/', stdin = '', now = Date.now } = settings
   let [stdout, stderr, code] = ['', '', 0]
@@ -52,10 +52,14 @@ export async function runDirectoryCli(words: readonly string[], settings: CliSet
     directory,
     now,
   }
+  const logger = pino({ level: 'silent' })
   addDirectoryCommands(program, {
     ...context,
-    withBackups: run => withBackups(parseConfig(backupConfigSchema, env), pino({ level: 'silent' }), run),
-    withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), pino({ level: 'silent' }), run),
+    withBuckets: async (bucket, run) => withBuckets(parseConfig(installationConfigSchema, env), bucket, run),
+    withInstallation: async (bucket, run) =>
+      withInstallation(parseConfig(installationConfigSchema, env), bucket, logger, run),
+    withBackups: run => withBackups(parseConfig(backupConfigSchema, env), logger, run),
+    withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), logger, run),
   })
   await runProgram(program, words, context)
   return { code, stdout, stderr }

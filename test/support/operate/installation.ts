@@ -35,9 +35,9 @@ export interface OperatedInstallation {
   killWorkers(): Promise<void>
   /**
    * Waits until everything that was accepted is settled. Expects that it is what the clients know, in the stores of the current
-   * settings, and that the page's audit finds nothing missing.
+   * settings, and that the page's audit, below this heading, finds nothing missing.
    */
-  expectNothingLost(page: OperatePage): Promise<void>
+  expectNothingLost(page: OperatePage, heading?: string): Promise<void>
   /** Opens a page with the settings and these variables. */
   openPage(name: string, env?: Readonly<Record<string, string>>): Promise<OperatePage>
   stop(): Promise<void>
@@ -57,7 +57,7 @@ const WORKERS_SETTINGS = {
   LOG_LEVEL: 'fatal',
 }
 
-/** Heading of the step of each page that looks for losses. */
+/** Heading of the step of most pages that looks for losses. */
 const CHECK = 'Check that nothing is lost'
 
 /**
@@ -144,7 +144,7 @@ async function start(
       expect(await workers?.exited).toEqual({ code: 0, signal: null })
     },
     killWorkers: async () => workers?.kill9(),
-    async expectNothingLost(page) {
+    async expectNothingLost(page, heading = CHECK) {
       await clients.stop()
       const { sent } = clients.builds
       for (const build of sent.filter(build => build.isUploaded && !build.isCompleted))
@@ -162,7 +162,7 @@ async function start(
           directory.disconnect()
         }
       })
-      await page.run(CHECK, {
+      await page.run(heading, {
         ...settings,
         FROM: new Date(hour).toISOString(),
         TO: new Date(hour + HOUR_MS).toISOString(),
