@@ -53,7 +53,7 @@ it('a lost ClickHouse and a lost directory are restored, and requests that waite
       await installation.startWorkers()
       return false
     },
-    { deadlineMs: 60_000 },
+    { deadlineMs: 150_000 },
   )
   await page.run('Back up')
   await clients.untilServed(30_000)
@@ -73,4 +73,4 @@ it('a lost ClickHouse and a lost directory are restored, and requests that waite
   await installation.startWorkers()
   await installation.expectNothingLost(page, 'Check that the restored data is whole')
   expect(clients.ledger.answers()['200']).toBeGreaterThan(0)
-}, 240_000)
+}, 480_000)
