@@ -37,7 +37,7 @@ const ON_SHARDS = {
     'api/retention.test.ts',
     'api/sessions/{list-sessions,timeline}.test.ts',
     'letters/*.test.ts',
-    'cli/{audit,sessions.long}.test.ts',
+    'cli/{audit,backup,sessions.long}.test.ts',
     'workers/{batch-pool,formed-differently}.test.ts',
     'workers/upkeep/{erasures,retention}.test.ts',
   ],

@@ -30,6 +30,26 @@ export interface BackupConnection extends DirectoryConnection {
   readonly withTransaction: <T>(work: (redis: Redis) => Promise<T>) => Promise<T>
 }
 
+/** The buckets of an installation and of its backups. They are the same, unless a command names another one for backups. */
+export interface BackupBuckets {
+  readonly objects: ObjectStore
+  /** The bucket of the backups. */
+  readonly target: ObjectStore
+  /** Returns the backups of the directory below this beginning of keys in the bucket of the backups. */
+  readonly directoryBackupsAt: (root: string) => Backups
+  /** Whether backups of the directory are encrypted (DIRECTORY_BACKUP_KEY). */
+  readonly isEncrypting: boolean
+  /** How many days the installation keeps rows (RETENTION_DAYS). */
+  readonly retentionDays: number
+}
+
+/** All stores of an installation, and the buckets of its backups. */
+export interface InstallationStores extends Stores, BackupConnection {
+  readonly buckets: BackupBuckets
+  /** Database of the tables (CLICKHOUSE_DATABASE). */
+  readonly database: string
+}
+
 /** How every command reports its result. */
 export interface CommandOutput {
   /** Writes a line to stdout. */
@@ -79,7 +99,7 @@ export interface Examined {
 /** Dependencies of `doctor`. */
 export interface DoctorCommandContext extends CommandOutput {
   /** Runs a command on the stores, none of which needs to answer, and closes the connections when it has settled. */
-  readonly withInstallation: (run: (examined: Examined) => Promise<void>) => Promise<void>
+  readonly withExamined: (run: (examined: Examined) => Promise<void>) => Promise<void>
 }
 
 /** What a command uses that needs only the directory. */
@@ -97,6 +117,16 @@ export interface DirectoryCommandContext extends CommandOutput {
 /** What a command uses that backs the directory up or restores it. */
 export interface BackupCommandContext extends CommandOutput {
   readonly withBackups: (run: (connection: BackupConnection) => Promise<void>) => Promise<void>
+  readonly now: () => number
+}
+
+/** What a command uses that backs the whole installation up. `bucket` is that of the backups; S3_BUCKET if left out. */
+export interface InstallationBackupContext extends CommandOutput {
+  readonly withBuckets: (bucket: string | undefined, run: (buckets: BackupBuckets) => Promise<void>) => Promise<void>
+  readonly withInstallation: (
+    bucket: string | undefined,
+    run: (stores: InstallationStores) => Promise<void>,
+  ) => Promise<void>
   readonly now: () => number
 }
 

@@ -46,3 +46,8 @@ export type CliConfig = Readonly<z.infer<typeof cliConfigSchema>>
 export const doctorConfigSchema = z.object({ ...cliConfigSchema.shape, ...backupSettings, ...durabilitySettings })
 /** The parsed settings of `doctor`. */
 export type DoctorConfig = Readonly<z.infer<typeof doctorConfigSchema>>
+
+/** Settings of the commands that back a whole installation up. */
+export const installationConfigSchema = z.object({ ...cliConfigSchema.shape, ...backupSettings })
+/** The parsed settings of a command that backs a whole installation up. */
+export type InstallationConfig = Readonly<z.infer<typeof installationConfigSchema>>

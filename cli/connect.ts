@@ -7,8 +7,22 @@ import { ConfigError } from '../shared/runtime/config.ts'
 import { errorMessage, TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
-import type { BackupConnection, DirectoryConnection, Examined, Stores } from './command-context.ts'
-import type { BackupConfig, CliConfig, ClickHouseConfig, DirectoryConfig, QueuesConfig } from './config.ts'
+import type {
+  BackupBuckets,
+  BackupConnection,
+  DirectoryConnection,
+  Examined,
+  InstallationStores,
+  Stores,
+} from './command-context.ts'
+import type {
+  BackupConfig,
+  CliConfig,
+  ClickHouseConfig,
+  DirectoryConfig,
+  InstallationConfig,
+  QueuesConfig,
+} from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
@@ -16,6 +30,8 @@ const COMMAND_TIMEOUT_MS = 10_000
 const TRANSACTION_TIMEOUT_MS = 300_000
 /** A mutation rewrites the deletion marks of every part that it touches. */
 const CLICKHOUSE_TIMEOUT_MS = 600_000
+/** What a Redis is for, in errors. */
+const [DIRECTORY, QUEUES] = ['the directory (DIRECTORY_REDIS_URL)', 'the queues (REDIS_URL)']
 
 /**
  * Runs a command on the directory and closes the connection when the command has settled. Throws a TransientError if
@@ -26,7 +42,7 @@ export async function withDirectory<T>(
   logger: Logger,
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
-  return withRedis(connectTo(config.DIRECTORY_REDIS_URL, logger), redis =>
+  return withRedis(DIRECTORY, connectTo(config.DIRECTORY_REDIS_URL, logger), redis =>
     run({
       redis,
       store: createDirectory(redis),
@@ -46,14 +62,14 @@ export function withQueues<T>(
   run: (queues: Queues) => Promise<T>,
 ): Promise<T> {
   const queues = new Queues(config.REDIS_URL, to => usableWhenFull(connectTo(to, logger)))
-  return withRedis(queues.common, () => run(queues)).finally(() => queues.close())
+  return withRedis(QUEUES, queues.common, () => run(queues)).finally(() => queues.close())
 }
 
 const connectTo = (to: ConnectTo, logger: Logger) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
 
-async function withRedis<T>(redis: Redis, run: (redis: Redis) => Promise<T>): Promise<T> {
+async function withRedis<T>(purpose: string, redis: Redis, run: (redis: Redis) => Promise<T>): Promise<T> {
   try {
-    await untilReady(redis)
+    await untilReady(purpose, redis)
     return await run(redis)
   } finally {
     redis.disconnect()
@@ -100,7 +116,7 @@ export async function withClickHouse<T>(
  * Runs a command on the stores, none of which needs to answer, and closes the connections when it has settled. Throws a
  * ConfigError if the addresses of ClickHouse are not those of one cluster.
  */
-export async function withInstallation<T>(
+export async function withExamined<T>(
   { config, env }: Pick<Examined, 'config' | 'env'>,
   logger: Logger,
   run: (examined: Examined) => Promise<T>,
@@ -144,7 +160,7 @@ export function withBackups<T>(
     ])
     const objects = connectObjectStore(config)
     const withTransaction: BackupConnection['withTransaction'] = work =>
-      withRedis(connectForTransaction(config.DIRECTORY_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
+      withRedis(DIRECTORY, connectForTransaction(config.DIRECTORY_REDIS_URL, TRANSACTION_TIMEOUT_MS, logger), work)
     try {
       return await run({
         ...directory,
@@ -166,8 +182,50 @@ function opened<T>(open: () => T): T {
   }
 }
 
+/** Runs a command on the buckets of an installation and of its backups, and closes their connections afterwards. */
+export async function withBuckets<T>(
+  config: InstallationConfig,
+  bucket: string | undefined,
+  run: (buckets: BackupBuckets) => Promise<T>,
+): Promise<T> {
+  const [{ Backups }, { connectObjectStore }] = await Promise.all([
+    import('../shared/backup/backups.ts'),
+    import('../shared/object-store/object-store.ts'),
+  ])
+  const { S3_BUCKET, DIRECTORY_BACKUP_KEY: key, RETENTION_DAYS } = config
+  const [objects, target] = [
+    connectObjectStore(config),
+    connectObjectStore({ ...config, S3_BUCKET: bucket ?? S3_BUCKET }),
+  ]
+  try {
+    return await run({
+      ...{ objects, target, retentionDays: RETENTION_DAYS, isEncrypting: key !== undefined },
+      directoryBackupsAt: root => new Backups({ objects: target, key, root, now: Date.now }),
+    })
+  } finally {
+    objects.close()
+    target.close()
+  }
+}
+
+/** Runs a command on all stores of an installation and the bucket of its backups, and closes the connections afterwards. */
+export function withInstallation<T>(
+  config: InstallationConfig,
+  bucket: string | undefined,
+  logger: Logger,
+  run: (stores: InstallationStores) => Promise<T>,
+): Promise<T> {
+  return withBuckets(config, bucket, buckets =>
+    withStores(config, logger, stores =>
+      withBackups(config, logger, ({ backups, withTransaction }) =>
+        run({ ...stores, backups, withTransaction, buckets, database: config.CLICKHOUSE_DATABASE }),
+      ),
+    ),
+  )
+}
+
 /** A client that repeats failed attempts does so until the timeout. The error then names the last cause. */
-function untilReady(redis: Redis): Promise<void> {
+function untilReady(purpose: string, redis: Redis): Promise<void> {
   let reason = ''
   redis.on('error', error => {
     reason = `: ${error.message || error.name}`
@@ -176,6 +234,8 @@ function untilReady(redis: Redis): Promise<void> {
     redis.once('ready', resolve)
   })
   return withDeadline(ready, CONNECT_TIMEOUT_MS, 'late').catch(error => {
-    throw new TransientError(`Redis did not answer within ${CONNECT_TIMEOUT_MS} ms${reason}`, { cause: error })
+    throw new TransientError(`the Redis of ${purpose} did not answer within ${CONNECT_TIMEOUT_MS} ms${reason}`, {
+      cause: error,
+    })
   })
 }

@@ -13,9 +13,10 @@ export const EXIT = {
   noSourceMaps: 8,
   mapsUnmapped: 9,
   conflict: 10,
-  auditDiffers: 11,
+  differs: 11,
   warned: 12,
   faulty: 13,
+  notJudged: 14,
 } as const
 /** One of the exit codes of `EXIT`. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]

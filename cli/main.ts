@@ -9,9 +9,19 @@ import {
   clickhouseConfigSchema,
   directoryConfigSchema,
   doctorConfigSchema,
+  installationConfigSchema,
   queuesConfigSchema,
 } from './config.ts'
-import { withBackups, withClickHouse, withDirectory, withInstallation, withQueues, withStores } from './connect.ts'
+import {
+  withBackups,
+  withBuckets,
+  withClickHouse,
+  withDirectory,
+  withExamined,
+  withInstallation,
+  withQueues,
+  withStores,
+} from './connect.ts'
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
 import { addCommands, type ProgramContext, runProgram } from './program.ts'
@@ -40,10 +50,14 @@ const context: ProgramContext = {
   environment,
   withBackups: async run => withBackups(parseConfig(backupConfigSchema, await environment()), logger, run),
   withStores: async run => withStores(parseConfig(cliConfigSchema, await environment()), logger, run),
-  withInstallation: async run => {
+  withExamined: async run => {
     const env = await environment()
-    return withInstallation({ config: parseConfig(doctorConfigSchema, env), env }, logger, run)
+    return withExamined({ config: parseConfig(doctorConfigSchema, env), env }, logger, run)
   },
+  withBuckets: async (bucket, run) =>
+    withBuckets(parseConfig(installationConfigSchema, await environment()), bucket, run),
+  withInstallation: async (bucket, run) =>
+    withInstallation(parseConfig(installationConfigSchema, await environment()), bucket, logger, run),
   write: text => writeText(process.stdout, text),
   // Loading undici takes a tenth of a second.
   fetch: namesProxy(process.env)

@@ -8,12 +8,14 @@ import type {
   DemoCommandContext,
   DirectoryCommandContext,
   DoctorCommandContext,
+  InstallationBackupContext,
   QueuesCommandContext,
   ReadCommandContext,
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
 import { addAudit } from './commands/audit.ts'
+import { addBackup } from './commands/backup.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDemo } from './commands/demo.ts'
 import { addDebugBundle } from './commands/diagnosis/debug-bundle.ts'
@@ -56,6 +58,7 @@ export interface ProgramContext
     DoctorCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
+    InstallationBackupContext,
     ReadCommandContext,
     UploadCommandContext,
     DemoCommandContext {}
@@ -76,8 +79,11 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addSourcemapsUpload(program.command('sourcemaps').description('the source maps of a release'), context)
 }
 
-/** Adds the commands that need only the directory, and those that back it up. */
-export function addDirectoryCommands(program: Command, context: DirectoryCommandContext & BackupCommandContext): void {
+/** Adds the commands that need only the directory, and those of backups. */
+export function addDirectoryCommands(
+  program: Command,
+  context: DirectoryCommandContext & BackupCommandContext & InstallationBackupContext,
+): void {
   addWorkspaces(program, context)
   addUsers(program, context)
   addMembers(program, context)
@@ -94,6 +100,7 @@ export function addDirectoryCommands(program: Command, context: DirectoryCommand
   addDirectoryBackups(directory, context)
   addDirectoryRestore(directory, context)
   addReceiptSecretRotation(directory, context)
+  addBackup(program, context)
 }
 
 /** Adds the commands that read from the API. */

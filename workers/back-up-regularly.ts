@@ -62,7 +62,7 @@ export function backUpRegularly(deps: RegularBackupsDeps, schedule: BackupSchedu
       if (newestAtMs === Number.NEGATIVE_INFINITY) return
       throw new Error('the directory has no workspace, but there are backups of it: restore one (directory restore)')
     }
-    const backup = await backUpDirectory(deps, isDue)
+    const backup = await backUpDirectory(deps, { isDue })
     if (backup === 'busy') return
     newestAtMs = Date.parse(backup.createdAt)
     const { name, records, workspaces } = backup

@@ -15,13 +15,20 @@ export interface Difference {
   readonly text: string
 }
 
+/** Why the requests of a surface and hour are not judged, with the text for people. */
+export const NOT_JUDGED = {
+  not_counted: 'requests were not counted then, or not the whole hour',
+  other_surfaces: 'requests of these surfaces are counted together',
+  unsettled: 'requests may still be queued, or the hour has just ended',
+} as const
+
 /** Requests of one surface and hour, of all kinds together. */
 export interface RequestLine extends Omit<RequestBalance, 'kind' | 'hour'> {
   readonly hour: string
   readonly refused: number
   readonly queued: number
-  /** Requests of the hour may still be queued, or were received before requests were counted: it is not judged. */
-  readonly isOpen: boolean
+  /** Why a difference of this line would not be reported. Absent if the line is judged. */
+  readonly notJudged?: keyof typeof NOT_JUDGED | undefined
 }
 
 /** Rows of one table in the whole range. */
@@ -54,7 +61,11 @@ export function hourText(seconds: number): string {
 }
 
 /** Adds the kinds of one surface and hour. */
-export function requestLine(hour: number, kinds: readonly RequestBalance[], isOpen: boolean): RequestLine {
+export function requestLine(
+  hour: number,
+  kinds: readonly RequestBalance[],
+  notJudged: RequestLine['notJudged'],
+): RequestLine {
   const sum = (count: (kind: RequestBalance) => number) => kinds.reduce((total, kind) => total + count(kind), 0)
   const { workspaceId = '', surfaceId = '' } = kinds[0] ?? {}
   const refusedByStatus: Record<string, number> = {}
@@ -77,7 +88,7 @@ export function requestLine(hour: number, kinds: readonly RequestBalance[], isOp
     discarded: sum(kind => kind.discarded),
     answered: sum(kind => kind.answered),
     queued: sum(kind => Math.max(0, kind.accepted - settledOf(kind))),
-    isOpen,
+    notJudged,
   }
 }
 

@@ -108,6 +108,8 @@ function addLine(a: TableLine, b: TableLine): TableLine {
   return { table, logged: a.logged + b.logged, deleted: a.deleted + b.deleted, present: a.present + b.present }
 }
 
+type NotJudged = NonNullable<RequestLine['notJudged']>
+
 /** Decides which hours of a surface are settled, by its watermarks. */
 class Judge {
   readonly #deps: AuditDeps
@@ -117,6 +119,12 @@ class Judge {
   constructor(deps: AuditDeps, firstCountedHour: number | undefined) {
     this.#deps = deps
     this.#firstHour = firstCountedHour === undefined ? Number.POSITIVE_INFINITY : firstCountedHour + HOUR_S
+  }
+
+  /** Returns why an entry that is not settled is not judged. */
+  whyNot(entry: { readonly workspaceId: string; readonly surfaceId: string; readonly hour: number }): NotJudged {
+    if (entry.hour < this.#firstHour) return 'not_counted'
+    return `${entry.workspaceId}/${entry.surfaceId}` === OTHER_SURFACES ? 'other_surfaces' : 'unsettled'
   }
 
   /** Returns those of the entries whose hour is settled for these kinds of requests. */
@@ -161,9 +169,10 @@ async function auditRequests(
     for (const text of faultsOf(balance)) differences.push(differenceOf('requests', balance, text))
   }
   const bySurface = Map.groupBy(balances, ({ workspaceId, surfaceId, hour }) => `${hour} ${workspaceId} ${surfaceId}`)
-  return [...bySurface.values()].map(kinds =>
-    requestLine(kinds[0]?.hour ?? 0, kinds, !kinds.every(kind => settled.has(keyOf(kind)))),
-  )
+  return [...bySurface.values()].map(kinds => {
+    const open = kinds.find(kind => !settled.has(keyOf(kind)))
+    return requestLine(kinds[0]?.hour ?? 0, kinds, open && judge.whyNot(open))
+  })
 }
 
 function keyOf({ hour, workspaceId, surfaceId, kind }: RequestBalance): string {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { HOUR_S } from '../../schemas/units.ts'
-import type { AuditReport, RequestLine } from '../audit/report.ts'
+import { type AuditReport, NOT_JUDGED, type RequestLine } from '../audit/report.ts'
 import { runAudit } from '../audit/run-audit.ts'
 import type { StoresCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
@@ -23,13 +23,15 @@ Requests whose key names no surface, and those whose client leaves before the bo
 Records that rules of the workspace dropped are counted by rule. Their requests are stored.
 
 An hour is judged when its requests are settled, two minutes after its end at the earliest. Hours from before requests were
-counted, and days that have expired, are not judged. Reads only, apart from saving the latest counts. Full hours, UTC.
+counted, and days that have expired, are not judged. The summary names the hours that were judged, and those that were not with the
+reason. Reads only, apart from saving the latest counts. Full hours, UTC.
 
 ${exitCodesHelp({
-  [EXIT.done]: 'everything adds up',
+  [EXIT.done]: 'everything that was judged adds up',
   [EXIT.failed]: 'a store is unavailable: run the command again',
   [EXIT.notFound]: 'the workspace does not exist',
-  [EXIT.auditDiffers]: 'something does not add up; each difference is a line',
+  [EXIT.differs]: 'something does not add up; each difference is a line',
+  [EXIT.notJudged]: 'nothing was judged',
 })}
 
 Example:
@@ -70,7 +72,9 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
         }
         const report = await withQueues(queues => runAudit({ queues, clickhouse, objects, now: Date.now }, range))
         print(json ? JSON.stringify(report) : describe(report))
-        if (report.differences.length > 0) exit(EXIT.auditDiffers)
+        if (!json && from < range.from) print(`not judged: hours before ${report.from}, which have expired`)
+        if (report.differences.length > 0) exit(EXIT.differs)
+        else if (report.requests.every(({ notJudged }) => notJudged !== undefined)) exit(EXIT.notJudged)
       })
     })
 }
@@ -107,7 +111,9 @@ function describe({ from, to, requests, tables, dropped, objects, differences }:
         line.workspaceId,
         line.surfaceId,
         ...COLUMNS.map(name => String(line[name])),
-        [...Object.entries(line.refusedByStatus).map(refusedText), ...(line.isOpen ? ['not judged'] : [])].join(', '),
+        [...Object.entries(line.refusedByStatus).map(refusedText), ...(line.notJudged ? ['not judged'] : [])].join(
+          ', ',
+        ),
       ],
       widths,
     ),
@@ -127,17 +133,40 @@ function describe({ from, to, requests, tables, dropped, objects, differences }:
       ),
     ),
     '',
-    differences.length === 0
-      ? `everything adds up${notJudged(requests)}`
-      : `${counted(differences.length, 'difference')}:`,
+    differences.length === 0 ? verdict(requests) : `${counted(differences.length, 'difference')}:`,
     ...differences.map(
       ({ table, workspaceId, surfaceId, hour, day, text }) =>
         `${table}: surface ${surfaceId} of ${workspaceId}, hour ${hour}, day ${day}: ${text}`,
     ),
+    ...judgedText(requests),
   ].join('\n')
 }
 
-function notJudged(requests: readonly RequestLine[]): string {
-  const open = requests.filter(({ isOpen }) => isOpen).length
-  return open === 0 ? '' : `, as far as it is judged: ${counted(open, 'line is', 'lines are')} not`
+/** Returns the verdict on an audit without a difference. It claims no more than was judged. */
+function verdict(requests: readonly RequestLine[]): string {
+  const judged = requests.filter(({ notJudged }) => notJudged === undefined)
+  if (judged.length === 0) return 'nothing was judged'
+  return judged.length === requests.length ? 'everything adds up' : 'everything that was judged adds up'
+}
+
+/** Returns a line for the hours that were judged, and one for each reason why others were not. */
+function judgedText(requests: readonly RequestLine[]): string[] {
+  if (requests.length === 0) return ['not judged: no request arrived in these hours']
+  const byReason = Map.groupBy(requests, ({ notJudged }) => notJudged)
+  const judged = byReason.get(undefined)
+  const reasons = Object.entries(NOT_JUDGED) as [keyof typeof NOT_JUDGED, string][]
+  return [
+    ...(judged ? [`judged: ${hoursText(judged)}`] : []),
+    ...reasons.flatMap(([reason, text]) => {
+      const lines = byReason.get(reason)
+      return lines ? [`not judged: ${hoursText(lines)}: ${text}`] : []
+    }),
+  ]
+}
+
+function hoursText(lines: readonly RequestLine[]): string {
+  const hours = [...new Set(lines.map(({ hour }) => hour))].sort()
+  const [first, last] = [hours[0], hours.at(-1)]
+  const range = first === last ? first : `${first} to ${last}`
+  return `${counted(lines.length, 'line')} of ${counted(hours.length, 'hour')}, ${range}`
 }

@@ -14,11 +14,12 @@ import { counted, printable, rowOf } from '../terminal.ts'
 const BACKUP_HELP = `
 Stores everything that "directory export" prints as a backup in the object store, as the workers do regularly
 (DIRECTORY_BACKUP_INTERVAL_S). The backup is one object: all of it is stored, or nothing. It is encrypted if DIRECTORY_BACKUP_KEY is
-set. Backups that are too many are removed by the workers (DIRECTORY_BACKUP_KEEP).
+set. Without the key, a backup after an encrypted one is refused, unless --plain insists: it contains digests of keys, addresses of
+users and the secret of receipts. Backups that are too many are removed by the workers (DIRECTORY_BACKUP_KEEP).
 
 ${exitCodesHelp({
   [EXIT.failed]:
-    'the directory or the object store is unavailable, or the directory has no workspace: there is no new backup',
+    'a store is unavailable, the directory has no workspace, or the newest backup is encrypted: there is no new backup',
   [EXIT.conflict]: 'another process is making a backup',
 })}
 
@@ -30,11 +31,12 @@ export function addDirectoryBackup(parent: Command, { withBackups, print, exit }
   parent
     .command('backup')
     .description('back the directory up now')
+    .option('--plain', 'back up without encryption, although the newest backup is encrypted')
     .option('--json', 'print the backup as JSON')
     .addHelpText('after', BACKUP_HELP)
-    .action(({ json = false }: { json?: boolean }) =>
+    .action(({ plain: isPlainWanted = false, json = false }: { plain?: boolean; json?: boolean }) =>
       withBackups(async connection => {
-        const backup = await backUpDirectory(connection)
+        const backup = await backUpDirectory(connection, { isPlainWanted })
         if (backup === 'busy') return exit(EXIT.conflict, 'another process is making a backup')
         print(json ? JSON.stringify(summaryOf(backup)) : `${backup.name}: ${describeContents(backup)}`)
       }),

@@ -24,14 +24,14 @@ Example:
 const MARKS: Readonly<Record<Result, string>> = { ok: '✓', warning: '!', fault: '✗' }
 
 /** Adds `doctor`, which examines an installation. */
-export function addDoctor(parent: Command, { withInstallation, print, exit }: DoctorCommandContext): void {
+export function addDoctor(parent: Command, { withExamined, print, exit }: DoctorCommandContext): void {
   parent
     .command('doctor')
     .description('examine the installation')
     .option('--json', 'print each finding as a line of JSON')
     .addHelpText('after', HELP)
     .action(({ json }: { json?: boolean }) =>
-      withInstallation(async examined => {
+      withExamined(async examined => {
         const findings = await runChecks(checksOf(examined))
         const columns = { ' ': 1, CHECK: 22, FINDING: 0 }
         const cells = ({ result, check, text }: NamedFinding) => [MARKS[result], check, text]

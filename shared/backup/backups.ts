@@ -11,16 +11,19 @@ const MAX_BYTES = GIB
 /** A backup that is this much newer than the present was named by a clock that was ahead. */
 export const CLOCK_AHEAD_MS = HOUR_MS
 
-const ROOT = 'directory-backups/'
+/** Beginning of the keys of the backups that workers make regularly. */
+const REGULAR_ROOT = 'directory-backups/'
 const [PLAIN, ENCRYPTED] = ['.jsonl.gz', '.jsonl.gz.aes']
 /** The name of a backup is its time, and the beginning of the SHA-256 of the stored bytes. */
-const KEY = /^directory-backups\/((\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{16}))\.jsonl\.gz(\.aes)?$/
+const NAME = /^((\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{16}))\.jsonl\.gz(\.aes)?$/
 
 /** Dependencies of {@link Backups}. */
 export interface BackupsDeps {
   readonly objects: Pick<ObjectStore, 'put' | 'get' | 'head' | 'list' | 'deleteMany'>
   /** Encrypts backups. Without it, they are readable, and an encrypted one cannot be restored. */
   readonly key: string | undefined
+  /** Beginning of the keys of the backups, with a slash at its end. By default that of the regular ones. */
+  readonly root?: string
   readonly now: () => number
 }
 
@@ -54,9 +57,10 @@ export class Backups {
   /** Returns all backups, the newest first. Those of clocks that were ahead come last, and are removed first. */
   async list(): Promise<Backup[]> {
     const found: Backup[] = []
-    for await (const page of this.#deps.objects.list(ROOT)) {
+    const { objects, root = REGULAR_ROOT } = this.#deps
+    for await (const page of objects.list(root)) {
       for (const { key, size } of page) {
-        const backup = parseKey(key, size)
+        const backup = parseKey(root, key, size)
         if (backup) found.push(backup)
       }
     }
@@ -70,6 +74,16 @@ export class Backups {
   async contents({ key }: Backup): Promise<BackupContents> {
     const metadata = (await this.#deps.objects.head(key))?.metadata
     return { workspaces: Number(metadata?.workspaces), records: Number(metadata?.records) }
+  }
+
+  /**
+   * Throws a BackupError if the newest backup is encrypted and there is no key: the next one would be readable for everyone who
+   * can read the bucket, without anyone having decided so.
+   */
+  async assertNotPlainAfterEncrypted(): Promise<void> {
+    if (this.#deps.key !== undefined) return
+    const [newest] = await this.list()
+    if (newest?.isEncrypted) throw plainAfterEncrypted(newest.name)
   }
 
   /**
@@ -92,11 +106,11 @@ export class Backups {
     if (contents.workspaces === 0) {
       throw new BackupError('the directory has no workspace, so there is nothing to back up')
     }
-    const { key: secret } = this.#deps
+    const { key: secret, root = REGULAR_ROOT } = this.#deps
     const text = Buffer.concat(pieces)
     const body = secret === undefined ? text : encrypt(secret, createdAt, text)
     const name = `${createdAt.replace(/[-:.]/g, '')}-${digestOf(body)}`
-    const key = ROOT + name + (secret === undefined ? PLAIN : ENCRYPTED)
+    const key = root + name + (secret === undefined ? PLAIN : ENCRYPTED)
     const metadata = { workspaces: `${contents.workspaces}`, records: `${contents.records}` }
     await this.#deps.objects.put(key, body, { contentType: 'application/octet-stream', metadata })
     return { key, name, createdAt, bytes: body.length, isEncrypted: secret !== undefined, ...contents }
@@ -106,11 +120,14 @@ export class Backups {
   async read({ key, name, createdAt, isEncrypted }: Backup): Promise<Buffer> {
     const { objects, key: secret } = this.#deps
     if (isEncrypted && secret === undefined) {
-      throw new BackupError(`${name} is encrypted: set DIRECTORY_BACKUP_KEY to its key`)
+      throw new BackupError(`${name} is encrypted: set DIRECTORY_BACKUP_KEY to the key that it was made with`)
     }
     // Else a backup that was put into the bucket by others would be restored.
     if (!isEncrypted && secret !== undefined) {
-      throw new BackupError(`${name} is not encrypted: unset DIRECTORY_BACKUP_KEY to restore it`)
+      throw new BackupError(
+        `${name} is not encrypted, so it may come from anyone who can write to the bucket: ` +
+          'name an encrypted backup, or unset DIRECTORY_BACKUP_KEY to trust this one',
+      )
     }
     const object = await objects.get(key, MAX_BYTES)
     if (object === undefined) throw new BackupError(`${name} was removed`)
@@ -126,8 +143,16 @@ export class Backups {
 
 const digestOf = (body: Buffer) => hash('sha256', body).slice(0, 16)
 
-function parseKey(key: string, bytes: number): Backup | undefined {
-  const [, name, year, month, day, hour, minute, second, ms, , encrypted] = KEY.exec(key) ?? []
+/** Returns the refusal of a plain backup that would follow an encrypted one. */
+export function plainAfterEncrypted(newest: string): BackupError {
+  return new BackupError(
+    `the newest backup, ${newest}, is encrypted, and DIRECTORY_BACKUP_KEY is not set: ` +
+      'set it, or insist on a backup in plain text with --plain',
+  )
+}
+
+function parseKey(root: string, key: string, bytes: number): Backup | undefined {
+  const [, name, year, month, day, hour, minute, second, ms, , encrypted] = NAME.exec(key.slice(root.length)) ?? []
   if (name === undefined) return undefined
   const createdAt = `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`
   return { key, name, createdAt, bytes, isEncrypted: encrypted !== undefined }

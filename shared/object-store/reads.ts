@@ -107,9 +107,10 @@ async function* list(bucket: S3Bucket, prefix: string, after?: string): AsyncGen
     })
     const page = await bucket.call('list', abortSignal => bucket.client.send(command, { abortSignal }))
     const decode = page.EncodingType === 'url' ? decodeListedKey : (text: string) => text
-    yield (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
+    yield (page.Contents ?? []).map(({ Key = '', Size = 0, ETag = '', LastModified }) => ({
       key: decode(Key),
       size: Size,
+      etag: ETag.replaceAll('"', ''),
       lastModifiedMs: LastModified?.getTime() ?? Number.POSITIVE_INFINITY,
     }))
     const next = page.IsTruncated ? page.NextContinuationToken : undefined

@@ -90,6 +90,8 @@ export interface ByteRange {
 export interface ListedObject {
   readonly key: string
   readonly size: number
+  /** ETag without its quotes. */
+  readonly etag: string
   /** When its bytes were written, by the clock of the store, in Unix ms. Infinite if the store does not state it. */
   readonly lastModifiedMs: number
 }

@@ -37,7 +37,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/client.ts'],
     ['clickhouse/cluster/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/burn-token.ts', 'clickhouse/tables/'],
-    ['clickhouse/watch-server.ts'],
+    ['clickhouse/watch-server.ts', 'clickhouse/backup/'],
     ['clickhouse/logged-rows.ts'],
     ['clickhouse/queries/attributes/'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
@@ -147,6 +147,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['cli/sign-in/', 'cli/queues/'],
     [
       'cli/audit/',
+      'cli/backup/',
       'cli/bundle/',
       'cli/demo/',
       'cli/directory/',

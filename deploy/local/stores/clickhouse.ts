@@ -51,7 +51,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Local
   await mkdir(options.dir, { recursive: true })
   const configFile = join(options.dir, 'config.xml')
   const usersFile = join(options.dir, 'users.xml')
-  await writePrivateFile(configFile, serverConfig(options.memoryBytes ?? 4 * GIB, usersFile, options.node))
+  await writePrivateFile(configFile, serverConfig(options, usersFile))
   await writePrivateFile(usersFile, usersConfig(options.password))
   await forgetLostParts(options)
   const lifeline = await openLifeline()
@@ -113,7 +113,7 @@ async function openLifeline(): Promise<{ readFd: number; cut: () => void }> {
  * the server has none for the contents of indexes, and reads the filters of trace ids of all parts for each trace (6 MB for
  * 100 million spans in 56 parts).
  */
-function serverConfig(memoryBytes: number, usersFile: string, node: ClusterNode | undefined): string {
+function serverConfig({ dir, memoryBytes = 4 * GIB, node }: ClickHouseOptions, usersFile: string): string {
   return `<clickhouse>
   <users_config>${usersFile}</users_config>
   <max_server_memory_usage>${memoryBytes}</max_server_memory_usage>
@@ -125,8 +125,12 @@ function serverConfig(memoryBytes: number, usersFile: string, node: ClusterNode 
   <keep_alive_timeout>10</keep_alive_timeout>
   <send_crash_reports><enabled>false</enabled></send_crash_reports>
   <storage_configuration>
-    <disks><default><keep_free_space_bytes>${KEEP_FREE_BYTES}</keep_free_space_bytes></default></disks>
+    <disks>
+      <default><keep_free_space_bytes>${KEEP_FREE_BYTES}</keep_free_space_bytes></default>
+      <backups><type>local</type><path>${dir}/backups/</path></backups>
+    </disks>
   </storage_configuration>
+  <backups><allowed_disk>backups</allowed_disk></backups>
   ${node ? `<tcp_port>${node.tcpPort}</tcp_port>${node.config}` : ''}
 </clickhouse>
 `

@@ -64,6 +64,6 @@ it('the commands of the queues work under load, and refuse and lose nothing', as
   // A replayed letter has a row and a log entry for each attempt.
   const ofReplays =
     /^the dead letter .* has 2 rows$|: set_aside: ends its worker$|^the log contains the receipt .* 2 times$/
-  await installation.expectNothingLost(page, ofReplays)
+  await installation.expectNothingLost(page, { expected: ofReplays })
   expect(Object.keys(clients.ledger.answers()).sort()).toEqual(['200', '400', '401'])
 }, 500_000)

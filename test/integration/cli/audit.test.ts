@@ -220,13 +220,35 @@ it('adds up after workers were killed while they stored the requests of the hour
   expect(differences).toEqual([])
   expect(code).toBe(0)
   const line = requests.find(found => found.hour === hourText && found.surfaceId === 'srf_1')
-  expect(line).toMatchObject({ accepted: sent, deadLettered: 12, stored: sent - 12, queued: 0, isOpen: false })
+  expect(line).toMatchObject({ accepted: sent, deadLettered: 12, stored: sent - 12, queued: 0 })
+  expect(line?.notJudged).toBeUndefined()
   expect(line).toMatchObject({ received: sent + 1, refused: 1, refusedByStatus: { 400: 1 }, acknowledged: sent })
   const rows = Object.fromEntries(tables.map(({ table, present }) => [table, present]))
   expect(rows).toMatchObject({ spans: 52, logs: 78, exceptions: 26, session_identities: 26, replay_chunks: 26 })
   expect(named).toEqual({ named: expect.any(Number), missing: 0 })
   expect(named.named).toBeGreaterThanOrEqual(28)
 }, 120_000)
+
+it('states which hours were judged, and claims nothing of the others', async () => {
+  const { code, stdout } = await audit()
+  expect(code).toBe(0)
+  const first = `${new Date(firstHour).toISOString().slice(0, 16)}Z`
+  expect(stdout.trim().split('\n').slice(-3)).toEqual([
+    'everything that was judged adds up',
+    `judged: 2 lines of 1 hour, ${hourText}`,
+    `not judged: 2 lines of 1 hour, ${first}: requests were not counted then, or not the whole hour`,
+  ])
+  const rangeOf = (from: number) => [
+    ...['--from', new Date(from).toISOString()],
+    ...['--to', new Date(from + HOUR_MS).toISOString()],
+  ]
+  const judged = await cli('audit', ...rangeOf(hour))
+  expect(judged).toMatchObject({ code: 0, stdout: expect.stringMatching(/\neverything adds up\njudged: 2 lines/) })
+  for (const from of [firstHour, firstHour + HOUR_MS]) {
+    const none = await cli('audit', ...rangeOf(from))
+    expect(none).toMatchObject({ code: 14, stdout: expect.stringMatching(/\nnothing was judged\nnot judged: /) })
+  }
+}, 60_000)
 
 it('shows requests that are queued, and judges their hour when they are settled', async () => {
   await workers?.kill9()
@@ -241,15 +263,14 @@ it('shows requests that are queued, and judges their hour when they are settled'
   const { differences, requests } = await report()
   expect(differences).toEqual([])
   const line = requests.find(found => found.hour === hourText && found.surfaceId === 'srf_1')
-  expect(line).toMatchObject({ accepted: sent, queued: 1, isOpen: true })
+  expect(line).toMatchObject({ accepted: sent, queued: 1, notJudged: 'unsettled' })
   workers = await startWorkers()
   await untilSettled()
   const after = await report()
   expect(after.differences).toEqual([])
-  expect(after.requests.find(found => found.hour === hourText && found.surfaceId === 'srf_1')).toMatchObject({
-    queued: 0,
-    isOpen: false,
-  })
+  const judged = after.requests.find(found => found.hour === hourText && found.surfaceId === 'srf_1')
+  expect(judged).toMatchObject({ queued: 0 })
+  expect(judged?.notJudged).toBeUndefined()
 }, 60_000)
 
 it('does not report a session that was deleted', async () => {

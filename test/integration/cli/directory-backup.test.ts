@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
@@ -19,6 +18,7 @@ import { createMetrics } from '../../../shared/runtime/metrics.ts'
 import { backUpRegularly } from '../../../workers/back-up-regularly.ts'
 import { createWorkerMetrics } from '../../../workers/metrics.ts'
 import { runDirectoryCli } from '../../support/clients/run-cli.ts'
+import { startHoldingProxy } from '../../support/holding-proxy.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { contentsOf } from '../../support/oracles/contents-of.ts'
 import { createDatabase, startApi } from '../../support/services/api.ts'
@@ -100,6 +100,12 @@ async function succeed(words: readonly string[], env: Record<string, string> = {
   const { code, stdout, stderr } = await run(words, env)
   expect({ code, stderr }, words.join(' ')).toEqual({ code: 0, stderr: '' })
   return stdout
+}
+
+async function holdingProxy(target: string, head: RegExp) {
+  const proxied = await startHoldingProxy(target, head)
+  opened.push(proxied.close)
+  return proxied
 }
 
 const names = async () => (await backups.list()).map(({ name }) => name)
@@ -194,7 +200,7 @@ describe('a backup of the directory', () => {
     expect(await redis.dbsize()).toBe(0)
 
     // A user is created between the first look and the transaction.
-    const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/2/)
+    const proxied = await holdingProxy(s3.endpoint, /GET \S+\/directory-backups\/2/)
     const restoring = run(['restore', '--backup', name], { S3_ENDPOINT: proxied.url })
     await proxied.held
     await store.putUser(userOf('user_2'))
@@ -215,7 +221,7 @@ describe('a backup of the directory', () => {
       () => store.putSurface(aSurface({ id: 'srf_2' })),
     ]
     for (const add of additions) {
-      const proxied = await startHoldingProxy(s3.endpoint, /GET \S+\/directory-backups\/2/)
+      const proxied = await holdingProxy(s3.endpoint, /GET \S+\/directory-backups\/2/)
       const restoring = run(['restore', '--replace'], { S3_ENDPOINT: proxied.url })
       await proxied.held
       await add()
@@ -272,7 +278,7 @@ describe('a backup of the directory', () => {
     await fill()
     const name = await backUp()
     await store.putWorkspace(aWorkspace({ id: 'ws_2', slug: 'later' }))
-    const proxied = await startHoldingProxy(s3.endpoint, /PUT \S+\/directory-backups\/2/)
+    const proxied = await holdingProxy(s3.endpoint, /PUT \S+\/directory-backups\/2/)
     const cli = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url))
     const child = spawn(process.execPath, [cli, 'directory', 'backup'], {
       env: { ...process.env, ...ENV, S3_ENDPOINT: proxied.url },
@@ -324,6 +330,26 @@ describe('a backup of the directory', () => {
     }
     await succeed(['restore', '--backup', name], { DIRECTORY_BACKUP_KEY: KEY })
     expect(await store.workspaceById('ws_1')).toBeDefined()
+  })
+
+  it('is not made in plain text after an encrypted one, unless the operator insists', async () => {
+    await fill()
+    const encrypted = await backUp({ DIRECTORY_BACKUP_KEY: KEY })
+    const refused = await run(['backup'])
+    expect(refused).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('insist on a backup in plain'),
+    })
+    expect(refused.stderr).toContain(encrypted)
+    expect(await names()).toEqual([encrypted])
+    const plain = JSON.parse(await succeed(['backup', '--plain', '--json'])).name
+    expect(await names()).toEqual([plain, encrypted])
+    // The newest one is plain now.
+    await backUp()
+    const ended = await run(['restore', '--replace'], { DIRECTORY_BACKUP_KEY: KEY })
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('name an encrypted backup') })
+    await succeed(['restore', '--replace', '--backup', encrypted], { DIRECTORY_BACKUP_KEY: KEY })
   })
 
   it('that is unknown is not found', async () => {
@@ -445,9 +471,17 @@ describe('regular backups', () => {
     expect(await names()).toEqual([name])
   })
 
+  it('are not made in plain text after an encrypted one, which counts as a failure', async () => {
+    await fill()
+    const encrypted = await backUp({ DIRECTORY_BACKUP_KEY: KEY })
+    const read = start({ intervalMs: 1, keep: 2 })
+    await until('it has failed', async () => ((await read('penstock_directory_backup_failures_total')) ?? 0) >= 2)
+    expect(await names()).toEqual([encrypted])
+  })
+
   it('fail while the object store is unavailable, and are made when it is back', async () => {
     await fill()
-    const proxied = await startHoldingProxy(s3.endpoint, /PUT \S+\/directory-backups\/2/)
+    const proxied = await holdingProxy(s3.endpoint, /PUT \S+\/directory-backups\/2/)
     const read = start({ intervalMs: 600_000, keep: 2 }, proxied.url)
     await proxied.held
     await until('it has failed', async () => ((await read('penstock_directory_backup_failures_total')) ?? 0) >= 1)
@@ -455,32 +489,3 @@ describe('regular backups', () => {
     await until('there is a backup', async () => (await names()).length === 1)
   })
 })
-
-/** Starts a proxy that holds requests with such a head until it is released. */
-async function startHoldingProxy(target: string, head: RegExp) {
-  const { hostname, port } = new URL(target)
-  const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const server = createServer(client => {
-    const upstream = connect({ host: hostname, port: Number(port) })
-    let sending = Promise.resolve()
-    client.on('data', (bytes: Buffer) => {
-      const isHeld = head.test(bytes.toString('latin1'))
-      if (isHeld) held.resolve()
-      sending = sending.then(() => (isHeld ? released.promise : undefined)).then(() => void upstream.write(bytes))
-    })
-    upstream.pipe(client)
-    for (const socket of [client, upstream]) {
-      socket.on('error', () => {})
-      socket.on('close', () => [client, upstream].map(one => one.destroy()))
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  opened.push(
-    () => released.resolve(),
-    () => server.close(),
-  )
-  const url = new URL(target)
-  url.port = String((server.address() as AddressInfo).port)
-  return { url: url.href.replace(/\/$/, ''), held: held.promise, release: () => released.resolve() }
-}

@@ -155,7 +155,7 @@ describe('workspaces, users and members', () => {
     const away = await run(['user', 'list'], { env: { DIRECTORY_REDIS_URL: 'redis://127.0.0.1:1' } })
     expect(away).toMatchObject({ code: 1, stdout: '' })
     expect(away.stderr).toMatch(
-      /^TransientError: Redis did not answer within \d+ ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+      /^TransientError: the Redis of the directory \(DIRECTORY_REDIS_URL\) did not answer within \d+ ms: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     )
     const wrong = await run(['user', 'list'], { env: { DIRECTORY_REDIS_URL: 'http://x' } })
     expect(wrong).toMatchObject({ code: 2, stdout: '' })

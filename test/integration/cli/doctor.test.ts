@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { addDoctor } from '../../../cli/commands/doctor.ts'
 import { doctorConfigSchema } from '../../../cli/config.ts'
-import { withInstallation } from '../../../cli/connect.ts'
+import { withExamined } from '../../../cli/connect.ts'
 import type { NamedFinding } from '../../../cli/doctor/check.ts'
 import { runProgram } from '../../../cli/program.ts'
 import { createClickHouse } from '../../../clickhouse/client.ts'
@@ -106,8 +106,8 @@ async function examine(settings: Record<string, string | undefined> = {}, aheadM
   }
   addDoctor(program, {
     ...context,
-    withInstallation: run =>
-      withInstallation({ config: parseConfig(doctorConfigSchema, env), env }, logger, examined =>
+    withExamined: run =>
+      withExamined({ config: parseConfig(doctorConfigSchema, env), env }, logger, examined =>
         run({ ...examined, now: () => Date.now() + aheadMs }),
       ),
   })

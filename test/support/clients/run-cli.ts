@@ -7,12 +7,15 @@ import {
   clickhouseConfigSchema,
   directoryConfigSchema,
   doctorConfigSchema,
+  installationConfigSchema,
   queuesConfigSchema,
 } from '../../../cli/config.ts'
 import {
   withBackups,
+  withBuckets,
   withClickHouse,
   withDirectory,
+  withExamined,
   withInstallation,
   withQueues,
   withStores,
@@ -35,7 +38,7 @@ export interface CliSettings {
   readonly now?: () => number
 }
 
-/** Runs a command of the directory in this process, on the Redis of the environment. */
+/** Runs a command of the directory or of backups in this process, on the stores of the environment. */
 export function runDirectoryCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
   return runCommand(addDirectoryCommands, words, settings)
 }
@@ -88,9 +91,12 @@ async function runCommand(
     ...{ fetch, stderr: process.stderr, onStop() {}, environment: async () => env },
     withQueues: run => withQueues(parseConfig(queuesConfigSchema, env), logger, run),
     withClickHouse: run => withClickHouse(parseConfig(clickhouseConfigSchema, env), run),
+    withBuckets: async (bucket, run) => withBuckets(parseConfig(installationConfigSchema, env), bucket, run),
+    withInstallation: async (bucket, run) =>
+      withInstallation(parseConfig(installationConfigSchema, env), bucket, logger, run),
     withBackups: run => withBackups(parseConfig(backupConfigSchema, env), logger, run),
     withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), logger, run),
-    withInstallation: run => withInstallation({ config: parseConfig(doctorConfigSchema, env), env }, logger, run),
+    withExamined: run => withExamined({ config: parseConfig(doctorConfigSchema, env), env }, logger, run),
     withStores: run => withStores(parseConfig(cliConfigSchema, env), logger, run),
   })
   await runProgram(program, words, context)

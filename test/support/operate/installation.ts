@@ -42,8 +42,8 @@ export interface OperatedInstallation {
    * settings. `expected` matches differences that the page has made on purpose.
    */
   expectExactLedger(expected?: RegExp): Promise<void>
-  /** Expects an exact ledger, and that the page's audit finds nothing missing. */
-  expectNothingLost(page: OperatePage, expected?: RegExp): Promise<void>
+  /** Expects an exact ledger, and that the page's audit, below its heading, finds nothing missing. */
+  expectNothingLost(page: OperatePage, options?: { expected?: RegExp; heading?: string }): Promise<void>
   /** Secrets of the one workspace, and keys of its clients. */
   readonly secrets: LocalSecrets
   /** Opens a page with the settings and these variables. */
@@ -65,7 +65,7 @@ const WORKERS_SETTINGS = {
   LOG_LEVEL: 'fatal',
 }
 
-/** Heading of the step of each page that looks for losses. */
+/** Heading of the step of most pages that looks for losses. */
 const CHECK = 'Check that nothing is lost'
 
 /**
@@ -185,9 +185,9 @@ async function start(
     },
     killWorkers: async () => workers?.kill9(),
     expectExactLedger,
-    async expectNothingLost(page, expected) {
+    async expectNothingLost(page, { expected, heading = CHECK } = {}) {
       await expectExactLedger(expected)
-      await page.run(CHECK, {
+      await page.run(heading, {
         ...settings,
         FROM: new Date(hour).toISOString(),
         TO: new Date(hour + HOUR_MS).toISOString(),
