@@ -130,7 +130,7 @@ export async function withExamined<T>(
   const directory = connect(config.DIRECTORY_REDIS_URL)
   const queues = new Queues(config.REDIS_URL, connect)
   const objects = connectObjectStore(config, COMMAND_TIMEOUT_MS)
-  const [isDirectoryReady, areQueuesReady] = [untilReady(directory), untilReady(queues.common)]
+  const [isDirectoryReady, areQueuesReady] = [untilReady(DIRECTORY, directory), untilReady(QUEUES, queues.common)]
   // A check that never asks for them must not leave a rejection behind.
   for (const ready of [isDirectoryReady, areQueuesReady]) ready.catch(() => undefined)
   try {
