@@ -6,6 +6,7 @@ import { prepareHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createLogger } from '../shared/runtime/logger.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
+import { watchCertificates } from '../shared/runtime/redis/watch-certificates.ts'
 import { grpcPortOf, ingestConfigSchema } from './config.ts'
 import { connectEdge } from './connect.ts'
 import { createGrpcMethods } from './routes/grpc-methods.ts'
@@ -22,6 +23,7 @@ const logger = createLogger('ingest', config.LOG_LEVEL)
 logger.info(BUILD, 'starting')
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('ingest')
+watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })
 const edge = connectEdge(config, logger, metrics, lifecycle)
 
 await serve({
