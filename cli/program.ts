@@ -3,9 +3,11 @@ import { ConfigError } from '../shared/runtime/config.ts'
 import { describeError } from '../shared/runtime/errors.ts'
 import type {
   BackupCommandContext,
+  BundleCommandContext,
   CommandOutput,
   DemoCommandContext,
   DirectoryCommandContext,
+  QueuesCommandContext,
   ReadCommandContext,
   StoresCommandContext,
   UploadCommandContext,
@@ -13,6 +15,9 @@ import type {
 import { addAudit } from './commands/audit.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDemo } from './commands/demo.ts'
+import { addDebugBundle } from './commands/diagnosis/debug-bundle.ts'
+import { addReceipt } from './commands/diagnosis/receipt.ts'
+import { addWatermarks } from './commands/diagnosis/watermarks.ts'
 import {
   addDirectoryBackup,
   addDirectoryBackups,
@@ -27,6 +32,7 @@ import { addKeys } from './commands/key/key.ts'
 import { addLogin, addLogout } from './commands/login.ts'
 import { addLogs } from './commands/logs.ts'
 import { addMembers } from './commands/member.ts'
+import { addQueues } from './commands/queues/queues.ts'
 import { addFindings, addPipeline, addTrace } from './commands/reads.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
@@ -42,6 +48,8 @@ import { EXIT } from './exit-codes.ts'
 /** Dependencies of all commands together. */
 export interface ProgramContext
   extends StoresCommandContext,
+    QueuesCommandContext,
+    BundleCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
     ReadCommandContext,
@@ -52,6 +60,10 @@ export interface ProgramContext
 export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
   addAudit(program, context)
+  addQueues(program, context)
+  addReceipt(program, context)
+  addWatermarks(program, context)
+  addDebugBundle(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addDeadLetters(program, context)
   addReads(program, context)

@@ -16,6 +16,7 @@ import { UsedQueues } from '../shared/queue/registry/used-queues.ts'
 import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { createQueueLoads, type QueueLoads } from '../shared/queue/watch/queue-loads.ts'
+import { watchQueueStates } from '../shared/queue/watch/queue-states.ts'
 import { watchWorkers } from '../shared/queue/watch/watch-workers.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
@@ -124,6 +125,7 @@ export function connectEdge(
   const { sinks, lanes } = connectSinks(wiring, parts)
   watchRedis(metrics, { directory: directoryRedis, queues: queues.firstOf('traces').redis })
   watchQueueAges(metrics, queues)
+  watchQueueStates(metrics, queues)
   watchWorkers(metrics, queues)
   const followedDirectory = followEmptied(directoryRedis, metrics)
   lifecycle.onStop('looks at the directory', () => followedDirectory.stop())

@@ -15,6 +15,7 @@ import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
+import { watchQueueStates } from '../shared/queue/watch/queue-states.ts'
 import { watchWatermarks } from '../shared/queue/watch/watch-watermarks.ts'
 import { watchWorkers } from '../shared/queue/watch/watch-workers.ts'
 import { replicasToConfirm } from '../shared/runtime/config.ts'
@@ -125,6 +126,7 @@ export function connectWorkers(
 /** Shows what all queues have to do, who does it, and until when the connections to them can be made. */
 function watchQueues(config: WorkersConfig, queues: Queues, metrics: Metrics): void {
   watchQueueAges(metrics, queues)
+  watchQueueStates(metrics, queues)
   watchWatermarks(metrics, queues)
   watchWorkers(metrics, queues)
   watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })

@@ -43,7 +43,7 @@ const COUNTER_LIFETIME_S = 3 * DAY_S
  */
 const SURFACES_PER_WORKSPACE = 4
 
-const COUNT_LETTERS = queueScript('count-letters')
+const COUNT_LETTERS = queueScript('letters/count-letters')
 
 /** Bytes and letters of one surface or workspace and day. */
 interface Usage {
@@ -64,6 +64,11 @@ export class RedisLetterQuota implements LetterQuota {
   }
 
   async admit(queue: QueueName, jobId: string, requests: readonly RefusedFrame[]): Promise<readonly boolean[]> {
+    // An operator has decided to keep these.
+    if (requests.every(({ reason }) => reason.label === 'set_aside')) {
+      this.#onLetters?.(queue, requests.length, 0)
+      return requests.map(() => true)
+    }
     const asked = new Map<string, Usage & { readonly workspace: string }>()
     for (const { frame } of requests) {
       const counter = counterOf(frame)
