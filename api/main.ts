@@ -2,10 +2,12 @@ import { serve } from '../shared/http/serve.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { openProcess } from '../shared/runtime/process/open-process.ts'
+import { watchCertificates } from '../shared/runtime/redis/watch-certificates.ts'
 import { createResourceRoutes } from './auth/protected-resource.ts'
 import { apiConfigSchema } from './config.ts'
 import { connectApi } from './connect.ts'
 import { createConsoleRoutes } from './console/console-routes.ts'
+import { createRunbookRoute } from './console/runbook-route.ts'
 import { createApiRoutes } from './routes.ts'
 
 const { config, logger } = openProcess({
@@ -16,10 +18,16 @@ const { config, logger } = openProcess({
 })
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('api')
+watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })
 const api = connectApi(config, logger, metrics, lifecycle)
 
 await serve({
-  routes: [...createApiRoutes(api.deps), ...createConsoleRoutes(config, logger), ...createResourceRoutes(config)],
+  routes: [
+    ...createApiRoutes(api.deps),
+    ...createConsoleRoutes(config, logger),
+    createRunbookRoute(),
+    ...createResourceRoutes(config),
+  ],
   port: config.API_PORT,
   adminPort: config.API_ADMIN_PORT,
   settingsPrefix: 'API',

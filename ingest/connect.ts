@@ -4,7 +4,7 @@ import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { TokenBucket } from '../shared/concurrency/token-bucket.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
-import { unlessEmptied } from '../shared/directory/emptied.ts'
+import { followEmptied, unlessEmptied } from '../shared/directory/emptied.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
@@ -17,6 +17,7 @@ import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { createQueueLoads, type QueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { watchQueueStates } from '../shared/queue/watch/queue-states.ts'
+import { watchWorkers } from '../shared/queue/watch/watch-workers.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -125,6 +126,9 @@ export function connectEdge(
   watchRedis(metrics, { directory: directoryRedis, queues: queues.firstOf('traces').redis })
   watchQueueAges(metrics, queues)
   watchQueueStates(metrics, queues)
+  watchWorkers(metrics, queues)
+  const followedDirectory = followEmptied(directoryRedis, metrics)
+  lifecycle.onStop('looks at the directory', () => followedDirectory.stop())
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
   const counts = new KeyCounts(queues.common, logger, now)
@@ -166,6 +170,7 @@ export function connectEdge(
       if (!areConnected()) return opened.map(faultOf).find(Boolean) ?? 'redis is not connected'
       if (![...clocks.values()].some(clock => clock.isKnown)) return 'the clock of redis is not known yet'
       if (durability.fault !== undefined) return durability.fault
+      if (followedDirectory.fault !== undefined) return followedDirectory.fault
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
     },
     endWaits: () => builds.deps.verdicts.stop(),

@@ -3,6 +3,7 @@ import { prepareHeap } from '../shared/runtime/heap.ts'
 import { createLifecycle } from '../shared/runtime/lifecycle.ts'
 import { createMetrics } from '../shared/runtime/metrics.ts'
 import { openProcess } from '../shared/runtime/process/open-process.ts'
+import { watchCertificates } from '../shared/runtime/redis/watch-certificates.ts'
 import { grpcPortOf, ingestConfigSchema } from './config.ts'
 import { connectEdge } from './connect.ts'
 import { createGrpcMethods } from './routes/grpc-methods.ts'
@@ -20,6 +21,7 @@ const { config, values, logger } = openProcess({
 const { listen } = values
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('ingest')
+watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })
 const edge = connectEdge(config, logger, metrics, lifecycle)
 
 await serve({

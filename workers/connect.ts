@@ -18,10 +18,12 @@ import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { watchQueueStates } from '../shared/queue/watch/queue-states.ts'
 import { watchWatermarks } from '../shared/queue/watch/watch-watermarks.ts'
+import { watchWorkers } from '../shared/queue/watch/watch-workers.ts'
 import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
+import { watchCertificates } from '../shared/runtime/redis/watch-certificates.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
 import type { PoolsDeps, QueueAccess } from './deps.ts'
@@ -72,9 +74,7 @@ export function connectWorkers(
   const redis = queues.common
   lifecycle.onStop('redis', () => queues.close())
   metrics.watchBacklogs(() => readInternalBacklogs(queues))
-  watchQueueAges(processMetrics, queues)
-  watchQueueStates(processMetrics, queues)
-  watchWatermarks(processMetrics, queues)
+  watchQueues(config, queues, processMetrics)
   const followed = new FollowedQueues({ queues, logger })
   lifecycle.onStop('list of queues', () => followed.stop())
   const directoryRedis = connectConsumer(config.DIRECTORY_REDIS_URL, logger)
@@ -132,6 +132,15 @@ function connectTables(config: WorkersConfig, logger: Logger, lifecycle: Pick<Li
   const schema = new SchemaWatch({ clickhouse, database: config.CLICKHOUSE_DATABASE, logger, held })
   lifecycle.onStop('schema', () => schema.stop())
   return { clickhouse, clickhouseOfUpkeep, schema }
+}
+
+/** Shows what all queues have to do, who does it, and until when the connections to them can be made. */
+function watchQueues(config: WorkersConfig, queues: Queues, metrics: Metrics): void {
+  watchQueueAges(metrics, queues)
+  watchQueueStates(metrics, queues)
+  watchWatermarks(metrics, queues)
+  watchWorkers(metrics, queues)
+  watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })
 }
 
 /** Connections whose servers are watched. */

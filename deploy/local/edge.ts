@@ -2,6 +2,7 @@ import { createResourceRoutes } from '../../api/auth/protected-resource.ts'
 import { apiConfigSchema } from '../../api/config.ts'
 import { connectApi } from '../../api/connect.ts'
 import { createConsoleRoutes } from '../../api/console/console-routes.ts'
+import { createRunbookRoute } from '../../api/console/runbook-route.ts'
 import { createApiRoutes } from '../../api/routes.ts'
 import { grpcPortOf, ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/connect.ts'
@@ -12,6 +13,7 @@ import { parseConfig } from '../../shared/runtime/config.ts'
 import { createLifecycle } from '../../shared/runtime/lifecycle.ts'
 import { createMetrics } from '../../shared/runtime/metrics.ts'
 import { openProcess } from '../../shared/runtime/process/open-process.ts'
+import { watchCertificates } from '../../shared/runtime/redis/watch-certificates.ts'
 import { parseLocalConfig } from './config.ts'
 import { createIssuerRoutes } from './issuer/issuer-routes.ts'
 import { ISSUER_PATH } from './issuer/pages.ts'
@@ -32,6 +34,7 @@ const { config, logger } = openProcess({
 const apiConfig = parseConfig(apiConfigSchema, process.env)
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('edge')
+watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })
 const api = connectApi(apiConfig, logger, metrics, lifecycle)
 const edge = connectEdge(config, logger, metrics, lifecycle)
 
@@ -40,6 +43,7 @@ await serve({
     ...createIngestRoutes(edge.deps),
     ...createApiRoutes(api.deps),
     ...createConsoleRoutes(apiConfig, logger),
+    createRunbookRoute(),
     ...createResourceRoutes(apiConfig),
     ...(await localIssuerRoutes()),
   ],

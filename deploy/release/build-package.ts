@@ -12,13 +12,15 @@ import { headCommit, MANIFEST, ROOT } from './manifest.ts'
 const BUILD = join(ROOT, 'build')
 const ROOMS = '{api,cli,clickhouse,ingest,letters,schemas,shared,workers,deploy/local}/**/*.*'
 const MORE = ['deploy/clickhouse/*.sh', 'console/build/freshness.ts', 'console/dist/**/*.*']
+/** Served by the API. The other documents are left out. */
+const RUNBOOK = 'docs/runbook.md'
 const LEFT_OUT = ['**/*.test.ts', '**/*.d.ts', '**/*.md', 'schemas/otlp/proto/**']
 
 // npm prints the name of the package to stdout, and the build of the console must not add to it.
 if (!isConsoleBuilt() && spawnSync(process.execPath, [BUILD_SCRIPT], { stdio: ['ignore', 2, 2] }).status !== 0) {
   throw new Error('the console could not be built')
 }
-const files = new Set(globSync([ROOMS, ...MORE], { cwd: ROOT, exclude: LEFT_OUT }))
+const files = new Set([...globSync([ROOMS, ...MORE], { cwd: ROOT, exclude: LEFT_OUT }), RUNBOOK])
 rmSync(BUILD, { recursive: true, force: true })
 for (const file of files) {
   const target = join(BUILD, file.replace(/\.ts$/, '.js'))

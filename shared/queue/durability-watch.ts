@@ -42,6 +42,7 @@ export class DurabilityWatch {
   readonly #now: () => number
   #fault: string | undefined = NOT_KNOWN
   #isReplica = false
+  #clockAheadMs: number | undefined
   #logged: string | undefined
   /** Run id of the server that was checked, and of those that the followed connections lead to while they are open. */
   #checkedRunId: string | undefined
@@ -66,6 +67,11 @@ export class DurabilityWatch {
   /** Why the process is not ready, or undefined. */
   get fault(): string | undefined {
     return this.#fault && `redis of the ${this.#deps.store}: ${this.#fault}`
+  }
+
+  /** How far the clock of this process was ahead of that of Redis at the last check, in ms; undefined before the first. */
+  get clockAheadMs(): number | undefined {
+    return this.#clockAheadMs
   }
 
   /** Returns INGEST_INFRA_UNAVAILABLE for a request that would be acknowledged, or undefined. */
@@ -142,7 +148,8 @@ export class DurabilityWatch {
     this.#checkedRunId = runIdOf(info)
     const isElsewhere = this.#isElsewhere()
     this.#isReplica = isReplica(info)
-    this.#fault = isElsewhere ? ELSEWHERE : (durabilityFault(info, aof, this.#promise) ?? this.#clockFault(time))
+    const clockFault = this.#clockFault(time)
+    this.#fault = isElsewhere ? ELSEWHERE : (durabilityFault(info, aof, this.#promise) ?? clockFault)
     this.#report()
   }
 
@@ -160,8 +167,9 @@ export class DurabilityWatch {
   }
 
   #clockFault([seconds, micros]: readonly (number | string)[]): string | undefined {
-    if (this.#deps.store !== 'queues') return undefined
     const aheadMs = this.#now() - (Number(seconds) * 1_000 + Number(micros) / 1_000)
+    this.#clockAheadMs = aheadMs
+    if (this.#deps.store !== 'queues') return undefined
     if (Math.abs(aheadMs) <= MAX_CLOCK_DIFFERENCE_MS) return undefined
     const side = aheadMs > 0 ? 'ahead of' : 'behind'
     return `the clock of this process is ${Math.round(Math.abs(aheadMs) / 1_000)} s ${side} its clock`

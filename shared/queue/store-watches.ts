@@ -49,6 +49,12 @@ class QueueWatches {
     return [...this.#watches.values()].every(watch => watch.fault === undefined)
   }
 
+  /** How far the clock of this process was ahead, in ms, of that server whose clock differs most; undefined before a check. */
+  get clockAheadMs(): number | undefined {
+    const known = [...this.#watches.values()].flatMap(watch => watch.clockAheadMs ?? [])
+    return known.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0]
+  }
+
   /** Returns INGEST_INFRA_UNAVAILABLE for a request that would be acknowledged while no server keeps it, or undefined. */
   refuse(): Problem | undefined {
     let problem: Problem | undefined
@@ -113,6 +119,7 @@ export function watchStores(
       this.set({ store: 'directory' }, ofDirectory.fault === undefined ? 1 : 0)
     },
   })
+  watchClocks(metrics, { queues: ofQueues, directory: ofDirectory })
   return {
     queues: ofQueues,
     directory: ofDirectory,
@@ -120,4 +127,17 @@ export function watchStores(
       return ofQueues.fault ?? ofDirectory.fault
     },
   }
+}
+
+function watchClocks(metrics: Metrics, stores: Readonly<Record<string, Pick<DurabilityWatch, 'clockAheadMs'>>>): void {
+  metrics.gauge({
+    name: 'penstock_clock_offset_seconds',
+    help: 'How far the clock of this process is ahead of that of Redis, at the last check. Over 60 s for the queues: not ready.',
+    labelNames: ['store'],
+    collect() {
+      for (const [store, { clockAheadMs }] of Object.entries(stores)) {
+        if (clockAheadMs !== undefined) this.set({ store }, clockAheadMs / 1_000)
+      }
+    },
+  })
 }

@@ -20,6 +20,8 @@ interface Field {
   readonly help: string
   readonly field: string
   readonly truth?: string
+  /** Units of the field in one unit of the metric. */
+  readonly divisor?: number
 }
 
 const FIELDS: readonly Field[] = [
@@ -39,6 +41,12 @@ const FIELDS: readonly Field[] = [
     truth: 'ok',
   },
   { metric: 'aof_bytes', help: 'Size of the append-only file.', field: 'aof_current_size' },
+  {
+    metric: 'fork_seconds',
+    help: 'Duration of the last fork, which a rewrite of the append-only file begins with. Redis does nothing else meanwhile.',
+    field: 'latest_fork_usec',
+    divisor: 1_000_000,
+  },
   { metric: 'replicas', help: 'Replicas that are connected.', field: 'connected_slaves' },
   { metric: 'is_master', help: '1 if this server accepts writes as a master.', field: 'role', truth: 'master' },
   {
@@ -92,8 +100,8 @@ async function readInfo(redis: Informant): Promise<string | undefined> {
   return Promise.race([read, delay(READ_TIMEOUT_MS, undefined, { ref: false })])
 }
 
-function numberOf(info: string, { field, truth }: Field): number | undefined {
+function numberOf(info: string, { field, truth, divisor = 1 }: Field): number | undefined {
   const text = new RegExp(`^${field}:(\\S+)`, 'm').exec(info)?.[1]
   if (text === undefined) return undefined
-  return truth === undefined ? Number(text) : Number(text === truth)
+  return truth === undefined ? Number(text) / divisor : Number(text === truth)
 }

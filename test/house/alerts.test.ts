@@ -15,9 +15,19 @@ function all(text: string, pattern: RegExp): string[] {
 it('every alert has its section of the runbook, and every section its alert', () => {
   const alerts = all(RULES, /- alert: (\w+)/g)
   expect(alerts.length).toBeGreaterThan(15)
-  expect(all(RULES, /runbook_url: (\S+)/g)).toEqual(alerts.map(name => `docs/runbook.md#${name.toLowerCase()}`))
+  const page = 'http://127.0.0.1:4300/console/runbook'
+  expect(all(RULES, /runbook_url: (\S+)/g)).toEqual(alerts.map(name => `${page}#${name.toLowerCase()}`))
   expect(all(RUNBOOK, /^### (\w+)$/gm).sort()).toEqual(alerts.toSorted())
   expect(all(RUNBOOK, /^<a id="(\w+)"><\/a>$/gm).sort()).toEqual(alerts.map(name => name.toLowerCase()).sort())
+})
+
+it('every rule keeps installations apart', () => {
+  const groupings = all(RULES, /\bby \(([^)]*)\)/g)
+  expect(groupings.length).toBeGreaterThan(40)
+  expect(groupings.filter(labels => !/\bcluster, namespace\b/.test(labels))).toEqual([])
+  const expressions = all(RULES, /^ +expr: (.*)$/gm)
+  const aggregation = /\b(sum|min|max|avg|count|group|topk)\b(?! by \()/
+  expect(expressions.filter(expr => aggregation.test(expr) || /\bwithout\b/.test(expr))).toEqual([])
 })
 
 it('every section of the runbook has signs, what to look at, what to do, and when it ends', () => {
@@ -49,7 +59,7 @@ const target = z.looseObject({
 })
 const graph = z.looseObject({
   id: z.int(),
-  type: z.enum(['timeseries', 'stat']),
+  type: z.enum(['timeseries', 'stat', 'table']),
   title: z.string().min(1),
   datasource,
   gridPos,
@@ -57,6 +67,11 @@ const graph = z.looseObject({
   options: z.looseObject({}),
   targets: z.array(target).min(1),
 })
+function variable(name?: string) {
+  const named = name === undefined ? z.enum(['job', 'instance']) : z.literal(name)
+  const definition = z.string().startsWith('label_values(penstock_build_info')
+  return z.looseObject({ name: named, type: z.literal('query'), datasource, definition })
+}
 /** The part of the schema of Grafana's dashboards (version 38) that these use. */
 const dashboardSchema = z.looseObject({
   uid: z.string().regex(/^penstock-[a-z]+$/),
@@ -64,9 +79,17 @@ const dashboardSchema = z.looseObject({
   schemaVersion: z.literal(38),
   time: z.strictObject({ from: z.string(), to: z.string() }),
   templating: z.strictObject({
-    list: z.tuple([
-      z.looseObject({ name: z.literal('datasource'), type: z.literal('datasource'), query: z.literal('prometheus') }),
-    ]),
+    list: z.tuple(
+      [
+        z.looseObject({ name: z.literal('datasource'), type: z.literal('datasource'), query: z.literal('prometheus') }),
+        variable('cluster'),
+        variable('namespace'),
+      ],
+      variable(),
+    ),
+  }),
+  annotations: z.strictObject({
+    list: z.tuple([z.looseObject({ datasource, target: z.looseObject({ expr: z.string() }) })]),
   }),
   panels: z.array(z.union([row, graph])).min(1),
 })
@@ -87,3 +110,20 @@ it.each(readdirSync(ROOT + DASHBOARDS))(
     }
   },
 )
+
+/** A metric with its labels. */
+const SELECTOR = /\b(?:(?:penstock|process|nodejs)_\w+|up|ALERTS)\{([^}]*)\}/g
+
+it.each(readdirSync(ROOT + DASHBOARDS))('%s has every variable in each query, and hides no absence', file => {
+  const { panels, templating } = dashboardSchema.parse(JSON.parse(read(`${DASHBOARDS}/${file}`)))
+  const names = templating.list.map(({ name }) => name).filter(name => name !== 'datasource')
+  for (const { expr } of panels.flatMap(panel => (panel.type === 'row' ? [] : graph.parse(panel).targets))) {
+    const metrics = expr.match(/\b(?:penstock|process|nodejs)_\w+|\bup\b|\bALERTS\b/g) ?? []
+    const selectors = all(expr, SELECTOR)
+    expect(selectors.length, expr).toBe(metrics.length)
+    // Alerts have the labels of their rules: most have no process.
+    const used = expr.startsWith('ALERTS') || expr.startsWith('count(ALERTS') ? ['cluster', 'namespace'] : names
+    for (const labels of selectors) for (const name of used) expect(labels, expr).toContain(`$${name}`)
+    expect(expr).not.toContain('vector(')
+  }
+})

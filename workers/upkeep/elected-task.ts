@@ -7,9 +7,21 @@ import { redisTimeMs } from '../../shared/queue/watermark.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
+/** Names of the tasks. */
+export const TASKS = [
+  'erasures',
+  'rewrites',
+  'failures',
+  'grouping',
+  'retention',
+  'releases',
+  'uploads',
+  'maps',
+] as const
+
 /** A task that one process of the workers does at a time. */
 export interface ElectedTask {
-  readonly name: 'erasures' | 'rewrites' | 'failures' | 'grouping' | 'retention' | 'releases' | 'uploads' | 'maps'
+  readonly name: (typeof TASKS)[number]
   /** Time between the end of a run and the next one, also if another process does it. 0: at every look. */
   readonly everyMs: number
   /** The hour of the day (UTC) from which on the task is due, once a day, instead of after `everyMs`. */
@@ -28,8 +40,8 @@ interface ElectedTaskDeps {
   readonly redis: Redis
   readonly logger: Logger
   readonly stopping: AbortSignal
-  /** Runs after each run that succeeded. */
-  readonly onDone: (task: ElectedTask['name']) => void
+  /** Called with the time at which a task was last done, in Unix ms of Redis: by any process, except those done at every look. */
+  readonly onDone: (task: ElectedTask['name'], atMs: number) => void
 }
 
 /** A worker that was killed leaves its task to another one after this time. */
@@ -55,7 +67,7 @@ export async function runElected(deps: ElectedTaskDeps, task: ElectedTask): Prom
 async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease): Promise<void> {
   const { redis, stopping } = deps
   if (redis.status !== 'ready') return
-  if (!(await isDue(redis, task)) || !(await lease.take())) return
+  if (!(await isDue(deps, task)) || !(await lease.take())) return
   let lastTaken = performance.now()
   const renewing = setInterval(() => {
     const takenAt = performance.now()
@@ -71,8 +83,9 @@ async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease):
       stopping.throwIfAborted()
       if (performance.now() - lastTaken > LEASE_MS) throw new TransientError('another process is elected')
     })
-    if (task.everyMs > 0) await redis.hset(upkeepKeys.done, task.name, await redisTimeMs(redis))
-    deps.onDone(task.name)
+    const doneAtMs = await redisTimeMs(redis)
+    if (task.everyMs > 0) await redis.hset(upkeepKeys.done, task.name, doneAtMs)
+    deps.onDone(task.name, doneAtMs)
   } finally {
     clearInterval(renewing)
     await lease.release().catch(() => {})
@@ -80,9 +93,10 @@ async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease):
 }
 
 /** Returns whether a task is due by the clock of Redis. It is also due if that clock was ahead when the task was done last. */
-async function isDue(redis: Redis, { name, everyMs, fromHour }: ElectedTask): Promise<boolean> {
+async function isDue({ redis, onDone }: ElectedTaskDeps, { name, everyMs, fromHour }: ElectedTask): Promise<boolean> {
   if (everyMs === 0) return true
   const doneAt = Number((await redis.hget(upkeepKeys.done, name)) ?? 0)
+  onDone(name, doneAt)
   const nowMs = await redisTimeMs(redis)
   const passed = nowMs - doneAt
   if (fromHour !== undefined) return passed >= (nowMs - fromHour * HOUR_MS) % DAY_MS || passed < 0

@@ -1,10 +1,11 @@
 import type { Metrics } from '../../shared/runtime/metrics.ts'
 import type { DeletedKind } from './delete-objects.ts'
-import type { ElectedTask } from './elected-task.ts'
+import { type ElectedTask, TASKS } from './elected-task.ts'
 
 /** The metrics of what workers delete on purpose. */
 export interface UpkeepMetrics {
-  observeDone(task: ElectedTask['name']): void
+  /** Shows when a task was last done, in Unix ms. */
+  observeDone(task: ElectedTask['name'], atMs: number): void
   observeObjects(kind: DeletedKind, objects: number): void
   observeRows(reason: 'expired', table: string, rows: number): void
   observeErasures(inProgress: number): void
@@ -14,9 +15,10 @@ export interface UpkeepMetrics {
 export function createUpkeepMetrics(metrics: Metrics): UpkeepMetrics {
   const done = metrics.gauge({
     name: 'penstock_upkeep_last_success_timestamp_seconds',
-    help: 'When this process has last done a task without a fault, by task. The newest of all processes counts.',
+    help: 'When a task was last done without a fault; 0 if never, as far as this process knows. The newest of all processes counts.',
     labelNames: ['task'],
   })
+  for (const task of TASKS) done.set({ task }, 0)
   const objects = metrics.counter({
     name: 'penstock_deleted_objects_total',
     help: 'Objects that are deleted because of a retention or an erasure, or because nothing uses them, by prefix.',
@@ -32,7 +34,7 @@ export function createUpkeepMetrics(metrics: Metrics): UpkeepMetrics {
     help: 'Erasures that are not done, as the process that works on them has last seen.',
   })
   return {
-    observeDone: task => done.set({ task }, Date.now() / 1_000),
+    observeDone: (task, atMs) => done.set({ task }, atMs / 1_000),
     observeObjects: (prefix, count) => objects.inc({ prefix }, count),
     observeRows: (reason, table, count) => rows.inc({ reason, table }, count),
     observeErasures: inProgress => erasures.set(inProgress),

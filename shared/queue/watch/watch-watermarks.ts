@@ -16,7 +16,7 @@ const SHOWN_SURFACES = 20
 export function watchWatermarks(metrics: Metrics, queues: Queues): void {
   metrics.gauge({
     name: 'penstock_watermark_lag_seconds',
-    help: 'Everything accepted longer ago than this is settled, by kind of request. An empty surface means all of them.',
+    help: `Everything accepted longer ago than this is settled, by kind of request. An empty surface means all of them, and the others are at most the ${SHOWN_SURFACES} with the most unfinished cost in each queue.`,
     labelNames: ['signal', 'surface'],
     async collect() {
       this.reset()

@@ -70,6 +70,8 @@ it('a key is 503 and never 401 once the directory has lost everything, also afte
   expect(await send(key)).toBe(503)
   expect(await register()).toBe(503)
   expect(await send(generateKey('public'))).toBe(503)
+  await until('the edge that runs is not ready either', () => /the directory is empty/.test(String(edge.isReady())))
+  expect(await edge.metrics()).toMatch(/^penstock_directory_empty\{.*\} 1$/m)
 
   const restarted = await openEdge(queues.url, { DIRECTORY_REDIS_URL: directory.url })
   await until('only the empty directory is in the way', () =>
@@ -80,6 +82,8 @@ it('a key is 503 and never 401 once the directory has lost everything, also afte
 
   await redis.set(directoryKeys.receiptSecret, kept)
   await until('the restarted edge is ready', () => restarted.isReady() === true)
+  await until('the edge that ran is ready again', () => edge.isReady() === true)
+  expect(await edge.metrics()).toMatch(/^penstock_directory_empty\{.*\} 0$/m)
   expect(await send(key, restarted)).toBe(401)
   await restarted.stop()
 })

@@ -37,15 +37,19 @@ interface PrometheusOptions {
   readonly targets: Readonly<Record<string, string>>
   /** Text of the rules. */
   readonly rules: string
+  /** Seconds between two scrapes, and between two evaluations. */
+  readonly everySeconds?: number
 }
 
-/** Starts Prometheus with a scrape and an evaluation each second. */
-export async function startPrometheus({ command, dir, targets, rules }: PrometheusOptions): Promise<RunningPrometheus> {
+/** Starts Prometheus, by default with a scrape and an evaluation each second. */
+export async function startPrometheus(options: PrometheusOptions): Promise<RunningPrometheus> {
+  const { command, dir, targets, rules, everySeconds = 1 } = options
   await mkdir(dir, { recursive: true })
   const jobs = Object.entries(targets).map(
     ([job, url]) => `  - { job_name: ${job}, static_configs: [{ targets: ['${new URL(url).host}'] }] }\n`,
   )
-  const global = 'global: { scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }\n'
+  const [every, timeout] = [`${everySeconds}s`, `${Math.min(everySeconds, 5)}s`]
+  const global = `global: { scrape_interval: ${every}, scrape_timeout: ${timeout}, evaluation_interval: ${every} }\n`
   await writeFile(join(dir, 'rules.yml'), rules)
   await writeFile(join(dir, 'prometheus.yml'), `${global}rule_files: [rules.yml]\nscrape_configs:\n${jobs.join('')}`)
   const address = `127.0.0.1:${await freePort()}`
@@ -60,8 +64,8 @@ export async function startPrometheus({ command, dir, targets, rules }: Promethe
     ],
     log: line => void lines.push(line),
   })
-  const options = { readyDeadlineMs: 30_000 }
-  await untilReady('Prometheus', child, () => answers(`http://${address}/-/ready`, [200]), options).catch(error => {
+  const within = { readyDeadlineMs: 30_000 }
+  await untilReady('Prometheus', child, () => answers(`http://${address}/-/ready`, [200]), within).catch(error => {
     throw new Error(`Prometheus did not start:\n${lines.slice(-20).join('\n')}`, { cause: error })
   })
   const get = async <T>(path: string): Promise<T> => {

@@ -14,7 +14,7 @@ export interface Authority {
   readonly file: string
   readonly pem: string
   /** Issues a certificate for a name. Servers are given the names under which they are reached, such as `DNS:localhost`. */
-  issue(name: string, alternatives?: string): CertificateFiles
+  issue(name: string, alternatives?: string, days?: number): CertificateFiles
 }
 
 /** Creates an authority whose files are in a directory. */
@@ -37,13 +37,13 @@ export function createAuthority(dir: string): Authority {
   return {
     file,
     pem: readFileSync(file, 'utf8'),
-    issue(name, alternatives = `DNS:${name}`) {
+    issue(name, alternatives = `DNS:${name}`, days = 2) {
       const files = { certificate: join(dir, `${name}.pem`), key: join(dir, `${name}-key.pem`) }
       const [request, extensions] = [join(dir, `${name}.csr`), join(dir, `${name}.ext`)]
       writeFileSync(extensions, `subjectAltName=${alternatives}\nbasicConstraints=CA:FALSE\n`)
       openssl(['req', ...NEW_KEY, '-keyout', files.key, '-out', request, '-subj', `/CN=${name}`])
       const signed = ['-CA', file, '-CAkey', key, '-CAcreateserial', '-extfile', extensions]
-      openssl(['x509', '-req', '-in', request, ...signed, '-out', files.certificate, '-days', '2'])
+      openssl(['x509', '-req', '-in', request, ...signed, '-out', files.certificate, '-days', String(days)])
       return files
     },
   }
