@@ -124,112 +124,105 @@ describe('without an outage', () => {
     })
   })
 
-  it(
-    'backups are made with another key, and those of before need the old one',
-    async () => {
-      installation.settings.DIRECTORY_BACKUP_KEY = BACKUP_KEY
-      await replaceProcesses()
-      const { stdout } = await cli(['directory', 'backup', '--json'])
-      const { name } = JSON.parse(stdout) as { name: string }
-      installation.settings.DIRECTORY_BACKUP_KEY = OTHER_BACKUP_KEY
-      await replaceProcesses()
-      await page.run('Key of the backups', installation.settings)
+  it('backups are made with another key, and those of before need the old one', { timeout: ROTATED_MS }, async () => {
+    installation.settings.DIRECTORY_BACKUP_KEY = BACKUP_KEY
+    await replaceProcesses()
+    const { stdout } = await cli(['directory', 'backup', '--json'])
+    const { name } = JSON.parse(stdout) as { name: string }
+    installation.settings.DIRECTORY_BACKUP_KEY = OTHER_BACKUP_KEY
+    await replaceProcesses()
+    await page.run('Key of the backups', installation.settings)
 
-      const elsewhere = { DIRECTORY_REDIS_URL: `${installation.settings.DIRECTORY_REDIS_URL}/5` }
-      const restore = (words: readonly string[], env = {}) =>
-        cli(['directory', 'restore', ...words], { ...elsewhere, ...env })
-      expect(await restore(['--backup', name])).toMatchObject({ code: 1 })
-      expect(await restore(['--backup', name], { DIRECTORY_BACKUP_KEY: BACKUP_KEY })).toMatchObject({ code: 0 })
-      expect(await restore(['--backup', 'latest', '--replace'])).toMatchObject({ code: 0 })
-    },
-    ROTATED_MS,
-  )
+    const elsewhere = { DIRECTORY_REDIS_URL: `${installation.settings.DIRECTORY_REDIS_URL}/5` }
+    const restore = (words: readonly string[], env = {}) =>
+      cli(['directory', 'restore', ...words], { ...elsewhere, ...env })
+    expect(await restore(['--backup', name])).toMatchObject({ code: 1 })
+    expect(await restore(['--backup', name], { DIRECTORY_BACKUP_KEY: BACKUP_KEY })).toMatchObject({ code: 0 })
+    expect(await restore(['--backup', 'latest', '--replace'])).toMatchObject({ code: 0 })
+  })
 
-  it(
-    'Redis has two passwords until every process has the new one',
-    async () => {
-      const { settings } = installation
-      const before = settings.REDIS_URL ?? ''
-      const url = new URL(before)
-      await page.run('Password of Redis', { NEW_PASSWORD })
-      const OLD_PASSWORD = url.password
-      url.password = NEW_PASSWORD
-      settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = url.href
-      await replaceProcesses()
-      await page.run('Remove the old password of Redis', { NEW_URL: url.href, OLD_PASSWORD })
-      await installation.clients.untilServed(30_000)
-      expect(await answerOf(before)).toMatch(/WRONGPASS/)
-      expect(await answerOf(url.href)).toBe('PONG')
-    },
-    ROTATED_MS,
-  )
+  it('Redis has two passwords until every process has the new one', { timeout: ROTATED_MS }, async () => {
+    const { settings } = installation
+    const before = settings.REDIS_URL ?? ''
+    const url = new URL(before)
+    await page.run('Password of Redis', { NEW_PASSWORD })
+    const OLD_PASSWORD = url.password
+    url.password = NEW_PASSWORD
+    settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = url.href
+    await replaceProcesses()
+    await page.run('Remove the old password of Redis', { NEW_URL: url.href, OLD_PASSWORD })
+    await installation.clients.untilServed(30_000)
+    expect(await answerOf(before)).toMatch(/WRONGPASS/)
+    expect(await answerOf(url.href)).toBe('PONG')
+  })
 
-  it(
-    'Redis and its clients have certificates of two authorities until every process trusts the new one',
-    async () => {
-      const { services, settings } = installation
-      const plain = settings.REDIS_URL ?? ''
-      const [before, after] = ['authority', 'next-authority'].map(name => createAuthority(join(services.dir, name)))
-      if (before === undefined || after === undefined) throw new Error('unreachable')
-      const port = await openTlsPort(plain, before, before.issue('localhost'))
-      const client = before.issue('client')
-      const files = { ca: join(services.dir, 'ca.pem'), cert: client.certificate, key: client.key }
-      await copyFile(before.file, files.ca)
-      settings.REDIS_URL = `${encrypted(plain, 'rediss:', port)}?${new URLSearchParams(files)}`
-      settings.DIRECTORY_REDIS_URL = settings.REDIS_URL
-      await replaceProcesses()
+  it('Redis and its clients have certificates of two authorities until every process trusts the new one', {
+    timeout: ROTATED_MS,
+  }, async () => {
+    const { services, settings } = installation
+    const plain = settings.REDIS_URL ?? ''
+    const [before, after] = ['authority', 'next-authority'].map(name => createAuthority(join(services.dir, name)))
+    if (before === undefined || after === undefined) throw new Error('unreachable')
+    const port = await openTlsPort(plain, before, before.issue('localhost'))
+    const client = before.issue('client')
+    const files = { ca: join(services.dir, 'ca.pem'), cert: client.certificate, key: client.key }
+    await copyFile(before.file, files.ca)
+    settings.REDIS_URL = `${encrypted(plain, 'rediss:', port)}?${new URLSearchParams(files)}`
+    settings.DIRECTORY_REDIS_URL = settings.REDIS_URL
+    await replaceProcesses()
 
-      const variables = { REDIS_URL: plain, CA: files.ca }
-      await page.run('Certificates of Redis', { ...variables, NEW_CA: after.file })
-      await replaceProcesses()
-      const server = after.issue('localhost')
-      await page.run('Renew the certificate of Redis', {
-        ...variables,
-        NEW_CERTIFICATE: server.certificate,
-        NEW_KEY: server.key,
-      })
-      const next = after.issue('client')
-      await copyFile(next.certificate, files.cert)
-      await copyFile(next.key, files.key)
-      await replaceProcesses()
-      await copyFile(after.file, files.ca)
-      const redis = new Redis(plain)
-      await redis.config('SET', 'tls-ca-cert-file', files.ca)
-      redis.disconnect()
-      await replaceProcesses()
-      // For the connections of this test. The processes keep theirs.
-      settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = plain
-    },
-    ROTATED_MS,
-  )
+    const variables = { REDIS_URL: plain, CA: files.ca }
+    await page.run('Certificates of Redis', { ...variables, NEW_CA: after.file })
+    await replaceProcesses()
+    const server = after.issue('localhost')
+    await page.run('Renew the certificate of Redis', {
+      ...variables,
+      NEW_CERTIFICATE: server.certificate,
+      NEW_KEY: server.key,
+    })
+    const next = after.issue('client')
+    await copyFile(next.certificate, files.cert)
+    await copyFile(next.key, files.key)
+    await replaceProcesses()
+    await copyFile(after.file, files.ca)
+    const redis = new Redis(plain)
+    await redis.config('SET', 'tls-ca-cert-file', files.ca)
+    redis.disconnect()
+    await replaceProcesses()
+    // For the connections of this test. The processes keep theirs.
+    settings.REDIS_URL = settings.DIRECTORY_REDIS_URL = plain
+  })
 
-  it(
-    'ClickHouse has two users until workers and API are the second',
-    async () => {
-      const { services, settings } = installation
-      const folder = join(services.dir, 'clickhouse', 'users.d')
-      const before = settings.CLICKHOUSE_URL ?? ''
-      const [, user = ''] = /<penstock>(.*)<\/penstock>/s.exec(usersConfig(NEW_PASSWORD)) ?? []
-      const writeUsers = async (name: string, users: string) => {
-        await writeFile(join(folder, name), `<clickhouse><users>${users}</users></clickhouse>`)
-        // The server of the tests reads its users when it starts. Batches wait meanwhile.
-        await services.clickhouse.stop()
-        await services.clickhouse.restart()
-      }
-      await mkdir(folder)
-      await writeUsers('second.xml', `<second>${user}</second>`)
-      const second = new URL(before)
-      second.username = 'second'
-      second.password = NEW_PASSWORD
-      await page.run('Password of ClickHouse', { SECOND: second.href })
-      settings.CLICKHOUSE_URL = second.href
-      await replaceProcesses()
-      await writeUsers('without-first.xml', `<${before.split('/')[2]?.split(':')[0]} remove="remove"/>`)
-      await installation.clients.untilServed(30_000)
-      await expect(page.run('Password of ClickHouse', { SECOND: before })).rejects.toThrow(/516|AUTHENTICATION_FAILED/)
-    },
-    ROTATED_MS,
-  )
+  it('ClickHouse has a second user while the password of the first changes', { timeout: ROTATED_MS }, async () => {
+    const { services, settings } = installation
+    const folder = join(services.dir, 'clickhouse', 'users.d')
+    const before = settings.CLICKHOUSE_URL ?? ''
+    const user = /<penstock>.*<\/penstock>/s.exec(usersConfig(NEW_PASSWORD))?.[0] ?? ''
+    const secondUser = user.replaceAll('penstock>', 'second>')
+    const writeUsers = async (users: string) => {
+      await writeFile(join(folder, 'users.xml'), `<clickhouse><users>${users}</users></clickhouse>`)
+      // The server of the tests reads its users when it starts. Batches wait meanwhile.
+      await services.clickhouse.stop()
+      await services.clickhouse.restart()
+    }
+    await mkdir(folder)
+    await writeUsers(secondUser)
+    const [first, second] = [new URL(before), new URL(before)]
+    first.password = NEW_PASSWORD
+    second.password = NEW_PASSWORD
+    second.username = 'second'
+    await page.run('Password of ClickHouse', { SECOND: second.href })
+    settings.CLICKHOUSE_URL = second.href
+    await replaceProcesses()
+    await writeUsers(user + secondUser)
+    settings.CLICKHOUSE_URL = first.href
+    await replaceProcesses()
+    await writeUsers(user)
+    await installation.clients.untilServed(30_000)
+    for (const gone of [before, second.href]) {
+      await expect(page.run('Password of ClickHouse', { SECOND: gone })).rejects.toThrow(/516|AUTHENTICATION_FAILED/)
+    }
+  })
 
   it('a surface has two keys until its clients have the new one', async () => {
     const { workspaceId, surfaceId } = installation.secrets
@@ -242,7 +235,7 @@ describe('without an outage', () => {
     expect(await statusWith(installation.secrets.publicKey)).toBe(200)
   })
 
-  it('nothing was refused or lost', async () => {
+  it('nothing was refused or lost', { timeout: ROTATED_MS }, async () => {
     await installation.expectExactLedger()
     // 400 and 401 are the answers to requests that have to be refused.
     expect(Object.keys(installation.clients.ledger.answers()).sort()).toEqual(['200', '400', '401'])

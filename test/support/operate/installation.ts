@@ -54,7 +54,7 @@ export interface OperatedInstallation {
 /** Requests of each kind a second. */
 const RATE = 3
 const SEED = 1
-const SETTLE_DEADLINE_MS = 60_000
+const SETTLE_DEADLINE_MS = 180_000
 const STOP_DEADLINE_MS = 45_000
 const WORKERS_SETTINGS = {
   JOB_LOCK_MS: '2000',
