@@ -65,6 +65,23 @@ export interface DoctorCommandContext extends CommandOutput {
   readonly withInstallation: (run: (examined: Examined) => Promise<void>) => Promise<void>
 }
 
+/** What a command uses that needs only the Redis of the queues. */
+export interface QueuesCommandContext extends CommandOutput {
+  readonly withQueues: (run: (queues: Queues) => Promise<void>) => Promise<void>
+}
+
+/** What a command uses that looks at each store by itself, so that one that is down holds up no other. */
+export interface BundleCommandContext extends QueuesCommandContext {
+  readonly withDirectory: (run: (directory: DirectoryConnection) => Promise<void>) => Promise<void>
+  readonly withClickHouse: (run: (clickhouse: ClickHouseClient) => Promise<void>) => Promise<void>
+  /** Returns the settings. Secrets may be named by files. */
+  readonly environment: () => Promise<Readonly<Record<string, string | undefined>>>
+  /** The working directory. */
+  readonly directory: string
+  readonly fetch: typeof fetch
+  readonly now: () => number
+}
+
 /** What a command uses that needs only the directory. */
 export interface DirectoryCommandContext extends CommandOutput {
   readonly withDirectory: (run: (directory: DirectoryConnection) => Promise<void>) => Promise<void>

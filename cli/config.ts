@@ -14,6 +14,16 @@ export const directoryConfigSchema = z.object({ ...processSettings, ...redisSett
 /** The parsed settings of a command that needs only the directory. */
 export type DirectoryConfig = Readonly<z.infer<typeof directoryConfigSchema>>
 
+/** Settings of the commands that need only the Redis of the queues. */
+export const queuesConfigSchema = z.object({ ...processSettings, REDIS_URL: redisSettings.REDIS_URL })
+/** The parsed settings of a command that needs only the Redis of the queues. */
+export type QueuesConfig = Readonly<z.infer<typeof queuesConfigSchema>>
+
+/** Settings of the commands that need only ClickHouse. */
+export const clickhouseConfigSchema = z.object(clickhouseSettings)
+/** The parsed settings of a command that needs only ClickHouse. */
+export type ClickHouseConfig = Readonly<z.infer<typeof clickhouseConfigSchema>>
+
 /** Settings of the commands that back the directory up and restore it. */
 export const backupConfigSchema = z.object({
   ...directoryConfigSchema.shape,

@@ -1,13 +1,14 @@
 import type { Redis } from 'ioredis'
+import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { Queues } from '../shared/queue/queues.ts'
-import { type ConnectTo, connectForTransaction, connectProducer } from '../shared/queue/redis.ts'
+import { type ConnectTo, connectForTransaction, connectProducer, usableWhenFull } from '../shared/queue/redis.ts'
 import { ConfigError } from '../shared/runtime/config.ts'
 import { errorMessage, TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { BackupConnection, DirectoryConnection, Examined, Stores } from './command-context.ts'
-import type { BackupConfig, CliConfig, DirectoryConfig } from './config.ts'
+import type { BackupConfig, ClickHouseConfig, CliConfig, DirectoryConfig, QueuesConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
@@ -25,15 +26,30 @@ export async function withDirectory<T>(
   logger: Logger,
   run: (directory: DirectoryConnection) => Promise<T>,
 ): Promise<T> {
-  const connect = (to: ConnectTo) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
-  return withRedis(connect(config.DIRECTORY_REDIS_URL), async redis => {
-    const withQueues: DirectoryConnection['withQueues'] = work => {
-      const queues = new Queues(config.REDIS_URL, connect)
-      return withRedis(queues.common, () => work(queues)).finally(() => queues.close())
-    }
-    return run({ redis, store: createDirectory(redis), withQueues, retentionDays: config.RETENTION_DAYS })
-  })
+  return withRedis(connectTo(config.DIRECTORY_REDIS_URL, logger), redis =>
+    run({
+      redis,
+      store: createDirectory(redis),
+      withQueues: work => withQueues(config, logger, work),
+      retentionDays: config.RETENTION_DAYS,
+    }),
+  )
 }
+
+/**
+ * Runs a command on the queues and closes the connections when the command has settled. Throws a TransientError if Redis is
+ * unavailable.
+ */
+export function withQueues<T>(
+  config: Pick<QueuesConfig, 'REDIS_URL'>,
+  logger: Logger,
+  run: (queues: Queues) => Promise<T>,
+): Promise<T> {
+  const queues = new Queues(config.REDIS_URL, to => usableWhenFull(connectTo(to, logger)))
+  return withRedis(queues.common, () => run(queues)).finally(() => queues.close())
+}
+
+const connectTo = (to: ConnectTo, logger: Logger) => connectProducer(to, COMMAND_TIMEOUT_MS, logger)
 
 async function withRedis<T>(redis: Redis, run: (redis: Redis) => Promise<T>): Promise<T> {
   try {
@@ -97,6 +113,16 @@ export async function withInstallation<T>(
     directory.disconnect()
     queues.close()
     objects.close()
+/** Runs a command on ClickHouse and closes the connection when the command has settled. */
+export async function withClickHouse<T>(
+  config: ClickHouseConfig,
+  run: (clickhouse: ClickHouseClient) => Promise<T>,
+): Promise<T> {
+  const { connectClickHouse } = await import('../clickhouse/connect.ts')
+  const clickhouse = connectClickHouse(config)
+  try {
+    return await run(clickhouse)
+  } finally {
     await clickhouse.close()
   }
 }

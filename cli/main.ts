@@ -3,8 +3,15 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import { BUILD } from '../shared/runtime/build-info.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
-import { backupConfigSchema, cliConfigSchema, directoryConfigSchema, doctorConfigSchema } from './config.ts'
-import { withBackups, withDirectory, withInstallation, withStores } from './connect.ts'
+import {
+  backupConfigSchema,
+  clickhouseConfigSchema,
+  cliConfigSchema,
+  directoryConfigSchema,
+  doctorConfigSchema,
+  queuesConfigSchema,
+} from './config.ts'
+import { withBackups, withClickHouse, withDirectory, withInstallation, withQueues, withStores } from './connect.ts'
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
 import { addCommands, type ProgramContext, runProgram } from './program.ts'
@@ -28,6 +35,9 @@ const context: ProgramContext = {
     process.exitCode = code
   },
   withDirectory: async run => withDirectory(parseConfig(directoryConfigSchema, await environment()), logger, run),
+  withQueues: async run => withQueues(parseConfig(queuesConfigSchema, await environment()), logger, run),
+  withClickHouse: async run => withClickHouse(parseConfig(clickhouseConfigSchema, await environment()), run),
+  environment,
   withBackups: async run => withBackups(parseConfig(backupConfigSchema, await environment()), logger, run),
   withStores: async run => withStores(parseConfig(cliConfigSchema, await environment()), logger, run),
   withInstallation: async run => {

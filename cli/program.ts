@@ -3,10 +3,12 @@ import { ConfigError } from '../shared/runtime/config.ts'
 import { describeError } from '../shared/runtime/errors.ts'
 import type {
   BackupCommandContext,
+  BundleCommandContext,
   CommandOutput,
   DemoCommandContext,
   DirectoryCommandContext,
   DoctorCommandContext,
+  QueuesCommandContext,
   ReadCommandContext,
   StoresCommandContext,
   UploadCommandContext,
@@ -14,6 +16,9 @@ import type {
 import { addAudit } from './commands/audit.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
 import { addDemo } from './commands/demo.ts'
+import { addDebugBundle } from './commands/diagnosis/debug-bundle.ts'
+import { addReceipt } from './commands/diagnosis/receipt.ts'
+import { addWatermarks } from './commands/diagnosis/watermarks.ts'
 import {
   addDirectoryBackup,
   addDirectoryBackups,
@@ -29,6 +34,7 @@ import { addKeys } from './commands/key/key.ts'
 import { addLogin, addLogout } from './commands/login.ts'
 import { addLogs } from './commands/logs.ts'
 import { addMembers } from './commands/member.ts'
+import { addQueues } from './commands/queues/queues.ts'
 import { addFindings, addPipeline, addTrace } from './commands/reads.ts'
 import { addReleases } from './commands/release.ts'
 import { addRetention } from './commands/retention.ts'
@@ -45,6 +51,8 @@ import { EXIT } from './exit-codes.ts'
 export interface ProgramContext
   extends StoresCommandContext,
     DoctorCommandContext,
+    QueuesCommandContext,
+    BundleCommandContext,
     DirectoryCommandContext,
     BackupCommandContext,
     ReadCommandContext,
@@ -56,6 +64,10 @@ export function addCommands(program: Command, context: ProgramContext): void {
   addDirectoryCommands(program, context)
   addDoctor(program, context)
   addAudit(program, context)
+  addQueues(program, context)
+  addReceipt(program, context)
+  addWatermarks(program, context)
+  addDebugBundle(program, context)
   addSessionsDelete(program.command('sessions').description('the sessions of a workspace'), context)
   addDeadLetters(program, context)
   addReads(program, context)

@@ -16,6 +16,7 @@ import { UsedQueues } from '../shared/queue/registry/used-queues.ts'
 import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
 import { createQueueLoads, type QueueLoads } from '../shared/queue/watch/queue-loads.ts'
+import { watchQueueStates } from '../shared/queue/watch/queue-states.ts'
 import { watchCaches } from '../shared/runtime/cache-counts.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
@@ -123,6 +124,7 @@ export function connectEdge(
   const { sinks, lanes } = connectSinks(wiring, parts)
   watchRedis(metrics, { directory: directoryRedis, queues: queues.firstOf('traces').redis })
   watchQueueAges(metrics, queues)
+  watchQueueStates(metrics, queues)
   const usage = new DailyUsage({ redis: directoryRedis, logger })
   lifecycle.onStop('daily counts of keys', () => usage.stop())
   const counts = new KeyCounts(queues.common, logger, now)

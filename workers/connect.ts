@@ -15,6 +15,7 @@ import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
+import { watchQueueStates } from '../shared/queue/watch/queue-states.ts'
 import { watchWatermarks } from '../shared/queue/watch/watch-watermarks.ts'
 import { replicasToConfirm } from '../shared/runtime/config.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
@@ -71,6 +72,7 @@ export function connectWorkers(
   lifecycle.onStop('redis', () => queues.close())
   metrics.watchBacklogs(() => readInternalBacklogs(queues))
   watchQueueAges(processMetrics, queues)
+  watchQueueStates(processMetrics, queues)
   watchWatermarks(processMetrics, queues)
   const followed = new FollowedQueues({ queues, logger })
   lifecycle.onStop('list of queues', () => followed.stop())

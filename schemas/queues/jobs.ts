@@ -9,6 +9,8 @@ export const commitJobSchema = z.object({
   version: z.number().int().optional(),
   payloads: z.number().int().min(1),
   bytes: z.number().int().min(0),
+  /** Set by an operator: the requests become dead letters for this reason, without being decoded. */
+  setAside: z.string().optional(),
 })
 /** BullMQ job data of a commit. */
 export type CommitJob = z.infer<typeof commitJobSchema>

@@ -50,7 +50,12 @@ export function queueKeys(name: QueueName, tag = `${name}.0`) {
     job: (lane: Lane, jobId: string) => `${bull}:${lane}:${jobId}`,
     lock: (lane: Lane, jobId: string) => `${bull}:${lane}:${jobId}:lock`,
     waiting: (lane: Lane) => `${bull}:${lane}:wait`,
+    prioritized: (lane: Lane) => `${bull}:${lane}:prioritized`,
+    delayed: (lane: Lane) => `${bull}:${lane}:delayed`,
+    active: (lane: Lane) => `${bull}:${lane}:active`,
     failed: (lane: Lane) => `${bull}:${lane}:failed`,
+    marker: (lane: Lane) => `${bull}:${lane}:marker`,
+    settings: (lane: Lane) => `${bull}:${lane}:meta`,
   }
 }
 /**

@@ -97,6 +97,16 @@ export function connectConsumer(to: ConnectTo, logger: Logger): Redis {
   )
 }
 
+/**
+ * Has Redis run BullMQ's scripts on this connection even if its memory is full. Taking, finishing and changing jobs is what frees
+ * the memory, and needs little of it. Returns the connection.
+ */
+export function usableWhenFull(connection: Redis): Redis {
+  const define = connection.defineCommand.bind(connection)
+  connection.defineCommand = (name, script) => define(name, { ...script, lua: `#!lua flags=allow-oom\n${script.lua}` })
+  return connection
+}
+
 function open(to: ConnectTo, options: RedisOptions, ofCluster: OptionsOfCluster = {}): Redis {
   const address = typeof to === 'string' ? parseRedisTarget(to) : to
   if (address === undefined) throw new RangeError('the address is not that of a Redis')

@@ -38,6 +38,8 @@ export type RefusalLabel =
   // The job of the request was taken again and again by workers that ended without storing it, and was not decoded. Or threads
   // ended again and again while they read the replay chunk, or did not answer.
   | 'killed_worker'
+  // An operator has decided so (`penstock queues to-dead-letters`), and given the detail.
+  | 'set_aside'
   // Some records break a rule. If all of them do, the request is a dead letter; else the others are stored.
   | 'records_rejected'
   // The client of an upload or a completion was sent this problem.

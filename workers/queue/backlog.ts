@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isAdmitted, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
-import { lanesOf } from '../../shared/queue/queue.ts'
+import { type Lane, lanesOf } from '../../shared/queue/queue.ts'
 import type { Queues, RedisQueue } from '../../shared/queue/queues.ts'
 
 /** Requests and bytes of a queue that are not finished. */
@@ -40,7 +40,10 @@ async function readBacklog(queues: readonly RedisQueue[]): Promise<Omit<QueueBac
   return sum
 }
 
-/** Returns how many jobs of the queues of each name wait to be taken, or undefined if Redis does not respond. */
+/**
+ * Returns how many jobs of the queues of each name wait to be taken, or undefined if Redis does not respond. None of a paused lane
+ * does.
+ */
 export async function readWaitingJobs(
   queues: Queues,
   names: readonly QueueName[],
@@ -49,10 +52,18 @@ export async function readWaitingJobs(
   const readAll = async () => {
     const { of } = await queues.read()
     const waiting = async (name: QueueName): Promise<[QueueName, number]> => {
-      const lengths = of(name).flatMap(({ redis, keys }) => lanesOf(name).map(lane => redis.llen(keys.waiting(lane))))
+      const lengths = of(name).flatMap(queue => lanesOf(name).map(lane => readWaiting(queue, lane)))
       return [name, (await Promise.all(lengths)).reduce((sum, length) => sum + length, 0)]
     }
     return new Map(await Promise.all(names.map(waiting)))
   }
   return Promise.race([readAll().catch(() => undefined), delay(READ_TIMEOUT_MS, undefined, { ref: false })])
+}
+
+async function readWaiting({ redis, keys }: RedisQueue, lane: Lane): Promise<number> {
+  const [length, paused] = await Promise.all([
+    redis.llen(keys.waiting(lane)),
+    redis.hexists(keys.settings(lane), 'paused'),
+  ])
+  return paused === 1 ? 0 : length
 }

@@ -64,6 +64,11 @@ export class RedisLetterQuota implements LetterQuota {
   }
 
   async admit(queue: QueueName, jobId: string, requests: readonly RefusedFrame[]): Promise<readonly boolean[]> {
+    // An operator has decided to keep these.
+    if (requests.every(({ reason }) => reason.label === 'set_aside')) {
+      this.#onLetters?.(queue, requests.length, 0)
+      return requests.map(() => true)
+    }
     const asked = new Map<string, Usage & { readonly workspace: string }>()
     for (const { frame } of requests) {
       const counter = counterOf(frame)

@@ -6,7 +6,7 @@ import type { QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES } from '../../shared/queue/queue.ts'
 import type { RedisQueue } from '../../shared/queue/queues.ts'
-import { type ConnectTo, connectConsumer } from '../../shared/queue/redis.ts'
+import { connectConsumer, usableWhenFull } from '../../shared/queue/redis.ts'
 import type { QueueFeed } from '../../shared/queue/registry/queue-feed.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -18,6 +18,8 @@ export interface TakenJob extends LockedJob {
   readonly payloadBytes: number
   /** How often a worker lost the job without finishing it, usually because its process was killed. */
   readonly losses: number
+  /** Why an operator has decided that the requests become dead letters without being decoded. Undefined otherwise. */
+  readonly setAside?: string | undefined
 }
 
 /** The consumer of the queues of one name. */
@@ -63,17 +65,6 @@ export interface PoolOptions {
   readonly stalledCheckMs: number
   /** Least time between two jobs of a lane that are taken as soon as they are added. Default: 0. */
   readonly restMs?: number
-}
-
-/**
- * Connects a worker whose scripts, BullMQ's included, Redis runs even if its memory is full. Taking and finishing jobs is
- * what frees the memory, and needs little of it.
- */
-function connectWorker(to: ConnectTo, logger: Logger): Redis {
-  const connection = connectConsumer(to, logger)
-  const define = connection.defineCommand.bind(connection)
-  connection.defineCommand = (name, script) => define(name, { ...script, lua: `#!lua flags=allow-oom\n${script.lua}` })
-  return connection
 }
 
 /** Delay before the next fetch after Redis returned an error. */
@@ -229,7 +220,7 @@ class QueueConsumer implements StartedPool {
   #connectionTo({ server, address }: RedisQueue): Redis {
     let connection = this.#connections.get(server)
     if (connection === undefined) {
-      connection = connectWorker(address, this.#deps.logger)
+      connection = usableWhenFull(connectConsumer(address, this.#deps.logger))
       this.#connections.set(server, connection)
     }
     return connection
@@ -241,11 +232,11 @@ class QueueConsumer implements StartedPool {
     this.activeJobs++
     this.lastAttemptAt = this.#now()
     try {
-      const { version = COMMIT_JOB_VERSION, bytes } = commitJobSchema.parse(job.data)
+      const { version = COMMIT_JOB_VERSION, bytes, setAside } = commitJobSchema.parse(job.data)
       if (version > COMMIT_JOB_VERSION)
         throw new TransientError(`job version ${version} is newer than ${COMMIT_JOB_VERSION}`)
       const payloadBytes = Math.max(bytes, OPEN_PAYLOAD_BYTES)
-      const taken = { jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter }
+      const taken = { jobId: job.id, lane, token, payloadBytes, losses: job.stalledCounter, setAside }
       const process = this.#processing.get(queue) ?? this.#deps.open(queue)
       this.#processing.set(queue, process)
       await process(taken)

@@ -4,7 +4,12 @@ import type { PayloadStore } from './payloads/payload-store.ts'
 import type { TakenJob } from './pool.ts'
 
 /** A job that this many workers have lost is suspected to end its workers. */
-export const SUSPECT_LOSSES = 3
+const SUSPECT_LOSSES = 3
+
+/** Returns whether a job may end its workers, or an operator has decided that it is not to be decoded. */
+export function isSuspected({ losses, setAside }: Pick<TakenJob, 'losses' | 'setAside'>): boolean {
+  return losses >= SUSPECT_LOSSES || setAside !== undefined
+}
 /** A suspected job that was alone this often without an end is set aside. */
 const MAX_TIMES_ALONE = 2
 
@@ -29,9 +34,10 @@ export class Suspects {
     this.#logger = logger
   }
 
-  /** Processes a job at once if it is not suspected, and else in turn. */
+  /** Processes a job at once if it is not suspected, and else in turn. Sets it aside at once if an operator has decided so. */
   run<Result>(job: TakenJob, work: SuspectWork<Result>): Promise<Result> {
-    if (job.losses < SUSPECT_LOSSES) return work.process()
+    if (!isSuspected(job)) return work.process()
+    if (job.setAside !== undefined) return work.setAside({ label: 'set_aside', detail: job.setAside })
     const turn = this.#turn.then(async () => {
       if ((await this.#store.countAlone(job.jobId)) <= MAX_TIMES_ALONE) {
         // An attempt that ends, however it ends, has not ended its worker: an outage must not condemn the job.

@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import type { NamedBatch } from '../queue/payloads/batch-record.ts'
 import type { LockedJob, PayloadStore } from '../queue/payloads/payload-store.ts'
 import type { TakenJob } from '../queue/pool.ts'
-import { SUSPECT_LOSSES } from '../queue/suspects.ts'
+import { isSuspected } from '../queue/suspects.ts'
 import { Batch, type BatchSource, type NotAdded, type PooledJob } from './batch.ts'
 import type { ColumnMemory } from './column-memory.ts'
 import { JOB_RESERVE_BYTES, type JobLimits, LARGE_BODY_BYTES, LARGE_JOB_RESERVE_BYTES } from './job-limits.ts'
@@ -99,7 +99,7 @@ export class BatchPool {
    * otherwise.
    */
   async process(job: TakenJob): Promise<void> {
-    const process = () => (job.losses >= SUSPECT_LOSSES ? this.#suspects.process(job) : this.#runOfAnySize(job))
+    const process = () => (isSuspected(job) ? this.#suspects.process(job) : this.#runOfAnySize(job))
     return this.#deps.lane === 'express' ? this.#deps.expressFirst.run(process) : process()
   }
 

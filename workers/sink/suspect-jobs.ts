@@ -16,7 +16,7 @@ interface Deps {
   readonly logger: Logger
 }
 
-/** Jobs of a batch pool that may have ended the workers that had taken them before. */
+/** Jobs of a batch pool that may have ended the workers that had taken them before, or that an operator has set aside. */
 export class SuspectJobs {
   readonly #deps: Deps
   readonly #runWithOthers: (job: TakenJob) => Promise<void>
@@ -30,7 +30,7 @@ export class SuspectJobs {
   }
 
   /**
-   * Processes a job that several workers have lost, alone, or sets it aside undecoded. A batch of several jobs is resumed as
+   * Processes a suspected job alone, or sets it aside undecoded. A batch of several jobs is resumed as
    * it is: all of its jobs were decoded when it was named, and its inserts may have been confirmed.
    */
   async process(job: TakenJob): Promise<void> {

@@ -1,6 +1,7 @@
 import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
 import type { Queues, RedisQueue } from '../queues.ts'
 import { readQueueAges } from './queue-ages.ts'
+import { isPaused, readQueueStates } from './queue-states.ts'
 import { runningLoads, type WorkerLoad } from './worker-heartbeats.ts'
 
 /** What an autoscaler of the pools of one queue looks at. */
@@ -15,6 +16,8 @@ interface QueueLoad {
   readonly workers: number
   /** How many of them would be busy all the time with the work that all of them do: between 0 and `workers`. */
   readonly busyWorkers: number
+  /** Whether workers take none of its jobs, however many there are. */
+  readonly isPaused: boolean
 }
 
 /** The loads of all queues. */
@@ -24,12 +27,15 @@ const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedCost', 'doneCost'
 /** An autoscaler asks for each queue several times at once. */
 const REMEMBERED_MS = 500
 
-/** Reads the loads of all queues from the Redis of the queues. Calls within half a second share one read. */
+/**
+ * Reads the loads of all queues from the Redis of the queues, as autoscalers use them: age and cost of a paused queue are 0,
+ * because no further worker would lower them. Calls within half a second share one read.
+ */
 export function createQueueLoads(queues: Queues, now: () => number = Date.now): () => Promise<QueueLoads> {
   let read: { readonly atMs: number; readonly loads: Promise<QueueLoads> } | undefined
   return () => {
     if (read === undefined || now() - read.atMs > REMEMBERED_MS) {
-      const loads = readQueueLoads(queues)
+      const loads = readQueueLoads(queues).then(forAutoscalers)
       read = { atMs: now(), loads }
       loads.catch(() => {
         read = undefined
@@ -39,18 +45,29 @@ export function createQueueLoads(queues: Queues, now: () => number = Date.now): 
   }
 }
 
-async function readQueueLoads(queues: Queues): Promise<QueueLoads> {
+function forAutoscalers(loads: QueueLoads): QueueLoads {
+  const entries = Object.entries(loads).map(([queue, load]) => [
+    queue,
+    load.isPaused ? { ...load, ageSeconds: 0, costBytes: 0 } : load,
+  ])
+  return Object.fromEntries(entries) as QueueLoads
+}
+
+/** Reads the loads of all queues. Throws if Redis does not answer. */
+export async function readQueueLoads(queues: Queues): Promise<QueueLoads> {
   if (queues.common.status !== 'ready') throw new Error('redis is not connected')
-  const { of } = await queues.read()
-  const [ages, workers, ...flows] = await Promise.all([
+  const list = await queues.read()
+  const [ages, states, workers, ...flows] = await Promise.all([
     readQueueAges(queues),
+    readQueueStates(list),
     runningLoads(queues.common),
-    ...QUEUES.map(name => readFlow(of(name))),
+    ...QUEUES.map(name => readFlow(list.of(name))),
   ])
   const loads = QUEUES.map((queue, i) => {
     const [accepted = 0, done = 0, acceptedCost = 0, doneCost = 0] = flows[i] ?? []
     const backlog = { requests: Math.max(0, accepted - done), costBytes: Math.max(0, acceptedCost - doneCost) }
-    return [queue, { ageSeconds: ages.get(queue) ?? 0, ...backlog, ...busyOf(queue, workers) }] as const
+    const load = { ageSeconds: ages.get(queue) ?? 0, ...backlog, ...busyOf(queue, workers) }
+    return [queue, { ...load, isPaused: isPaused(states.get(queue)) }] as const
   })
   return Object.fromEntries(loads) as Record<QueueName, QueueLoad>
 }

@@ -15,7 +15,7 @@ const redis = new Redis(`${sharedServices().redisUrl}/14`)
 beforeEach(() => redis.flushdb())
 afterAll(() => redis.disconnect())
 
-const EMPTY = { ageSeconds: 0, requests: 0, costBytes: 0, workers: 0, busyWorkers: 0 }
+const EMPTY = { ageSeconds: 0, requests: 0, costBytes: 0, workers: 0, busyWorkers: 0, isPaused: false }
 
 it('returns age and depth of each queue from what is accepted and not stored', async () => {
   const keys = queueKeys('traces')

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -11,6 +12,7 @@ import { queueKeys } from '../../../shared/queue/queue.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { startPool } from '../../../workers/queue/pool.ts'
 import { createJobAdder } from '../../../workers/queue/sweep.ts'
+import { runCli } from '../../support/clients/run-cli.ts'
 import { queueOn, queuesAt } from '../../support/queue-on.ts'
 import { until } from '../../support/until.ts'
 
@@ -69,6 +71,27 @@ it('workers take and finish jobs while Redis is full', async () => {
   await pool.close()
   await redis.config('SET', 'maxmemory', '0')
   await jobs.close()
+})
+
+it('an operator pauses and resumes a queue, and retries and removes jobs while Redis is full', async () => {
+  const keys = queueKeys('traces')
+  const bull = new Queue('express', { connection: redis, prefix: keys.bull })
+  const [job] = await bull.addBulk([{ name: 'by hand', data: {} }])
+  const id = job?.id ?? ''
+  await redis.multi().lrem(keys.waiting('express'), 0, id).zadd(keys.failed('express'), 1, id).exec()
+  await redis.set('large', 'x'.repeat(1_000_000))
+  await redis.config('SET', 'maxmemory', '1000000')
+  const run = (...words: string[]) => runCli(['queues', ...words], { env: { REDIS_URL: server.url } })
+  const done = { code: 0, stderr: '' }
+  expect(await run('pause', 'traces')).toMatchObject(done)
+  expect(await redis.hexists(keys.settings('express'), 'paused')).toBe(1)
+  expect(await run('resume', 'traces')).toMatchObject(done)
+  expect(await run('retry', 'traces', id)).toMatchObject(done)
+  expect(await run('remove', 'traces', id)).toMatchObject(done)
+  expect(await redis.exists(keys.job('express', id))).toBe(0)
+  await redis.config('SET', 'maxmemory', '0')
+  await redis.del('large')
+  await bull.close()
 })
 
 it('a worker waits while Redis refuses writes, and continues when it accepts them again', async () => {

@@ -1,9 +1,15 @@
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { pino } from 'pino'
-import { backupConfigSchema, directoryConfigSchema } from '../../../cli/config.ts'
-import { withBackups, withDirectory } from '../../../cli/connect.ts'
-import { addDirectoryCommands, runProgram } from '../../../cli/program.ts'
+import {
+  backupConfigSchema,
+  clickhouseConfigSchema,
+  cliConfigSchema,
+  directoryConfigSchema,
+  queuesConfigSchema,
+} from '../../../cli/config.ts'
+import { withBackups, withClickHouse, withDirectory, withQueues, withStores } from '../../../cli/connect.ts'
+import { addCommands, addDirectoryCommands, type ProgramContext, runProgram } from '../../../cli/program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
 /** Exit code and output of a command. */
@@ -22,7 +28,20 @@ export interface CliSettings {
 }
 
 /** Runs a command of the directory in this process, on the Redis of the environment. */
-export async function runDirectoryCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
+export function runDirectoryCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
+  return runCommand(addDirectoryCommands, words, settings)
+}
+
+/** Runs any command in this process, on the stores of the environment. */
+export function runCli(words: readonly string[], settings: CliSettings): Promise<CliRun> {
+  return runCommand(addCommands, words, settings)
+}
+
+async function runCommand(
+  add: (program: Command, context: ProgramContext) => void,
+  words: readonly string[],
+  settings: CliSettings,
+): Promise<CliRun> {
   const { env = {}, directory = '/', stdin = '', now = Date.now } = settings
   let [stdout, stderr, code] = ['', '', 0]
   const program = new Command('penstock').exitOverride().configureOutput({
@@ -52,10 +71,15 @@ export async function runDirectoryCli(words: readonly string[], settings: CliSet
     directory,
     now,
   }
-  addDirectoryCommands(program, {
+  const logger = pino({ level: 'silent' })
+  add(program, {
     ...context,
-    withBackups: run => withBackups(parseConfig(backupConfigSchema, env), pino({ level: 'silent' }), run),
-    withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), pino({ level: 'silent' }), run),
+    ...{ fetch, stderr: process.stderr, onStop() {}, environment: async () => env },
+    withQueues: run => withQueues(parseConfig(queuesConfigSchema, env), logger, run),
+    withClickHouse: run => withClickHouse(parseConfig(clickhouseConfigSchema, env), run),
+    withBackups: run => withBackups(parseConfig(backupConfigSchema, env), logger, run),
+    withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), logger, run),
+    withStores: run => withStores(parseConfig(cliConfigSchema, env), logger, run),
   })
   await runProgram(program, words, context)
   return { code, stdout, stderr }
