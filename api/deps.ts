@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { LetterClaims } from '../letters/letter-claims.ts'
 import type { ReplayJobs } from '../letters/replay-jobs.ts'
+import type { QueueLoss } from '../schemas/records/installation.ts'
 import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
@@ -62,6 +63,8 @@ export interface ApiDeps {
   readonly oldestWatermarks: () => Promise<OldestWatermarks>
   /** Removes the uploads of a release from the Redis of the queues. */
   readonly removeUploads: (release: ReleaseKey) => Promise<void>
+  /** Reads the losses of the queues from the directory. */
+  readonly queueLosses: () => Promise<readonly QueueLoss[]>
   readonly receiptSecret: () => Promise<Buffer | undefined>
   readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest' | 'remove'>
   readonly replayJobs: Pick<ReplayJobs, 'add'>

@@ -17,13 +17,17 @@ logger.info(BUILD, 'starting')
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('api')
 const api = connectApi(config, logger, metrics, lifecycle)
+const installation = api.watchInstallation()
 
 await serve({
   routes: [...createApiRoutes(api.deps), ...createConsoleRoutes(config, logger), ...createResourceRoutes(config)],
   port: config.API_PORT,
   adminPort: config.API_ADMIN_PORT,
   settings: config,
-  isReady: api.isReady,
+  isReady: async () => {
+    const isReady = await api.isReady()
+    return isReady === true ? (installation.fault ?? true) : isReady
+  },
   logger,
   metrics,
   lifecycle,

@@ -8,7 +8,7 @@ import { errorMessage, TransientError } from '../shared/runtime/errors.ts'
 import { withDeadline } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { BackupConnection, DirectoryConnection, Examined, Stores } from './command-context.ts'
-import type { BackupConfig, ClickHouseConfig, CliConfig, DirectoryConfig, QueuesConfig } from './config.ts'
+import type { BackupConfig, CliConfig, ClickHouseConfig, DirectoryConfig, QueuesConfig } from './config.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const COMMAND_TIMEOUT_MS = 10_000
@@ -113,6 +113,10 @@ export async function withInstallation<T>(
     directory.disconnect()
     queues.close()
     objects.close()
+    await clickhouse.close()
+  }
+}
+
 /** Runs a command on ClickHouse and closes the connection when the command has settled. */
 export async function withClickHouse<T>(
   config: ClickHouseConfig,

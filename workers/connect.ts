@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { Backups } from '../shared/backup/backups.ts'
@@ -7,6 +8,9 @@ import { createDroppingStore } from '../shared/directory/dropping-store.ts'
 import { createFindingRulesStore } from '../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createScrubbingStore } from '../shared/directory/scrubbing-store.ts'
+import { type ClaimedStore, claimedBucket } from '../shared/installation/claimed-store.ts'
+import { InstallationWatch, watchQueueLosses } from '../shared/installation/installation-watch.ts'
+import { verifiedQueues } from '../shared/installation/verified-queues.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
@@ -35,7 +39,7 @@ import { createJobAdder } from './queue/sweep.ts'
 import { createKnownScrubbing } from './scrubbing/known-scrubbing.ts'
 import { ColumnMemory } from './sink/column-memory.ts'
 import { ExpressFirst } from './sink/pace/express-first.ts'
-import { StoreAccess, usesObjects } from './store-access.ts'
+import { StoreAccess, storesOf, usesObjects } from './store-access.ts'
 import { createMapAccess } from './symbolication/map-access.ts'
 import type { UpkeepDeps } from './upkeep/start-upkeep.ts'
 import { createUpkeepMetrics } from './upkeep/upkeep-metrics.ts'
@@ -57,6 +61,8 @@ interface ConnectedWorkers {
   /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
   readonly upkeep: UpkeepDeps
+  /** Whether the stores belong together. Nothing may be written to those of another installation. */
+  readonly installation: InstallationWatch
   /** Returns true, or the reason why this process should not be relied on. */
   readonly isReady: () => true | string
 }
@@ -78,14 +84,17 @@ export function connectWorkers(
   lifecycle.onStop('list of queues', () => followed.stop())
   const directoryRedis = connectConsumer(config.DIRECTORY_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
-  const durability = watchDurability(config, { queues, directoryRedis, followed, logger, lifecycle, processMetrics })
+  const watched: WatchedRedis = { queues, directoryRedis, followed, logger, lifecycle, processMetrics }
+  const durability = watchDurability(config, watched)
   const clickhouse = connectClickHouse(config)
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
   const releases = createReleaseStore(directoryRedis)
+  const claimed = [claimedClickHouse(clickhouse), ...(usesObjects(names) ? [claimedBucket(objects)] : [])]
+  const installation = watchInstallation(watched, claimed)
   const deps: PoolsDeps = {
-    ...{ config, redis, queues: followed },
+    ...{ config, redis, queues: verifiedQueues(followed, installation, storesOf) },
     accessTo: createAccess(config, logger, lifecycle),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
@@ -102,7 +111,9 @@ export function connectWorkers(
   const access = new StoreAccess({ clickhouse, objects: usesObjects(names) ? objects : undefined })
   lifecycle.onStop('access to the stores', () => access.stop())
   const isReady = () =>
-    redis.status === 'ready' ? (durability.fault ?? access.fault ?? true) : 'redis is not connected'
+    redis.status === 'ready'
+      ? (durability.fault ?? access.fault ?? installation.fault ?? true)
+      : 'redis is not connected'
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,
@@ -120,7 +131,7 @@ export function connectWorkers(
     metrics,
     logger,
   }
-  return { deps, queues, upkeep, directory, isReady }
+  return { deps, queues, upkeep, directory, installation, isReady }
 }
 
 /** Connections whose servers are watched. */
@@ -143,6 +154,18 @@ function watchDurability(
     for (const queue of followed.all) durability.queues.of(queue)
   })
   return durability
+}
+
+/** Watches whether the stores belong to one installation. */
+function watchInstallation(
+  { queues, directoryRedis: directory, followed, logger, lifecycle, processMetrics }: WatchedRedis,
+  stores: readonly ClaimedStore[],
+): InstallationWatch {
+  const installation = new InstallationWatch({ directory, queues, stores, mayClaim: true, logger })
+  lifecycle.onStop('installation', () => installation.stop())
+  watchQueueLosses(processMetrics, installation)
+  followed.onChange(() => void installation.check())
+  return installation
 }
 
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */

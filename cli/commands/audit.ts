@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { HOUR_S } from '../../schemas/units.ts'
+import { readInstallation } from '../../shared/directory/installation-record.ts'
 import type { AuditReport, RequestLine } from '../audit/report.ts'
 import { runAudit } from '../audit/run-audit.ts'
 import type { StoresCommandContext } from '../command-context.ts'
@@ -22,6 +23,8 @@ Requests whose key names no surface, and those whose client leaves before the bo
 
 Records that rules of the workspace dropped are counted by rule. Their requests are stored.
 
+If the Redis of the queues has lost its data, the report states from when on requests may be lost, and judges these hours.
+
 An hour is judged when its requests are settled, two minutes after its end at the earliest. Hours from before requests were
 counted, and days that have expired, are not judged. Reads only, apart from saving the latest counts. Full hours, UTC.
 
@@ -29,7 +32,7 @@ ${exitCodesHelp({
   [EXIT.done]: 'everything adds up',
   [EXIT.failed]: 'a store is unavailable: run the command again',
   [EXIT.notFound]: 'the workspace does not exist',
-  [EXIT.auditDiffers]: 'something does not add up; each difference is a line',
+  [EXIT.auditDiffers]: 'something does not add up or was lost; each difference is a line',
 })}
 
 Example:
@@ -60,7 +63,7 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
     .addHelpText('after', HELP)
     .action(async ({ from, to, workspace: slugOrId, json }: AuditCommandOptions) => {
       if (from >= to) return exit(EXIT.usage, '--from must be before --to')
-      await withStores(async ({ store, withQueues, clickhouse, objects, retentionDays }) => {
+      await withStores(async ({ redis, store, withQueues, clickhouse, objects, retentionDays }) => {
         const workspace = slugOrId === undefined ? undefined : await findWorkspace(store, slugOrId, context)
         if (slugOrId !== undefined && workspace === undefined) return
         const range = {
@@ -68,9 +71,12 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
           to: Math.ceil(to / HOUR_S) * HOUR_S,
           workspaceId: workspace?.id ?? '',
         }
-        const report = await withQueues(queues => runAudit({ queues, clickhouse, objects, now: Date.now }, range))
+        const losses = (await readInstallation(redis))?.losses ?? []
+        const report = await withQueues(queues =>
+          runAudit({ queues, losses, clickhouse, objects, now: Date.now }, range),
+        )
         print(json ? JSON.stringify(report) : describe(report))
-        if (report.differences.length > 0) exit(EXIT.auditDiffers)
+        if (report.differences.length + report.losses.length > 0) exit(EXIT.auditDiffers)
       })
     })
 }
@@ -98,7 +104,7 @@ const COLUMNS = [
   'queued',
 ] as const satisfies readonly (keyof RequestLine)[]
 
-function describe({ from, to, requests, tables, dropped, objects, differences }: AuditReport): string {
+function describe({ from, to, losses, requests, tables, dropped, objects, differences }: AuditReport): string {
   const widths = [17, 24, 26, ...COLUMNS.map(name => name.length + 2)]
   const lines = requests.map(line =>
     rowOf(
@@ -127,9 +133,16 @@ function describe({ from, to, requests, tables, dropped, objects, differences }:
       ),
     ),
     '',
-    differences.length === 0
-      ? `everything adds up${notJudged(requests)}`
-      : `${counted(differences.length, 'difference')}:`,
+    ...losses.map(
+      ({ since, seen, found }) =>
+        `the Redis of the queues lost its data between ${seen} and ${found}: requests that arrived from ${since} on and were not ` +
+        'stored by then are lost, and up to a minute of their counts',
+    ),
+    differences.length > 0
+      ? `${counted(differences.length, 'difference')}:`
+      : losses.length > 0
+        ? `everything else adds up${notJudged(requests)}`
+        : `everything adds up${notJudged(requests)}`,
     ...differences.map(
       ({ table, workspaceId, surfaceId, hour, day, text }) =>
         `${table}: surface ${surfaceId} of ${workspaceId}, hour ${hour}, day ${day}: ${text}`,

@@ -5,6 +5,7 @@ import { checkBucket } from './check-bucket.ts'
 import { checkClickHouse } from './check-clickhouse.ts'
 import { checkClocks } from './check-clocks.ts'
 import { checkDirectory } from './check-directory.ts'
+import { checkStores } from './check-installation.ts'
 import { checkQueues } from './check-queues.ts'
 import { checkDirectoryServer, checkQueueServers } from './check-redis.ts'
 import { checkSettings } from './check-settings.ts'
@@ -16,6 +17,7 @@ const CHECKS: Readonly<Record<string, (examined: Examined) => Promise<readonly F
   'redis of the directory': checkDirectoryServer,
   clickhouse: checkClickHouse,
   bucket: checkBucket,
+  installation: checkStores,
   clocks: checkClocks,
   queues: checkQueues,
   directory: checkDirectory,

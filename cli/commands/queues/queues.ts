@@ -3,6 +3,7 @@ import type { DirectoryCommandContext, QueuesCommandContext } from '../../comman
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { type QueueRow, readQueueRows } from '../../queues/queue-rows.ts'
 import { printList } from '../../terminal.ts'
+import { addAcceptLoss } from './accept-loss.ts'
 import { addJobCommands } from './jobs.ts'
 import { addPause, addResume } from './pause.ts'
 
@@ -26,11 +27,14 @@ export function addQueues(parent: Command, context: QueuesCommandContext & Direc
     .option('--json', 'print each queue as a line of JSON')
     .addHelpText('after', HELP)
     .action(({ json }: { json?: boolean }) =>
-      context.withQueues(async queues => printList({ print: context.print, json }, LISTING, await readQueueRows(queues))),
+      context.withQueues(async queues =>
+        printList({ print: context.print, json }, LISTING, await readQueueRows(queues)),
+      ),
     )
   addPause(command, context)
   addResume(command, context)
   addJobCommands(command, context)
+  addAcceptLoss(command, context)
 }
 
 const COLUMNS = {

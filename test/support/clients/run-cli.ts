@@ -3,12 +3,20 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import {
   backupConfigSchema,
-  clickhouseConfigSchema,
   cliConfigSchema,
+  clickhouseConfigSchema,
   directoryConfigSchema,
+  doctorConfigSchema,
   queuesConfigSchema,
 } from '../../../cli/config.ts'
-import { withBackups, withClickHouse, withDirectory, withQueues, withStores } from '../../../cli/connect.ts'
+import {
+  withBackups,
+  withClickHouse,
+  withDirectory,
+  withInstallation,
+  withQueues,
+  withStores,
+} from '../../../cli/connect.ts'
 import { addCommands, addDirectoryCommands, type ProgramContext, runProgram } from '../../../cli/program.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 
@@ -79,6 +87,7 @@ async function runCommand(
     withClickHouse: run => withClickHouse(parseConfig(clickhouseConfigSchema, env), run),
     withBackups: run => withBackups(parseConfig(backupConfigSchema, env), logger, run),
     withDirectory: run => withDirectory(parseConfig(directoryConfigSchema, env), logger, run),
+    withInstallation: run => withInstallation({ config: parseConfig(doctorConfigSchema, env), env }, logger, run),
     withStores: run => withStores(parseConfig(cliConfigSchema, env), logger, run),
   })
   await runProgram(program, words, context)
