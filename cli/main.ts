@@ -5,8 +5,8 @@ import { BUILD } from '../shared/runtime/build-info.ts'
 import { parseConfig } from '../shared/runtime/config.ts'
 import {
   backupConfigSchema,
-  clickhouseConfigSchema,
   cliConfigSchema,
+  clickhouseConfigSchema,
   directoryConfigSchema,
   doctorConfigSchema,
   queuesConfigSchema,

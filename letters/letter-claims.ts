@@ -19,8 +19,8 @@ const MAX_QUEUE_COST = 256 * MIB
 const KEPT_LONGER_MS = 7 * DAY_MS
 const PURGED = 'purged'
 
-const REPLAY = queueScript('replay-letters')
-const PURGE = queueScript('purge-letters')
+const REPLAY = queueScript('letters/replay-letters')
+const PURGE = queueScript('letters/purge-letters')
 
 /** A letter to claim, and the queue and workspace that it belongs to. */
 type ClaimedLetter = LetterKey & Pick<Letter, 'queue' | 'attempt'>

@@ -32,7 +32,7 @@ interface Bundle {
   /** A gzipped archive. */
   readonly bytes: Buffer
   readonly files: number
-  /** What could not be read, each with the reason. */
+  /** Sources that could not be read, each with the reason. */
   readonly missing: readonly string[]
 }
 
@@ -41,7 +41,7 @@ type Source = (add: (name: string, content: string | object) => void) => Promise
 
 /**
  * Collects what explains the state of an installation: versions, settings, queues, stores and the admin ports of processes. It has
- * no secret, no request and no value of a row. What cannot be read is named in `missing.txt`.
+ * no secret, no request and no value of a row. Sources that do not answer are named in `missing.txt`.
  */
 export async function makeBundle(context: BundleCommandContext, adminUrls: readonly string[]): Promise<Bundle> {
   const { env } = readSecretFiles(await context.environment())
@@ -104,11 +104,7 @@ async function readRedisOfQueues(queues: Queues, add: Parameters<Source>[0]): Pr
   for (const [server, redis] of servers) await readRedis(redis, `redis/${server}`, add)
 }
 
-async function readRedis(
-  redis: DirectoryConnection['redis'],
-  name: string,
-  add: Parameters<Source>[0],
-): Promise<void> {
+async function readRedis(redis: DirectoryConnection['redis'], name: string, add: Parameters<Source>[0]): Promise<void> {
   add(`${name}-info.txt`, await redis.info())
   const settings: Record<string, string> = {}
   for (const setting of REDIS_SETTINGS) {

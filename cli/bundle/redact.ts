@@ -29,7 +29,8 @@ export function redactorOf(
   }
   for (const name of SECRET_SETTINGS) add(env[name])
   for (const value of values) {
-    for (const [, user, password, inQuery] of value.matchAll(CREDENTIALS)) for (const part of [user, password, inQuery]) add(part)
+    for (const [, user, password, inQuery] of value.matchAll(CREDENTIALS))
+      for (const part of [user, password, inQuery]) add(part)
   }
   // The longest first, because one may contain another.
   const sorted = [...secrets].filter(({ length }) => length >= LEAST_CHARACTERS).sort((a, b) => b.length - a.length)

@@ -8,7 +8,7 @@ export interface ArchivedFile {
 const BLOCK_BYTES = 512
 const NAME_BYTES = 100
 
-/** Returns an archive in the format `ustar` (POSIX.1-2001). Only the owner may read its files. Throws a RangeError for a long name. */
+/** Returns an archive in the format `ustar` of POSIX. Only the owner may read its files. Throws a RangeError for a long name. */
 export function tarOf(files: readonly ArchivedFile[], modifiedAtMs: number): Buffer {
   const blocks = files.flatMap(({ name, content }) => {
     const rest = content.length % BLOCK_BYTES

@@ -7,7 +7,7 @@ import { JOB_OPTIONS } from '../../shared/queue/queue.ts'
 import { queueScript } from '../../shared/queue/queue-script.ts'
 import { findJob, type JobPlace, openBull, type QueueLane } from './find-jobs.ts'
 
-/** What became of a job: `done`, or the reason why it was left as it is. */
+/** Outcome of a change of one job, with a text about it. A job is left as it is unless the change is `done`. */
 export interface Change {
   readonly id: string
   readonly outcome: 'done' | 'not_found' | 'refused'
@@ -58,7 +58,8 @@ async function changeJob(place: JobPlace, bull: Queue<CommitJob>, change: Change
     return { id, outcome: 'done', text: await change(place, bull) }
   } catch (error) {
     if (error instanceof Refusal) return { id, outcome: 'refused', text: error.message }
-    if (isOfAnotherState(error)) return { id, outcome: 'refused', text: 'its state has changed meanwhile: look at it again' }
+    if (isOfAnotherState(error))
+      return { id, outcome: 'refused', text: 'its state has changed meanwhile: look at it again' }
     throw error
   }
 }
@@ -102,14 +103,17 @@ export function setJobAside(reason: string): ChangeJob {
     if (bytes === 0) throw new Refusal(`it has no payload, so there is nothing to keep: "penstock queues remove"`)
     const jobsOfBatch = await jobsOfItsBatch(place)
     if (jobsOfBatch > 1) {
-      throw new Refusal(`its rows may be stored with those of ${jobsOfBatch - 1} other jobs: its batch is finished first`)
+      throw new Refusal(
+        `its rows may be stored with those of ${jobsOfBatch - 1} other jobs: its batch is finished first`,
+      )
     }
     // Requests that arrive now take another job.
     await redis.srem(keys.open, id)
     const known = commitJobSchema.safeParse(parseJson((await redis.hget(keys.job(lane, id), 'data')) ?? ''))
     const job = jobOf(bull, id)
     await job.updateData({ ...(known.data ?? { payloads: 1, bytes }), setAside: reason })
-    if (state === 'active') return 'a worker has it in progress: if this attempt fails, its requests become dead letters'
+    if (state === 'active')
+      return 'a worker has it in progress: if this attempt fails, its requests become dead letters'
     if (state !== 'waiting') await retryJob(place, bull)
     return 'its requests become dead letters when a worker takes it'
   }
@@ -119,7 +123,8 @@ export function setJobAside(reason: string): ChangeJob {
 async function jobsOfItsBatch({ queue: { redis, keys }, id }: JobPlace): Promise<number> {
   const batchId = await redis.hget(keys.batchOf, id)
   const record = batchId === null ? null : await redis.hget(keys.batches, batchId)
-  const parsed = record === null ? undefined : (parseJson(record) as { readonly jobIds?: readonly string[] } | undefined)
+  const parsed =
+    record === null ? undefined : (parseJson(record) as { readonly jobIds?: readonly string[] } | undefined)
   return parsed?.jobIds?.length ?? 0
 }
 

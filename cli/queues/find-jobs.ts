@@ -21,7 +21,7 @@ export function lanesIn(queues: readonly RedisQueue[]): QueueLane[] {
 /** Opens a lane with BullMQ. The caller closes it. */
 export function openBull({ queue, lane }: QueueLane): Queue<CommitJob> {
   const bull = openQueue(queue.redis, queue.keys, lane)
-  // What the caller does with it fails. Without a listener, BullMQ prints to stderr.
+  // A caller sees the failure of its own call. Without a listener, BullMQ prints to stderr.
   bull.on('error', () => undefined)
   return bull
 }
@@ -159,7 +159,11 @@ export async function describeJob(
 }
 
 /** Returns the requests of a job, or undefined if this version cannot read them. */
-async function readFrames({ redis, keys }: RedisQueue, id: string, joined: number): Promise<PayloadFrame[] | undefined> {
+async function readFrames(
+  { redis, keys }: RedisQueue,
+  id: string,
+  joined: number,
+): Promise<PayloadFrame[] | undefined> {
   const first = await redis.getBuffer(keys.payload(id))
   if (first === null) return undefined
   const others = joined > 0 ? await redis.lrangeBuffer(keys.joined(id), 0, -1) : []

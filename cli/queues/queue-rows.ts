@@ -34,7 +34,9 @@ export async function readQueueRows(queues: Queues): Promise<QueueRow[]> {
     const stuckJobs = stuck[i] ?? 0
     const notes = [
       ...(pausedLanes > 0 && pausedLanes === lanes ? ['paused'] : []),
-      ...(pausedLanes > 0 && pausedLanes < lanes ? [`paused in part (${pausedLanes} of ${lanes}): pause it again`] : []),
+      ...(pausedLanes > 0 && pausedLanes < lanes
+        ? [`paused in part (${pausedLanes} of ${lanes}): pause it again`]
+        : []),
       ...(requests > 0 && workers === 0 ? ['NO WORKER'] : []),
       ...(failedJobs > 0 ? ['failed jobs'] : []),
       ...(stuckJobs > 0 ? ['stuck jobs'] : []),

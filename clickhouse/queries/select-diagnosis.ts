@@ -30,7 +30,7 @@ const READS = {
     FROM system.replicas WHERE database = currentDatabase() ORDER BY table`,
 } as const
 /** Name of a read of the system tables. */
-export type DiagnosisRead = keyof typeof READS
+type DiagnosisRead = keyof typeof READS
 /** The reads of the system tables. */
 export const DIAGNOSIS_READS = Object.keys(READS) as DiagnosisRead[]
 

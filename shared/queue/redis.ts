@@ -98,8 +98,8 @@ export function connectConsumer(to: ConnectTo, logger: Logger): Redis {
 }
 
 /**
- * Has Redis run BullMQ's scripts on this connection even if its memory is full. Taking, finishing and changing jobs is what frees
- * the memory, and needs little of it. Returns the connection.
+ * Makes BullMQ's scripts on this connection run even if the memory of Redis is full. Taking, finishing and changing jobs is what
+ * frees the memory, and needs little of it. Returns the connection.
  */
 export function usableWhenFull(connection: Redis): Redis {
   const define = connection.defineCommand.bind(connection)

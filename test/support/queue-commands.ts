@@ -10,7 +10,7 @@ import { sharedServices } from './services/shared-services.ts'
 import { createTestDatabase } from './services/test-database.ts'
 
 /** A line of JSON that a command has printed. */
-export type PrintedLine = Readonly<Record<string, unknown>>
+type PrintedLine = Readonly<Record<string, unknown>>
 
 const POOLS: readonly QueueName[] = [
   ...(['traces', 'logs', 'exceptions', 'replay', 'replay-chunks'] as const),

@@ -43,7 +43,7 @@ const COUNTER_LIFETIME_S = 3 * DAY_S
  */
 const SURFACES_PER_WORKSPACE = 4
 
-const COUNT_LETTERS = queueScript('count-letters')
+const COUNT_LETTERS = queueScript('letters/count-letters')
 
 /** Bytes and letters of one surface or workspace and day. */
 interface Usage {

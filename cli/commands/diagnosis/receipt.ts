@@ -63,7 +63,7 @@ export function addReceipt(parent: Command, { withStores, print, exit }: StoresC
     )
 }
 
-/** What became of a request, as it was sent or in a replay. */
+/** Outcome of a request, as it was sent or in a replay. */
 interface Outcome {
   readonly status: 'stored' | 'discarded' | 'refused' | 'dead_lettered'
   readonly settledAt: string

@@ -65,6 +65,9 @@ function addJobs(parent: Command, { withDirectory, print, now }: DirectoryComman
     )
 }
 
+/** Jobs that are read at the same time, each with a payload of up to 4 MiB. */
+const READ_TOGETHER = 16
+
 interface Asked {
   readonly name: QueueName
   readonly state: JobState | undefined
@@ -77,13 +80,13 @@ async function* describeJobs(queues: Queues, { name, state, limit, secret, now }
   const lanes = lanesIn((await queues.read()).of(name))
   let left = limit
   for (const wanted of state === undefined ? JOB_STATES : [state]) {
-    for (const place of await findJobs(lanes, wanted, left)) {
-      if (left === 0) return
-      const job = await describeJob(place, secret, now)
-      if (job === undefined) continue
-      left--
-      yield job
+    const places = (await findJobs(lanes, wanted, left)).slice(0, left)
+    for (let i = 0; i < places.length; i += READ_TOGETHER) {
+      const together = places.slice(i, i + READ_TOGETHER)
+      const described = await Promise.all(together.map(place => describeJob(place, secret, now)))
+      yield* described.filter(job => job !== undefined)
     }
+    left -= places.length
     if (left === 0) return
   }
 }

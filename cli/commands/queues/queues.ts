@@ -24,6 +24,8 @@ export function addQueues(parent: Command, context: QueuesCommandContext & Direc
   const command = parent
     .command('queues')
     .description('show the queues, and the jobs in them')
+    // After the name of a command, --json is an option of that command.
+    .enablePositionalOptions()
     .option('--json', 'print each queue as a line of JSON')
     .addHelpText('after', HELP)
     .action(({ json }: { json?: boolean }) =>

@@ -6,7 +6,7 @@ import { lanesOf } from '../queue.ts'
 import type { QueueList, Queues } from '../queues.ts'
 
 /** State of the jobs of the queues of one name. */
-export interface QueueState {
+interface QueueState {
   /** BullMQ queues of the name: one for each lane of each partition. */
   readonly lanes: number
   /** How many of them give workers no jobs. */

@@ -30,7 +30,10 @@ async function addMalformedJob(): Promise<void> {
 
 it('the commands of the queues work under load, and refuse and lose nothing', async () => {
   const { clients, adminUrl, services } = installation
-  const page = await installation.openPage('queues.md', { ADMIN_URL: adminUrl, FILE: join(services.dir, 'bundle.tar.gz') })
+  const page = await installation.openPage('queues.md', {
+    ADMIN_URL: adminUrl,
+    FILE: join(services.dir, 'bundle.tar.gz'),
+  })
   await clients.untilServed(30_000)
   await page.run('Look')
   await addMalformedJob()
@@ -41,18 +44,17 @@ it('the commands of the queues work under load, and refuse and lose nothing', as
   await page.run('Pause')
   await installation.killWorkers()
   await installation.startWorkers()
-  const [JOB = ''] = await until('a job waits', async () => {
-    const waiting = await redis.lrange(keys.waiting('express'), 0, 0)
-    return waiting.length > 0 && waiting
-  })
+  const JOB = await until('a job waits', async () => (await redis.lrange(keys.waiting('express'), 0, 0))[0])
   await page.run('Look at jobs')
   await page.run('Set a job aside', { JOB })
   await page.run('Resume')
   await until('the job is set aside', async () => (await redis.zscore(keys.pending, JOB)) === null)
   await until('its letters are indexed', async () =>
-    (await Promise.all((['dead-letters', 'dead-letter-index'] as const).map(name => redis.zcard(queueKeys(name).pending)))).every(
-      count => count === 0,
-    ),
+    (
+      await Promise.all(
+        (['dead-letters', 'dead-letter-index'] as const).map(name => redis.zcard(queueKeys(name).pending)),
+      )
+    ).every(count => count === 0),
   )
   await page.run('Store them again', { WORKSPACE: (await loadSecrets(services.dir)).workspaceSlug })
   await clients.untilServed(30_000)

@@ -49,13 +49,19 @@ beforeAll(async () => {
   await redis.flushdb()
   const store = createDirectory(redis)
   await store.putWorkspace({ version: 1, id: workspaceId, slug: MARK, name: MARK, createdAt: new Date().toISOString() })
-  await redis.set(directoryKeys.receiptSecret, JSON.stringify({ version: 1, secret: Buffer.from(MARK).toString('hex') }))
+  await redis.set(
+    directoryKeys.receiptSecret,
+    JSON.stringify({ version: 1, secret: Buffer.from(MARK).toString('hex') }),
+  )
   await redis.set(queueKeys('traces').payload('job'), `a payload with ${MARK}`)
   await clickhouse.command({
-    query: `CREATE TABLE with_credentials (a UInt8) ENGINE = S3('http://127.0.0.1:1/b/a.tsv', '${MARK}', '${MARK}', 'TSV')`,
+    query: `CREATE TABLE with_credentials (a UInt8) ENGINE = S3('http://127.0.0.1:1/bucket/a.tsv', '${MARK}', '${MARK}', 'TSV')`,
   })
   await clickhouse.command({ query: `SELECT toUInt8('${MARK}')` }).catch(() => undefined)
-  const marked = [...SECRET_SETTINGS, ...HIDDEN, 'SWEEP_INTERVAL_MS', 'REDIS_DURABILITY'].map(name => [name, `${MARK}-${name}`])
+  const marked = [...SECRET_SETTINGS, ...HIDDEN, 'SWEEP_INTERVAL_MS', 'REDIS_DURABILITY'].map(name => [
+    name,
+    `${MARK}-${name}`,
+  ])
   env = {
     ...Object.fromEntries(marked),
     PATH: process.env.PATH ?? '',
@@ -103,8 +109,14 @@ it('has versions, settings, queues, stores and processes, and none of the secret
     ...{ JOB_LOCK_MS: '2000', LOG_LEVEL: 'info', KEY_PEPPER: 'set', S3_ENDPOINT: 'http://s3.example:9000' },
     REDIS_URL: expect.stringMatching(/^redis:\/\/127\.0\.0\.1:\d+$/),
   })
-  expect(JSON.parse(files.get('about.json') ?? '')).toMatchObject({ version: expect.any(String), node: process.version })
-  expect(JSON.parse(files.get('directory.json') ?? '')).toEqual({ workspaces: 1, first: [{ id: workspaceId, surfaces: 0 }] })
+  expect(JSON.parse(files.get('about.json') ?? '')).toMatchObject({
+    version: expect.any(String),
+    node: process.version,
+  })
+  expect(JSON.parse(files.get('directory.json') ?? '')).toEqual({
+    workspaces: 1,
+    first: [{ id: workspaceId, surfaces: 0 }],
+  })
   expect(JSON.parse(files.get('queues.json') ?? '')).toHaveLength(14)
   expect(files.get('redis/queues-info.txt')).toContain('redis_version:')
   expect(JSON.parse(files.get('redis/directory-settings.json') ?? '')).toMatchObject({ appendfsync: 'always' })
@@ -115,7 +127,12 @@ it('has versions, settings, queues, stores and processes, and none of the secret
   expect(files.get('processes/1/metrics.txt')).toContain('penstock_ready{process="test"} 0')
   expect(JSON.parse(files.get('processes/1/queues.txt')?.split('\n')[1] ?? '')).toHaveProperty('traces')
   for (const [name, text] of files) {
-    for (const secret of [MARK, SERVER_PASSWORD, Buffer.from(MARK).toString('hex'), Buffer.from(MARK).toString('base64')]) {
+    for (const secret of [
+      MARK,
+      SERVER_PASSWORD,
+      Buffer.from(MARK).toString('hex'),
+      Buffer.from(MARK).toString('base64'),
+    ]) {
       expect(text.includes(secret), `${name} has ${secret}`).toBe(false)
     }
   }

@@ -70,7 +70,9 @@ describe('a job with a payload', () => {
     await redis.lmove(keys.waiting('bulk'), keys.active('bulk'), 'RIGHT', 'LEFT')
     await redis.del(keys.marker('bulk'))
     expect(await rowOf('traces')).toMatchObject({ stuckJobs: 1, notes: ['NO WORKER', 'stuck jobs'] })
-    expect(await lines('jobs', 'traces', '--state', 'stuck')).toMatchObject([{ id: jobId, losses: 0, hasPayload: true }])
+    expect(await lines('jobs', 'traces', '--state', 'stuck')).toMatchObject([
+      { id: jobId, losses: 0, hasPayload: true },
+    ])
     expect((await run('retry', 'traces', jobId)).code).toBe(0)
     expect(await lines('jobs', 'traces')).toMatchObject([{ id: jobId, state: 'waiting', losses: 1 }])
     start()
@@ -83,7 +85,10 @@ describe('a job with a payload', () => {
     await redis.lmove(keys.waiting('bulk'), keys.active('bulk'), 'RIGHT', 'LEFT')
     await redis.set(keys.lock('bulk', jobId), 'of a worker')
     expect(await lines('jobs', 'traces', '--state', 'active')).toMatchObject([{ id: jobId }])
-    expect(await run('retry', 'traces', jobId)).toMatchObject({ code: 10, stderr: expect.stringContaining('in progress') })
+    expect(await run('retry', 'traces', jobId)).toMatchObject({
+      code: 10,
+      stderr: expect.stringContaining('in progress'),
+    })
     await redis.del(keys.payload(jobId))
     await redis.zrem(keys.pending, jobId)
     expect(await run('remove', 'traces', jobId)).toMatchObject({

@@ -24,7 +24,9 @@ afterAll(() => queues.close())
 /** Puts a log record into its queue, and waits until it is stored: whatever else workers could take then was taken. */
 async function untilALogIsStored(): Promise<void> {
   const body = { resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: 'barrier' } }] }] }] }
-  await letters.enqueue('logs', newJobId(), [traceFrame(queues.surface(), Buffer.from(JSON.stringify(body)), { receipt: undefined })])
+  await letters.enqueue('logs', newJobId(), [
+    traceFrame(queues.surface(), Buffer.from(JSON.stringify(body)), { receipt: undefined }),
+  ])
   await letters.untilDone('logs')
 }
 
@@ -35,19 +37,20 @@ async function addMalformedJobs(count: number): Promise<void> {
   await bull.close()
 }
 
-async function valueOf(metric: string): Promise<string | undefined> {
+async function sampleOf(metric: string): Promise<string | undefined> {
   const metrics = createMetrics('test')
   watchQueueStates(metrics, onOneServer(redis))
   const text = await metrics.registry.metrics()
-  return text.split('\n').find(line => line.startsWith(`${metric}{queue="traces"`))?.split(' ')[1]
+  return text
+    .split('\n')
+    .find(line => line.startsWith(`${metric}{queue="traces"`))
+    ?.split(' ')[1]
 }
 
 it('shows the queues, and marks one that has requests and no worker', async () => {
   const { stdout } = await run()
   const [head, ...table] = stdout.trimEnd().split('\n')
-  expect(head?.split(/ +/)).toEqual(
-    'QUEUE PARTITIONS REQUESTS COST OLDEST WORKERS BUSY FAILED STUCK'.split(' '),
-  )
+  expect(head?.split(/ +/)).toEqual('QUEUE PARTITIONS REQUESTS COST OLDEST WORKERS BUSY FAILED STUCK'.split(' '))
   expect(table).toHaveLength(14)
   await enqueue('a', 'b')
   expect(await rowOf('traces')).toMatchObject({ partitions: 1, requests: 2, workers: 0, notes: ['NO WORKER'] })
@@ -65,11 +68,23 @@ it('lists jobs with payload, surface and receipt, and the reason of their last a
     ...queues.surface(),
   })
   const { workspaceId, surfaceId } = queues.surface()
-  expect(openReceiptId(secret, workspaceId, String(job?.receiptId))).toMatchObject({ kind: 'traces', surfaceId, index: 0 })
+  expect(openReceiptId(secret, workspaceId, String(job?.receiptId))).toMatchObject({
+    kind: 'traces',
+    surfaceId,
+    index: 0,
+  })
   await redis.set(keys.payload(jobId), 'no payload of this version')
   start()
-  const failed = await until('the attempt has failed', async () => (await lines('jobs', 'traces', '--state', 'delayed'))[0])
-  expect(failed).toMatchObject({ id: jobId, attempts: 1, reason: expect.stringMatching(/payload version/), hasPayload: true })
+  const failed = await until(
+    'the attempt has failed',
+    async () => (await lines('jobs', 'traces', '--state', 'delayed'))[0],
+  )
+  expect(failed).toMatchObject({
+    id: jobId,
+    attempts: 1,
+    reason: expect.stringMatching(/payload version/),
+    hasPayload: true,
+  })
 })
 
 describe('jobs that somebody has added by hand', () => {
@@ -77,9 +92,11 @@ describe('jobs that somebody has added by hand', () => {
     await addMalformedJobs(700)
     start()
     await enqueue('real')
-    await until('all have failed', async () => (await redis.zcard(keys.failed('express'))) === 700, { deadlineMs: 60_000 })
+    await until('all have failed', async () => (await redis.zcard(keys.failed('express'))) === 700, {
+      deadlineMs: 60_000,
+    })
     await untilDone()
-    expect(await valueOf('penstock_jobs_failed')).toBe('700')
+    expect(await sampleOf('penstock_jobs_failed')).toBe('700')
     expect(await rowOf('traces')).toMatchObject({ failedJobs: 700, notes: ['failed jobs'] })
     const listed = await lines('jobs', 'traces', '--state', 'failed', '--limit', '1000')
     expect(listed).toHaveLength(700)
@@ -93,7 +110,7 @@ describe('jobs that somebody has added by hand', () => {
     expect(refused).toMatchObject({ code: 10, stderr: expect.stringContaining('it has no payload') })
     expect((await run('remove', 'traces', '--all-failed')).code).toBe(0)
     expect(await rowOf('traces')).toMatchObject({ failedJobs: 0, notes: [] })
-    expect(await valueOf('penstock_jobs_failed')).toBe('0')
+    expect(await sampleOf('penstock_jobs_failed')).toBe('0')
     expect(await redis.keys(`${keys.bull}:express:[0-9]*`)).toEqual([])
     expect(await spanNames()).toEqual(['real'])
   })
@@ -115,11 +132,11 @@ describe('a paused queue', () => {
     expect(await spanNames()).toEqual(['before'])
     expect(await redis.zcard(keys.pending)).toBe(50)
     expect(await rowOf('traces')).toMatchObject({ requests: 50, paused: true, notes: ['paused', 'NO WORKER'] })
-    expect(await valueOf('penstock_queue_paused')).toBe('1')
+    expect(await sampleOf('penstock_queue_paused')).toBe('1')
     await run('resume', 'traces')
     await letters.untilDone('traces')
     expect(await spanNames()).toEqual(['before', ...names])
-    expect(await valueOf('penstock_queue_paused')).toBe('0')
+    expect(await sampleOf('penstock_queue_paused')).toBe('0')
   })
 
   it('wants no further worker, and its pool does not count as wedged', async () => {

@@ -52,14 +52,17 @@ async function runCommand(
 ): Promise<CliRun> {
   const { env = {}, directory = '/', stdin = '', now = Date.now } = settings
   let [stdout, stderr, code] = ['', '', 0]
-  const program = new Command('penstock').exitOverride().configureOutput({
-    writeOut: text => {
-      stdout += text
-    },
-    writeErr: text => {
-      stderr += text
-    },
-  })
+  const program = new Command('penstock')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => {
+        stdout += text
+      },
+      writeErr: text => {
+        stderr += text
+      },
+    })
   const context = {
     print: (text: string) => {
       stdout += `${text}\n`

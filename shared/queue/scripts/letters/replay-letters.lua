@@ -6,7 +6,7 @@
 -- claim.
 -- Returns the letters that are taken, 'busy' or 'gone'; or nothing, and then the payload is accepted.
 --- @include "../../runtime/redis/now"
---- @include "letter-claims"
+--- @include "letters/letter-claims"
 local taken = {}
 for i = 8, #KEYS do
   local at = 11 + 4 * (i - 8)

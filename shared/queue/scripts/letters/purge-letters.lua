@@ -2,7 +2,7 @@
 -- Claims letters for good, but for those that are being replayed, whose positions it returns.
 -- KEYS the claims of each letter. ARGV the time before which all replays are settled or lost, then for each letter: index,
 -- settled attempt, expiry of the claim.
---- @include "letter-claims"
+--- @include "letters/letter-claims"
 local taken = {}
 for i = 1, #KEYS do
   local at = 3 * i - 1
