@@ -1,5 +1,6 @@
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
+import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
 import { retainedReads } from '../clickhouse/queries/retention/retained-reads.ts'
 import { readLimitSettings } from '../clickhouse/select.ts'
 import { watchClickHouse } from '../clickhouse/watch-server.ts'
@@ -24,6 +25,7 @@ import { connectProducer } from '../shared/queue/redis.ts'
 import { removeUploads } from '../shared/queue/remove-uploads.ts'
 import { countAccepted } from '../shared/queue/request-counts.ts'
 import { readOldestWatermarks, readWatermarks } from '../shared/queue/watermark.ts'
+import type { Health } from '../shared/runtime/admin-server.ts'
 import type { Lifecycle } from '../shared/runtime/lifecycle.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
@@ -40,7 +42,7 @@ import { connectTraceQueues } from './traces/completeness/trace-queues.ts'
 /** The dependencies of the routes, connected. */
 interface ConnectedApi {
   readonly deps: ApiDeps
-  readonly isReady: () => Promise<true | string>
+  readonly isReady: () => Promise<Health>
   /** Watches whether the stores of the API belong to one installation. The process is not ready while they do not. */
   readonly watchInstallation: () => InstallationWatch
 }
@@ -106,6 +108,8 @@ export function connectApi(
   })
   lifecycle.onStop('clickhouse', () => clickhouse.close())
   watchClickHouse(metrics, clickhouse)
+  const schema = new SchemaWatch({ clickhouse, database: config.CLICKHOUSE_DATABASE, logger })
+  lifecycle.onStop('schema', () => schema.stop())
 
   const objects = connectObjectStore(config, config.API_QUERY_TIMEOUT_MS, createCallObserver(metrics))
   lifecycle.onStop('object store', () => objects.close())
@@ -185,13 +189,16 @@ export function connectApi(
       lifecycle.onStop('installation', () => installation.stop())
       return installation
     },
-    // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response.
+    // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response. The
+    // directory can be read and changed without ClickHouse, and without one of its tables.
     async isReady() {
-      if (wasReady) return true
+      if (wasReady) return schema.fault === undefined || { note: schema.fault }
       if (redis.status !== 'ready') return 'redis is not connected'
       const ping = await clickhouse.ping({ select: true, abort_signal: AbortSignal.timeout(800) })
-      wasReady = ping.success
-      return wasReady || 'clickhouse does not respond, or refuses the user'
+      if (!ping.success) return 'clickhouse does not respond, or refuses the user'
+      if (schema.fault !== undefined) return schema.fault
+      wasReady = true
+      return true
     },
   }
 }

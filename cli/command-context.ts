@@ -59,7 +59,7 @@ export interface Examined {
   readonly now: () => number
 }
 
-/** What `doctor` uses. */
+/** Dependencies of `doctor`. */
 export interface DoctorCommandContext extends CommandOutput {
   /** Runs a command on the stores, none of which needs to answer, and closes the connections when it has settled. */
   readonly withInstallation: (run: (examined: Examined) => Promise<void>) => Promise<void>

@@ -43,6 +43,13 @@ describe('classifyClickHouseError', () => {
     expect(clickHouseCode(classifyClickHouseError(new Error('connect ECONNREFUSED')))).toBeUndefined()
   })
 
+  it('names what is missing of the schema, which may be the target of a view and not the table of the insert', () => {
+    const text = "Target table 'p.trace_buckets' of view 'p.v' doesn't exists. To ignore this view, and so on"
+    expect(classifyClickHouseError(fromServer(60, text)).message).toBe(
+      "ClickHouse 60 T: Target table 'p.trace_buckets' of view 'p.v' doesn't exists",
+    )
+  })
+
   it('returns classified errors unchanged and keeps the cause of others', () => {
     const permanent = new PermanentError('known')
     expect(classifyClickHouseError(permanent)).toBe(permanent)

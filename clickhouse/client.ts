@@ -21,6 +21,8 @@ export type ClickHouseClient = OfficialClient & {
   readonly shards?: Shards
   /** Whether inserts are compressed on their way. */
   readonly compressesInserts?: boolean
+  /** Tables that take no inserts for now, with the reason (`SchemaWatch`). */
+  readonly held?: ReadonlyMap<string, string>
 }
 
 /** The shards of a cluster, numbered from 0 in the order of their addresses. */
@@ -90,6 +92,8 @@ export interface ClickHouseConnection {
   readonly maxConnections?: number
   /** Settings of every query, unless the query has its own. */
   readonly settings?: ClickHouseSettings
+  /** Tables that take no inserts while they have a reason here. */
+  readonly held?: ReadonlyMap<string, string>
 }
 
 /** Creates the clients with keep-alive. They log nothing, because their callers classify and log their errors. */
@@ -120,7 +124,8 @@ export function createClickHouse(connection: ClickHouseConnection): ClickHouseCl
     reads.close()
     return closeClient()
   }
-  return Object.assign(client, { reads, close, compressesInserts: !isLoopback(url) })
+  const { held = new Map() } = connection
+  return Object.assign(client, { reads, close, held, compressesInserts: !isLoopback(url) })
 }
 
 /**
@@ -151,12 +156,15 @@ interface NativeInsert {
 }
 
 /**
- * Inserts one block and resolves when ClickHouse has confirmed it. Throws the result of `classifyClickHouseError`.
+ * Inserts one block and resolves when ClickHouse has confirmed it. Throws the result of `classifyClickHouseError`, or a
+ * TransientError while the table takes no inserts.
  * After a TransientError the block may be stored or not: repeat the insert with the same token. Measured with 33 MB in
  * 100,000 rows of two constant strings: 22 to 40 ms, of which this process uses 7 ms of CPU (`fetch` with one buffer:
  * 160 ms).
  */
 export async function insertNative(client: ClickHouseClient, insert: NativeInsert): Promise<void> {
+  const reason = client.held?.get(insert.table)
+  if (reason !== undefined) throw new TransientError(reason)
   const columns = insert.columns === undefined ? '' : ` (${insert.columns.map(quoteIdentifier).join(', ')})`
   const deadline = AbortSignal.any([AbortSignal.timeout(insert.timeoutMs), ...(insert.signal ? [insert.signal] : [])])
   try {
@@ -239,14 +247,19 @@ const CONTENT_FAULTS = new Set([
   676, // CANNOT_PARSE_IPV6
 ])
 
+/** UNKNOWN_TABLE, NO_SUCH_COLUMN_IN_TABLE and UNKNOWN_DATABASE, whose texts have names of the schema and no values. */
+const NAMING = new Set(['60', '16', '81'])
+
 /**
  * Classifies an error by ClickHouse's code: permanent if the inserted bytes cause it, else transient. The message has the
- * code alone, because ClickHouse's text may quote values of a request (`clickHouseText`).
+ * code alone, because ClickHouse's text may quote values of a request (`clickHouseText`). Only if something of the schema is
+ * missing, it has the sentence that names it: an insert into a table also fails for the target of a view.
  */
 export function classifyClickHouseError(error: unknown): PermanentError | TransientError {
   if (error instanceof PermanentError || error instanceof TransientError) return error
   if (error instanceof ClickHouseError) {
-    const message = `ClickHouse ${error.code} ${error.type ?? ''}`.trimEnd()
+    const named = NAMING.has(error.code) ? `: ${error.message.split('. ', 1)[0]?.slice(0, 200)}` : ''
+    const message = `ClickHouse ${error.code} ${error.type ?? ''}`.trimEnd() + named
     const Kind = CONTENT_FAULTS.has(Number(error.code)) ? PermanentError : TransientError
     return new Kind(message, { cause: error })
   }

@@ -4,7 +4,10 @@ import { type ClickHouseClient, type ClickHouseConnection, createClickHouse } fr
 import { createClusterClient } from './cluster/cluster.ts'
 
 /** Options of a ClickHouse client that the caller decides rather than the environment. */
-export type ConnectClickHouseOptions = Pick<ClickHouseConnection, 'requestTimeoutMs' | 'maxConnections' | 'settings'>
+export type ConnectClickHouseOptions = Pick<
+  ClickHouseConnection,
+  'requestTimeoutMs' | 'maxConnections' | 'settings' | 'held'
+>
 
 /** Creates the ClickHouse client of the configured server or cluster and its database. */
 export function connectClickHouse(

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
+import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
 import { Backups } from '../shared/backup/backups.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
@@ -86,8 +87,7 @@ export function connectWorkers(
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
   const watched: WatchedRedis = { queues, directoryRedis, followed, logger, lifecycle, processMetrics }
   const durability = watchDurability(config, watched)
-  const clickhouse = connectClickHouse(config)
-  lifecycle.onStop('clickhouse', () => clickhouse.close())
+  const { clickhouse, clickhouseOfUpkeep, schema } = connectTables(config, logger, lifecycle)
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
   const releases = createReleaseStore(directoryRedis)
@@ -112,18 +112,17 @@ export function connectWorkers(
   lifecycle.onStop('access to the stores', () => access.stop())
   const isReady = () =>
     redis.status === 'ready'
-      ? (durability.fault ?? access.fault ?? installation.fault ?? true)
+      ? (durability.fault ?? schema.fault ?? access.fault ?? installation.fault ?? true)
       : 'redis is not connected'
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,
-    clickhouse: connectClickHouse(config, { requestTimeoutMs: UPKEEP_TIMEOUT_MS }),
+    clickhouse: clickhouseOfUpkeep,
     objects,
     retentionDays: config.RETENTION_DAYS,
     logger,
     metrics: createUpkeepMetrics(processMetrics),
   }
-  lifecycle.onStop('clickhouse of the upkeep', () => upkeep.clickhouse.close())
   const directory: RegularBackupsDeps = {
     redis: directoryRedis,
     store: createDirectory(directoryRedis),
@@ -132,6 +131,18 @@ export function connectWorkers(
     logger,
   }
   return { deps, queues, upkeep, directory, installation, isReady }
+}
+
+/** Connects ClickHouse, for pools and for the upkeep. Neither inserts into a table while a view is missing that reads it. */
+function connectTables(config: WorkersConfig, logger: Logger, lifecycle: Pick<Lifecycle, 'onStop'>) {
+  const held = new Map<string, string>()
+  const clickhouse = connectClickHouse(config, { held })
+  lifecycle.onStop('clickhouse', () => clickhouse.close())
+  const clickhouseOfUpkeep = connectClickHouse(config, { requestTimeoutMs: UPKEEP_TIMEOUT_MS, held })
+  lifecycle.onStop('clickhouse of the upkeep', () => clickhouseOfUpkeep.close())
+  const schema = new SchemaWatch({ clickhouse, database: config.CLICKHOUSE_DATABASE, logger, held })
+  lifecycle.onStop('schema', () => schema.stop())
+  return { clickhouse, clickhouseOfUpkeep, schema }
 }
 
 /** Connections whose servers are watched. */

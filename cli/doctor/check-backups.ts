@@ -1,6 +1,6 @@
-import type { Examined } from '../command-context.ts'
 import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
 import { Backups } from '../../shared/backup/backups.ts'
+import type { Examined } from '../command-context.ts'
 import { type Finding, found } from './check.ts'
 
 /** Workers make a backup each hour by default, and each day at least. */

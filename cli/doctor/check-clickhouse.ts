@@ -1,6 +1,6 @@
-import type { Examined } from '../command-context.ts'
 import { type ClickHouseClient, serversOf } from '../../clickhouse/client.ts'
 import { selectRows } from '../../clickhouse/select.ts'
+import type { Examined } from '../command-context.ts'
 import { type Finding, found } from './check.ts'
 
 /** docs/operate/requirements.md. */
@@ -8,7 +8,7 @@ const MIN_MAJOR = 26
 const TIMEOUT_MS = 5_000
 
 /** State of a server of ClickHouse. `nowMs` is its clock, Unix ms. */
-export interface ServerState {
+interface ServerState {
   readonly version: string
   readonly nowMs: number
 }

@@ -1,9 +1,9 @@
-import type { Examined } from '../command-context.ts'
 import type { Redis } from 'ioredis'
 import { serversOf } from '../../clickhouse/client.ts'
 import { redisTimeMs } from '../../shared/queue/watermark.ts'
-import { readServer } from './check-clickhouse.ts'
+import type { Examined } from '../command-context.ts'
 import { type Finding, found } from './check.ts'
+import { readServer } from './check-clickhouse.ts'
 import { queueServers } from './check-redis.ts'
 
 /** The edge is not ready beyond this (shared/queue/durability-watch.ts). */

@@ -1,8 +1,8 @@
-import type { Examined } from '../command-context.ts'
 import { DAY_MS } from '../../schemas/units.ts'
 import { isEmptied } from '../../shared/directory/emptied.ts'
 import { readReceiptSecret } from '../../shared/directory/receipt-secret.ts'
 import { directoryKeys } from '../../shared/directory/record.ts'
+import type { Examined } from '../command-context.ts'
 import { counted } from '../terminal.ts'
 import { type Finding, found } from './check.ts'
 

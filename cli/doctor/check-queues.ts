@@ -1,8 +1,8 @@
-import type { Examined } from '../command-context.ts'
 import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { lanesOf } from '../../shared/queue/queue.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
 import { createQueueLoads } from '../../shared/queue/watch/queue-loads.ts'
+import type { Examined } from '../command-context.ts'
 import { counted } from '../terminal.ts'
 import { type Finding, found } from './check.ts'
 
@@ -36,7 +36,10 @@ async function readFailedJobs(queues: Queues): Promise<ReadonlyMap<QueueName, nu
   const counts = new Map<QueueName, number>()
   for (const { name, redis, keys } of all) {
     const lanes = await Promise.all(lanesOf(name).map(lane => redis.zcard(keys.failed(lane))))
-    counts.set(name, lanes.reduce((sum, count) => sum + count, counts.get(name) ?? 0))
+    counts.set(
+      name,
+      lanes.reduce((sum, count) => sum + count, counts.get(name) ?? 0),
+    )
   }
   return counts
 }

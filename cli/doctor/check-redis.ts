@@ -1,9 +1,9 @@
-import type { Examined } from '../command-context.ts'
 import type { Redis } from 'ioredis'
 import { durabilityFault } from '../../shared/queue/durability.ts'
 import { readAofSettings } from '../../shared/queue/durability-watch.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
 import type { DurabilitySettings } from '../../shared/runtime/config.ts'
+import type { Examined } from '../command-context.ts'
 import { counted } from '../terminal.ts'
 import { type Finding, found } from './check.ts'
 
@@ -16,15 +16,16 @@ const FULL_SHARE = 0.7
 export async function checkQueueServers({ queues, config }: Examined): Promise<Finding[]> {
   const infos = await infosOfServers(await queues())
   const several = infos.length > 1
-  return infos.map(({ info, aof }, i) => judge(info, aof, config, several ? `server ${i + 1}: ` : ''))
+  return infos.map(({ info, aof }, i) => judgeServer(info, aof, config, several ? `server ${i + 1}: ` : ''))
 }
 
 /** Examines the Redis of the directory. Its writes wait for no replica. */
 export async function checkDirectoryServer({ directory, config }: Examined): Promise<Finding[]> {
   const { redis } = await directory()
-  const promise = config.REDIS_DURABILITY === 'replicated' ? ({ ...config, REDIS_DURABILITY: 'fsync' } as const) : config
+  const promise =
+    config.REDIS_DURABILITY === 'replicated' ? ({ ...config, REDIS_DURABILITY: 'fsync' } as const) : config
   const [info, aof] = await Promise.all([redis.info(), readAofSettings(redis)])
-  return [judge(info, aof, promise, '')]
+  return [judgeServer(info, aof, promise, '')]
 }
 
 /** Returns the connections to the servers of the queues, one for each server. */
@@ -45,7 +46,8 @@ async function infosOfServers(queues: Queues) {
   return [...new Map(read.map(server => [server.id, server])).values()]
 }
 
-function judge(
+/** Returns the finding about a server, from the reply of INFO and what CONFIG has. */
+export function judgeServer(
   info: string,
   aof: Parameters<typeof durabilityFault>[1],
   promise: DurabilitySettings,
@@ -64,9 +66,12 @@ function judge(
     return found.warning(`${prefix}Redis ${version}${memory}: nothing is accepted above ${100 * FULL_SHARE} %`)
   }
   if (promise.REDIS_DURABILITY === 'unchecked') {
-    return found.warning(`${prefix}Redis ${version}${memory}; REDIS_DURABILITY=unchecked, so its settings are not checked`)
+    return found.warning(
+      `${prefix}Redis ${version}${memory}; REDIS_DURABILITY=unchecked, so its settings are not checked`,
+    )
   }
-  const replicas = promise.REDIS_DURABILITY === 'replicated' ? ` on ${counted(promise.REDIS_MIN_REPLICAS + 1, 'server')}` : ''
+  const replicas =
+    promise.REDIS_DURABILITY === 'replicated' ? ` on ${counted(promise.REDIS_MIN_REPLICAS + 1, 'server')}` : ''
   return found.ok(`${prefix}Redis ${version} keeps what it confirms${replicas}${memory}`)
 }
 

@@ -14,7 +14,9 @@ export async function checkSettings({ config, env }: Examined): Promise<Finding[
   }
   if (config.REDIS_URL === config.DIRECTORY_REDIS_URL) {
     findings.push(
-      found.warning('REDIS_URL and DIRECTORY_REDIS_URL are the same, so queues and directory can take each other’s memory'),
+      found.warning(
+        'REDIS_URL and DIRECTORY_REDIS_URL are the same, so queues and directory can take each other’s memory',
+      ),
     )
   }
   if ((config.AWS_ACCESS_KEY_ID === undefined) !== (config.AWS_SECRET_ACCESS_KEY === undefined)) {

@@ -8,6 +8,7 @@ import { checkDirectory } from './check-directory.ts'
 import { checkStores } from './check-installation.ts'
 import { checkQueues } from './check-queues.ts'
 import { checkDirectoryServer, checkQueueServers } from './check-redis.ts'
+import { checkSchema } from './check-schema.ts'
 import { checkSettings } from './check-settings.ts'
 
 /** Everything that `doctor` looks at, in the order in which it is printed. */
@@ -16,6 +17,7 @@ const CHECKS: Readonly<Record<string, (examined: Examined) => Promise<readonly F
   'redis of the queues': checkQueueServers,
   'redis of the directory': checkDirectoryServer,
   clickhouse: checkClickHouse,
+  schema: checkSchema,
   bucket: checkBucket,
   installation: checkStores,
   clocks: checkClocks,

@@ -1,5 +1,5 @@
-import type { ClickHouseClient } from '@clickhouse/client'
 import { PermanentError } from '../../shared/runtime/errors.ts'
+import type { ClickHouseClient } from '../client.ts'
 import type { ConfiguredCluster } from '../connect.ts'
 import type { ServerPlace } from './cluster-form.ts'
 

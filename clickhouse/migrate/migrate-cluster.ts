@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { ClickHouseClient } from '@clickhouse/client'
 import { DAY_MS } from '../../schemas/units.ts'
-import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import { type ClickHouseClient, classifyClickHouseError, quoteIdentifier } from '../client.ts'
 import { type ShardKeyColumn, shardExpression } from '../cluster/shard-keys.ts'
 import { CLUSTER_PARTS_TABLE, clusterDatabase, MAP_DELAY_MS, SHARD_MAPS_TABLE } from '../cluster/shard-maps.ts'
 import type { ConfiguredCluster } from '../connect.ts'
@@ -28,18 +28,21 @@ const SLACK_DAYS = 7
  * cluster that the settings name.
  */
 export async function migrateCluster(servers: readonly ClusterServer[], options: MigrateClusterOptions): Promise<void> {
-  const { cluster, database, tableSettings = TABLE_SETTINGS, retentionDays, now = Date.now } = options
+  const { cluster, database, logger, tableSettings = TABLE_SETTINGS, retentionDays, now = Date.now } = options
   try {
     await checkCluster(servers, cluster, database)
     for (const server of servers) {
       await migrate(server.client, {
         ...options,
+        logger: logger.child({ host: server.host }),
         tableSettings: { ...tableSettings, isReplicated: cluster.isReplicated },
         viewsNeedQuiet: cluster.addresses.some(({ length }) => length > 1),
         adapt: statement => clusterForm(statement, cluster, server),
       })
     }
-    for (const { client } of servers) await createClusterTables(client, database, cluster.name)
+    for (const { client, host } of servers) {
+      await createClusterTables(client, database, { cluster: cluster.name, logger: logger.child({ host }) })
+    }
     await writeShardMaps(servers, {
       database,
       shards: cluster.addresses.length,
@@ -61,7 +64,11 @@ interface LocalTable {
  * Creates the tables of a server that read all shards, or brings them to the columns of the tables on its shard. They have no rows
  * of their own: nothing is inserted through them.
  */
-async function createClusterTables(client: ClickHouseClient, database: string, cluster: string): Promise<void> {
+async function createClusterTables(
+  client: ClickHouseClient,
+  database: string,
+  { cluster, logger }: { readonly cluster: string; readonly logger: Logger },
+): Promise<void> {
   const target = clusterDatabase(database)
   await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(target)}` })
   const existing = await definitionsOf(client, target)
@@ -83,6 +90,7 @@ async function createClusterTables(client: ClickHouseClient, database: string, c
     await client.command({
       query: `CREATE OR REPLACE TABLE ${table} ${columns} ENGINE = ${engine} COMMENT '${definition}'`,
     })
+    if (existing.size > 0) logger.info({ table: `${target}.${name}` }, 'made a table that reads all shards')
   }
 }
 

@@ -1,11 +1,13 @@
-import { fileURLToPath } from 'node:url'
-import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { HOUR_MS } from '../../schemas/units.ts'
 import { PermanentError, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { classifyClickHouseError, quoteIdentifier } from '../client.ts'
-import { fillPlaceholders, type Migration, readMigrations } from './migration-files.ts'
+import { type ClickHouseClient, classifyClickHouseError, quoteIdentifier } from '../client.ts'
+import { SchemaError, schemaDifferences } from './compare-schema.ts'
+import { describeTables, madeNames } from './describe-tables.ts'
+import { createJournal, noteApplied, readJournal } from './journal.ts'
+import { fillPlaceholders, MIGRATIONS, type Migration, readMigrations } from './migration-files.ts'
 import { acquireMigrationLock, type MigrationLock } from './migration-lock.ts'
+import { repairSchema } from './repair-schema.ts'
 import { changeSettings, staleSettings, TABLE_SETTINGS, type TableSettings } from './table-settings.ts'
 
 /** Settings of a migration. */
@@ -43,24 +45,26 @@ interface MigrationSummary {
   readonly tables: number
 }
 
-const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url))
 /** Timeout of the client. Statements must end earlier, see MAX_STATEMENT_SECONDS. */
 export const MIGRATION_TIMEOUT_MS = HOUR_MS
 const MAX_STATEMENT_SECONDS = MIGRATION_TIMEOUT_MS / 1_000 - 60
 const CREATES_VIEW = /^CREATE MATERIALIZED VIEW\b/i
-const ALREADY_EXISTS = new Set(['57', '82'])
 
 /**
  * Migrates the database to the schema of this checkout, and logs one line for all migrations and one for all settings. Any number
  * of processes may call it at the same time. The client must be created without `database` and with MIGRATION_TIMEOUT_MS. Throws
- * a PermanentError if an applied migration was edited, else a TransientError: the next call continues where this one stopped.
- * Migrations of a newer checkout remain.
+ * a PermanentError if an applied migration was edited, and a SchemaError if the schema was changed in a way that cannot be
+ * repaired, else a TransientError: the next call continues where this one stopped. Migrations of a newer checkout remain. Tables,
+ * views and columns that are missing are made again, each with a line in the log.
  */
 export async function migrate(client: ClickHouseClient, options: MigrateOptions): Promise<MigrationSummary> {
   const values = placeholderValues(options)
   const migrations = await readMigrations(options.directory ?? MIGRATIONS)
   try {
-    if ((await pending(client, options, migrations)).length === 0 && (await isCurrent(client, options))) {
+    if (
+      (await schemaDifferences(client, options.database, migrations)).length === 0 &&
+      (await isCurrent(client, options))
+    ) {
       options.logger.debug('the schema is up to date')
       return { migrations: 0, tables: 0 }
     }
@@ -83,7 +87,8 @@ async function migrateLocked(
     waitMs: options.lockWaitMs ?? 300_000,
   })
   try {
-    const applied = await applyPending(client, options, await pending(client, options, migrations), values, lock)
+    await repair(client, options, await pending(client, options, migrations), lock)
+    const applied = await applyPending(client, options, migrations, values, lock)
     const retained = await applyRetention(client, options, lock)
     const set = await applySettings(client, options, lock)
     return { migrations: applied, tables: new Set([...retained, ...set]).size }
@@ -92,7 +97,31 @@ async function migrateLocked(
   }
 }
 
-/** Applies the migrations. Logs those that were applied also if one fails. */
+/** Statements that remove nothing. */
+const ADDS = /^(?:CREATE|INSERT)\b|^ALTER TABLE \S+\s+ADD\b/i
+
+/**
+ * Repairs what is missing of the schema that the applied migrations have made: the next ones need it, and describe what they find.
+ * A migration may have been interrupted that removes or changes something, so the tables that it names are left to it. Throws a
+ * SchemaError if a difference is left.
+ */
+async function repair(
+  client: ClickHouseClient,
+  { database, logger }: MigrateOptions,
+  pending: readonly Migration[],
+  lock: MigrationLock,
+): Promise<void> {
+  const changes = pending.flatMap(({ statements }) => statements.filter(statement => !ADDS.test(statement))).join('\n')
+  const find = async () => {
+    const differences = await schemaDifferences(client, database, [])
+    return differences.filter(({ name }) => !new RegExp(`\\b${name}\\b`).test(changes))
+  }
+  await repairSchema({ client, database, logger, lock }, await find())
+  const left = await find()
+  if (left.length > 0) throw new SchemaError(left)
+}
+
+/** Applies the migrations that are not in the journal. Logs those that were applied also if one fails. */
 async function applyPending(
   client: ClickHouseClient,
   options: MigrateOptions,
@@ -102,12 +131,13 @@ async function applyPending(
 ): Promise<number> {
   const applied: string[] = []
   try {
-    for (const migration of migrations) {
+    for (const migration of await pending(client, options, migrations)) {
       const needsQuiet =
         migration.needsQuiet ||
         (options.viewsNeedQuiet && migration.statements.some(statement => CREATES_VIEW.test(statement)))
       if (needsQuiet) await assertQuiet(migration, options)
-      await apply(client, options, migration, values, lock)
+      const made = madeNames(migrations.filter(({ id }) => id <= migration.id))
+      await apply(client, options, { migration, made, values }, lock)
       applied.push(migration.fileName)
     }
   } finally {
@@ -127,33 +157,13 @@ function placeholderValues({ database, retentionDays }: MigrateOptions): Map<str
   ])
 }
 
-async function createJournal(client: ClickHouseClient, database: string): Promise<void> {
-  const statements = [
-    `CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(database)}`,
-    `CREATE TABLE IF NOT EXISTS ${quoteIdentifier(database)}.schema_migrations
-     (id UInt32, file_name String, checksum FixedString(64), applied_at DateTime64(3) DEFAULT now64(3))
-     ENGINE = MergeTree ORDER BY id`,
-  ]
-  for (const query of statements) {
-    await client.command({ query }).catch(error => {
-      // IF NOT EXISTS is not atomic: of two concurrent CREATEs one can still fail with ALREADY_EXISTS.
-      if (!(error instanceof ClickHouseError && ALREADY_EXISTS.has(error.code))) throw error
-    })
-  }
-}
-
 /** Returns the migrations that are not in the journal. Throws a PermanentError if an applied one has changed. */
 async function pending(
   client: ClickHouseClient,
   { database }: MigrateOptions,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  if (!(await tableExists(client, database, 'schema_migrations'))) return [...migrations]
-  const result = await client.query({
-    query: `SELECT id, any(checksum) AS checksum FROM ${quoteIdentifier(database)}.schema_migrations GROUP BY id`,
-    format: 'JSONEachRow',
-  })
-  const applied = new Map((await result.json<{ id: number; checksum: string }>()).map(row => [row.id, row.checksum]))
+  const applied = (await readJournal(client, database))?.applied ?? new Map<number, string>()
   for (const { id, fileName, checksum } of migrations) {
     if (applied.has(id) && applied.get(id) !== checksum) {
       throw new PermanentError(`${fileName} was edited after it was applied: undo the edit and write a new migration`)
@@ -172,11 +182,19 @@ async function assertQuiet({ fileName }: Migration, { runningWorkers }: MigrateO
   )
 }
 
+/** A migration that is applied. */
+interface Application {
+  readonly migration: Migration
+  /** Names of the tables and views that it and those before it make. */
+  readonly made: ReadonlySet<string>
+  /** Values of placeholders. */
+  readonly values: ReadonlyMap<string, string>
+}
+
 async function apply(
   client: ClickHouseClient,
   { database, logger, adapt = statement => statement }: MigrateOptions,
-  migration: Migration,
-  values: ReadonlyMap<string, string>,
+  { migration, made, values }: Application,
   lock: MigrationLock,
 ): Promise<void> {
   for (const statement of migration.statements) {
@@ -192,13 +210,13 @@ async function apply(
     })
   }
   await lock.assertHeld()
-  await client.insert({
-    table: `${quoteIdentifier(database)}.schema_migrations`,
-    values: [{ id: migration.id, file_name: migration.fileName, checksum: migration.checksum }],
-    columns: ['id', 'file_name', 'checksum'],
-    format: 'JSONEachRow',
-    clickhouse_settings: { async_insert: 0 },
-  })
+  const tables = await describeTables(client, database)
+  await noteApplied(
+    client,
+    database,
+    migration,
+    tables.filter(({ name }) => made.has(name)),
+  )
   logger.debug({ migration: migration.fileName }, 'migration applied')
 }
 
@@ -269,13 +287,4 @@ async function isCurrent(client: ClickHouseClient, options: MigrateOptions): Pro
   if ((await staleTtls(client, options)).length > 0) return false
   const { database, tableSettings = TABLE_SETTINGS } = options
   return (await staleSettings(client, database, tableSettings)).length === 0
-}
-
-async function tableExists(client: ClickHouseClient, database: string, table: string): Promise<boolean> {
-  const result = await client.query({
-    query: 'SELECT 1 FROM system.tables WHERE database = {database: String} AND name = {table: String}',
-    query_params: { database, table },
-    format: 'JSONEachRow',
-  })
-  return (await result.json()).length > 0
 }

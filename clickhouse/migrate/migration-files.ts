@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { PermanentError } from '../../shared/runtime/errors.ts'
+
+/** The folder of the migrations of this version. */
+export const MIGRATIONS = fileURLToPath(new URL('../migrations', import.meta.url))
 
 /** A file of clickhouse/migrations. */
 export interface Migration {

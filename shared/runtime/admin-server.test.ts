@@ -55,6 +55,15 @@ it('returns 200 for a healthy check, and 503 with the cause for an unhealthy one
   expect(await unhealthy('/readyz')).toEqual({ status: 503, text: `Error: redis is unavailable\n${BUILD_LINE}` })
 })
 
+it('a ready process may have a note for operators, which is a further line', async () => {
+  const get = await start(
+    () => true,
+    () => ({ note: 'the table spans is missing' }),
+  )
+  expect(await get('/readyz')).toEqual({ status: 200, text: `ok\n${BUILD_LINE}the table spans is missing\n` })
+  expect((await get('/metrics')).text).toMatch(/^penstock_ready.* 1$/m)
+})
+
 // Linux has all of 127.0.0.0/8, so that 127.0.0.2 is to this server as any other address of the machine.
 it.runIf(process.platform === 'linux')('is reachable only at the address that it listens on', async () => {
   const port = await startHealthy()

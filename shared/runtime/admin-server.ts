@@ -7,8 +7,13 @@ import { withDeadline } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import type { Registry } from './metrics.ts'
 
-/** `true` means healthy. `false`, or a text with the cause, means unhealthy. */
-export type Health = boolean | string
+/** `true` means healthy, and so does a note for operators. `false`, or a text with the cause, means unhealthy. */
+export type Health = boolean | string | { readonly note: string }
+
+/** Returns whether a result means healthy. */
+function isHealthy(health: Health): boolean {
+  return health === true || typeof health === 'object'
+}
 
 type Check = () => Health | Promise<Health>
 
@@ -49,6 +54,8 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
 
   async function answerHealth(response: ServerResponse, check: Check, rest = ''): Promise<void> {
     const health = await healthOf(check)
+    if (typeof health === 'object')
+      return send(response, 200, 'text/plain; charset=utf-8', `ok\n${rest}${health.note}\n`)
     if (health === true) return send(response, 200, 'text/plain; charset=utf-8', `ok\n${rest}`)
     send(response, 503, 'text/plain; charset=utf-8', `${health === false ? 'not ok' : health}\n${rest}`)
   }
@@ -67,7 +74,7 @@ export function createAdminServer({ registry, isLive, isReady, readQueues, logge
     help: '1 if /readyz returns 200.',
     registers: [registry],
     async collect() {
-      this.set((await healthOf(isReady)) === true ? 1 : 0)
+      this.set(isHealthy(await healthOf(isReady)) ? 1 : 0)
     },
   })
 

@@ -67,7 +67,7 @@ async function keepSchema(client: ClickHouseClient, options: MigrateOptions, pat
   )
   const journal = await rowsOf<object>(
     client,
-    `SELECT id, file_name, checksum FROM ${database}.schema_migrations ORDER BY id`,
+    `SELECT id, file_name, checksum, made FROM ${database}.schema_migrations ORDER BY id`,
   )
   await client.command({ query: `DROP DATABASE ${database} SYNC` })
   const schema = { statements: created.map(({ statement }) => statement.replaceAll(database, TEMPLATE)), journal }

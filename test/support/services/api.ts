@@ -41,16 +41,13 @@ export interface TestApi {
   stop(): Promise<void>
 }
 
-/** Starts the API in this process on a free port, and waits until it is ready. */
-export async function startApi(
+/** Returns the settings of an API on these servers. */
+export function apiConfig(
   services: { redisUrl: string; clickhouseUrl: string },
   database: string,
   settings: Record<string, string | undefined> = {},
-  now: () => number = Date.now,
-  logger: Logger = pino({ level: 'silent' }),
-): Promise<TestApi> {
-  const lifecycle = createLifecycle(logger, 5_000)
-  const config = parseConfig(apiConfigSchema, {
+) {
+  return parseConfig(apiConfigSchema, {
     REDIS_URL: services.redisUrl,
     DIRECTORY_REDIS_URL: services.redisUrl,
     CLICKHOUSE_URL: services.clickhouseUrl,
@@ -62,6 +59,18 @@ export async function startApi(
     KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
     ...settings,
   })
+}
+
+/** Starts the API in this process on a free port, and waits until it is ready. */
+export async function startApi(
+  services: { redisUrl: string; clickhouseUrl: string },
+  database: string,
+  settings: Record<string, string | undefined> = {},
+  now: () => number = Date.now,
+  logger: Logger = pino({ level: 'silent' }),
+): Promise<TestApi> {
+  const lifecycle = createLifecycle(logger, 5_000)
+  const config = apiConfig(services, database, settings)
   const metrics = createMetrics('test')
   const api = connectApi(config, logger, metrics, lifecycle, now)
   const routes = [...createApiRoutes(api.deps), ...createResourceRoutes(config)]
