@@ -7,28 +7,28 @@ import { doctorConfigSchema } from '../../../cli/config.ts'
 import { withInstallation } from '../../../cli/connect.ts'
 import type { NamedFinding } from '../../../cli/doctor/check.ts'
 import { runProgram } from '../../../cli/program.ts'
+import { claimedClickHouse } from '../../../clickhouse/claimed-clickhouse.ts'
 import { createClickHouse } from '../../../clickhouse/client.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { DAY_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import { backUpDirectory } from '../../../shared/backup/back-up-directory.ts'
 import { Backups } from '../../../shared/backup/backups.ts'
-import { claimedClickHouse } from '../../../clickhouse/claimed-clickhouse.ts'
+import { createDirectory } from '../../../shared/directory/directory.ts'
 import { readInstallation } from '../../../shared/directory/installation-record.ts'
+import { ensureReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
 import { adoptInstallation } from '../../../shared/installation/adopt-installation.ts'
 import { claimedBucket } from '../../../shared/installation/claimed-store.ts'
 import { newInstallation } from '../../../shared/installation/queue-losses.ts'
 import { INSTALLATION_KEY } from '../../../shared/object-store/object-keys.ts'
-import { createDirectory } from '../../../shared/directory/directory.ts'
-import { ensureReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
+import { runCli } from '../../support/clients/run-cli.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { onOneServer } from '../../support/queue-on.ts'
 import { s3Settings } from '../../support/services/services.ts'
-import { runCli } from '../../support/clients/run-cli.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 import { until } from '../../support/until.ts'
 import { aSurface, aWorkspace, aWorkspaceKey } from '../../support/workspaces/directory-records.ts'
@@ -196,7 +196,11 @@ it('stores of two installations are a fault, which --adopt mends', async () => {
   await stores[0]?.replace({ id: other, epochs: {} })
   const examined = await withWorkers(QUEUES, () => examine())
   expect(notWell(examined)).toMatchObject([
-    { check: 'installation', result: 'fault', text: expect.stringContaining(`ClickHouse belongs to installation ${other}`) },
+    {
+      check: 'installation',
+      result: 'fault',
+      text: expect.stringContaining(`ClickHouse belongs to installation ${other}`),
+    },
   ])
   const adopted = await runCli(['doctor', '--adopt'], { env: ENV })
   expect(adopted).toMatchObject({ code: 0, stderr: '' })
@@ -223,7 +227,15 @@ it('stores that do not answer are faults, and the others are examined', async ()
   }
   const examined = await examine(settings)
   const faults = new Set(notWell(examined).map(({ check }) => check))
-  expect([...faults]).toEqual(['redis of the queues', 'clickhouse', 'schema', 'bucket', 'installation', 'queues', 'backups'])
+  expect([...faults]).toEqual([
+    'redis of the queues',
+    'clickhouse',
+    'schema',
+    'bucket',
+    'installation',
+    'queues',
+    'backups',
+  ])
   expect(examined.findings).toContainEqual({ check: 'directory', result: 'ok', text: '1 workspace' })
   expect(examined.code).toBe(13)
 })
