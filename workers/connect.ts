@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
+import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
@@ -9,12 +10,13 @@ import { createDroppingStore } from '../shared/directory/dropping-store.ts'
 import { createFindingRulesStore } from '../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createScrubbingStore } from '../shared/directory/scrubbing-store.ts'
-import { type ClaimedStore, claimedBucket } from '../shared/installation/claimed-store.ts'
+import { claimedBucket } from '../shared/installation/claimed-store.ts'
 import { InstallationWatch, watchQueueLosses } from '../shared/installation/installation-watch.ts'
 import { verifiedQueues } from '../shared/installation/verified-queues.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../shared/object-store/types.ts'
 import { Queues, type RedisQueue } from '../shared/queue/queues.ts'
 import { connectConsumer, connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
@@ -91,8 +93,7 @@ export function connectWorkers(
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
   const releases = createReleaseStore(directoryRedis)
-  const claimed = [claimedClickHouse(clickhouse), ...(usesObjects(names) ? [claimedBucket(objects)] : [])]
-  const installation = watchInstallation(watched, claimed)
+  const installation = watchInstallation(watched, { clickhouse, objects: usesObjects(names) ? objects : undefined })
   const deps: PoolsDeps = {
     ...{ config, redis, queues: verifiedQueues(followed, installation, storesOf) },
     accessTo: createAccess(config, logger, lifecycle),
@@ -110,10 +111,8 @@ export function connectWorkers(
   }
   const access = new StoreAccess({ clickhouse, objects: usesObjects(names) ? objects : undefined })
   lifecycle.onStop('access to the stores', () => access.stop())
-  const isReady = () =>
-    redis.status === 'ready'
-      ? (durability.fault ?? schema.fault ?? access.fault ?? installation.fault ?? true)
-      : 'redis is not connected'
+  const watches = [durability, schema, access, installation]
+  const isReady = () => (redis.status === 'ready' ? firstFault(watches) : 'redis is not connected')
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,
@@ -167,11 +166,17 @@ function watchDurability(
   return durability
 }
 
+/** Returns the reason of the first watch that has one, or true. */
+function firstFault(watches: readonly { readonly fault: string | undefined }[]): true | string {
+  return watches.find(({ fault }) => fault !== undefined)?.fault ?? true
+}
+
 /** Watches whether the stores belong to one installation. */
 function watchInstallation(
   { queues, directoryRedis: directory, followed, logger, lifecycle, processMetrics }: WatchedRedis,
-  stores: readonly ClaimedStore[],
+  { clickhouse, objects }: { readonly clickhouse: ClickHouseClient; readonly objects: ObjectStore | undefined },
 ): InstallationWatch {
+  const stores = [claimedClickHouse(clickhouse), ...(objects === undefined ? [] : [claimedBucket(objects)])]
   const installation = new InstallationWatch({ directory, queues, stores, mayClaim: true, logger })
   lifecycle.onStop('installation', () => installation.stop())
   watchQueueLosses(processMetrics, installation)
