@@ -1,3 +1,4 @@
+import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
 import { retainedReads } from '../clickhouse/queries/retention/retained-reads.ts'
@@ -11,8 +12,11 @@ import { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { unlessEmptied } from '../shared/directory/emptied.ts'
+import { readInstallation } from '../shared/directory/installation-record.ts'
 import { readReceiptSecrets } from '../shared/directory/receipt-secret.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { claimedBucket } from '../shared/installation/claimed-store.ts'
+import { InstallationWatch } from '../shared/installation/installation-watch.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
 import { KeyCounts, readKeyUsage, readKeyUse } from '../shared/queue/key-usage.ts'
@@ -40,6 +44,8 @@ import { connectTraceQueues } from './traces/completeness/trace-queues.ts'
 interface ConnectedApi {
   readonly deps: ApiDeps
   readonly isReady: () => Promise<Health>
+  /** Watches whether the stores of the API belong to one installation. The process is not ready while they do not. */
+  readonly watchInstallation: () => InstallationWatch
 }
 
 /** How long one command on Redis may take. */
@@ -163,6 +169,7 @@ export function connectApi(
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
       removeUploads: release => removeUploads(queues.common, release),
       receiptSecrets: () => readReceiptSecrets(redis),
+      queueLosses: async () => (await readInstallation(redis))?.losses ?? [],
       releases: createReleaseStore(redis),
       replayJobs,
       replayShares: {
@@ -176,6 +183,12 @@ export function connectApi(
       traceQueues: connectTraceQueues(queues),
       traceSearches: new FairSlots(SHARES.traceSearches),
       watermarks: surfaces => readWatermarks(queues, surfaces),
+    },
+    watchInstallation() {
+      const stores = [claimedClickHouse(clickhouse), claimedBucket(objects)]
+      const installation = new InstallationWatch({ directory: redis, queues, stores, mayClaim: false, logger })
+      lifecycle.onStop('installation', () => installation.stop())
+      return installation
     },
     // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response. The
     // directory can be read and changed without ClickHouse, and without one of its tables.

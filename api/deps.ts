@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { LetterClaims } from '../letters/letter-claims.ts'
 import type { ReplayJobs } from '../letters/replay-jobs.ts'
+import type { QueueLoss } from '../schemas/records/installation.ts'
 import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import type { DirectoryMemory } from '../shared/directory/directory-memory.ts'
@@ -63,6 +64,8 @@ export interface ApiDeps {
   /** Removes the uploads of a release from the Redis of the queues. */
   readonly removeUploads: (release: ReleaseKey) => Promise<void>
   readonly receiptSecrets: () => Promise<readonly Buffer[]>
+  /** Reads the losses of the queues from the directory. */
+  readonly queueLosses: () => Promise<readonly QueueLoss[]>
   readonly releases: Pick<ReleaseStore, 'release' | 'releases' | 'manifest' | 'remove'>
   readonly replayJobs: Pick<ReplayJobs, 'add'>
   readonly replayShares: ReplayShares

@@ -20,6 +20,7 @@ const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('api')
 watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })
 const api = connectApi(config, logger, metrics, lifecycle)
+const installation = api.watchInstallation()
 
 await serve({
   routes: [
@@ -32,7 +33,10 @@ await serve({
   adminPort: config.API_ADMIN_PORT,
   settingsPrefix: 'API',
   settings: config,
-  isReady: api.isReady,
+  isReady: async () => {
+    const isReady = await api.isReady()
+    return isReady === true ? (installation.fault ?? true) : isReady
+  },
   logger,
   metrics,
   lifecycle,

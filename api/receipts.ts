@@ -3,6 +3,7 @@ import { type ReceiptRow, selectReceipt } from '../clickhouse/queries/select-rec
 import type { Problem } from '../schemas/http/problems.ts'
 import { type Receipt, type ReceiptAnswer, type ReceiptStatus, readReceipt } from '../schemas/http/receipts.ts'
 import { PERMISSIONS, type Permission } from '../schemas/records/directory.ts'
+import type { QueueLoss } from '../schemas/records/installation.ts'
 import { DAY_MS } from '../schemas/units.ts'
 import type { Directory } from '../shared/directory/directory.ts'
 import { operationRoute } from '../shared/http/operation-route.ts'
@@ -29,6 +30,8 @@ interface Deps extends GuardedRouteDeps {
    * or a move of the installation changes them.
    */
   readonly receiptSecrets: () => Promise<readonly Buffer[]>
+  /** Returns the losses of the queues that are known. */
+  readonly queueLosses: () => Promise<readonly QueueLoss[]>
   readonly retentionDays: number
 }
 
@@ -148,7 +151,11 @@ async function loadReceipt(
   // Rows expire with their day, so a missing row of such an old request may mean anything.
   const dayMs = Math.floor(arrivedAtMs / DAY_MS) * DAY_MS
   if (rows.length === 0 && now() >= dayMs + retentionDays * DAY_MS) return undefined
-  return { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs), ...presentOutcomes(rows) }
+  const receipt = { id, kind, surfaceId, receivedAt: rfc3339FromUnixMs(arrivedAtMs) }
+  if (rows.length > 0) return { ...receipt, ...presentOutcomes(rows) }
+  const losses = await queryDirectory(deps.queueLosses())
+  const isLost = losses.some(({ foundAtMs }) => arrivedAtMs < foundAtMs)
+  return { ...receipt, status: isLost ? 'lost_or_unknown' : 'queued' }
 }
 
 type Result = Pick<
@@ -162,8 +169,7 @@ type Result = Pick<
  */
 function presentOutcomes(rows: readonly ReceiptRow[]): Result {
   const outcomes = rows.map(presentOutcome)
-  const last = outcomes.at(-1)
-  if (last === undefined) return { status: 'queued' }
+  const last = outcomes.at(-1) as Result
   if (outcomes.length === 1) return last
   const stored = outcomes.findLast(({ status }) => status === 'stored')
   const rejected = stored !== last && outcomes.findLast(outcome => outcome.rejected)?.rejected

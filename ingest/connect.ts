@@ -6,6 +6,7 @@ import { createDirectory } from '../shared/directory/directory.ts'
 import { DirectoryMemory } from '../shared/directory/directory-memory.ts'
 import { followEmptied, unlessEmptied } from '../shared/directory/emptied.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
+import { InstallationWatch, watchQueueLosses } from '../shared/installation/installation-watch.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
 import { KeyCounts } from '../shared/queue/key-usage.ts'
@@ -98,15 +99,23 @@ export function connectEdge(
   }
   const reconnect = (to: string) =>
     void opened.filter(({ server }) => server === to).map(({ redis }) => redis.disconnect(true))
-  const durability = watchStores({ queues, directory: directoryRedis, reconnect, logger, metrics, lifecycle }, config)
+  // On connections of its own, so that polls wait for nothing.
+  const polled = new Queues(config.REDIS_URL, connect)
+  const installation = new InstallationWatch({
+    ...{ directory: directoryRedis, queues: polled, stores: [], mayClaim: true, logger },
+  })
+  lifecycle.onStop('installation', () => installation.stop())
+  watchQueueLosses(metrics, installation)
+  const alsoRefuse = () => installation.refuse()
+  const watched = { queues, directory: directoryRedis, reconnect, alsoRefuse }
+  const durability = watchStores({ ...watched, logger, metrics, lifecycle }, config)
   const countFailure = (queue: QueueName) => {
     wiring.metrics.countCommitFailure(queue)
     durability.queues.recheck()
   }
-  // On connections of its own, so that polls wait for nothing.
-  const polled = new Queues(config.REDIS_URL, connect)
   const followed = new FollowedQueues({ queues: polled, logger })
   lifecycle.onStop('list of queues', () => followed.stop())
+  followed.onChange(() => void installation.check())
   const used = new UsedQueues({ queues, followed, logger, config })
   lifecycle.onStop('registered queues', () => used.stop())
   const parts: SinkParts = {
@@ -115,7 +124,9 @@ export function connectEdge(
     clockOf,
     used,
     failures: new CommitFailures({ logger, count: countFailure }),
-    receipts: createReceiptIssuer(followReceiptSecret({ queues: queues.common, directory: directoryRedis, logger })),
+    receipts: createReceiptIssuer(
+      followReceiptSecret({ directory: directoryRedis, onChecked: follow => installation.onChecked(follow), logger }),
+    ),
     memory: new BufferPool(IDLE_PAYLOAD_BYTES),
     traffic: new ExpressTraffic(),
     largeSlots: new FairShares(MAX_LARGE_FRAMES),
@@ -169,8 +180,8 @@ export function connectEdge(
     isReady: () => {
       if (!areConnected()) return opened.map(faultOf).find(Boolean) ?? 'redis is not connected'
       if (![...clocks.values()].some(clock => clock.isKnown)) return 'the clock of redis is not known yet'
-      if (durability.fault !== undefined) return durability.fault
-      if (followedDirectory.fault !== undefined) return followedDirectory.fault
+      const fault = durability.fault ?? followedDirectory.fault ?? installation.fault
+      if (fault !== undefined) return fault
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
     },
     endWaits: () => builds.deps.verdicts.stop(),

@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis'
+import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
+import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
 import type { QueueName } from '../schemas/queues/names.ts'
@@ -8,9 +10,13 @@ import { createDroppingStore } from '../shared/directory/dropping-store.ts'
 import { createFindingRulesStore } from '../shared/directory/findings/finding-rules-store.ts'
 import { createReleaseStore } from '../shared/directory/release-store.ts'
 import { createScrubbingStore } from '../shared/directory/scrubbing-store.ts'
+import { claimedBucket } from '../shared/installation/claimed-store.ts'
+import { InstallationWatch, watchQueueLosses } from '../shared/installation/installation-watch.ts'
+import { verifiedQueues } from '../shared/installation/verified-queues.ts'
 import { BufferPool } from '../shared/memory/buffer-pool.ts'
 import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
+import type { ObjectStore } from '../shared/object-store/types.ts'
 import { Queues, type RedisQueue } from '../shared/queue/queues.ts'
 import { connectConsumer, connectionFault, connectProducer } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
@@ -38,7 +44,7 @@ import { createJobAdder } from './queue/sweep.ts'
 import { createKnownScrubbing } from './scrubbing/known-scrubbing.ts'
 import { ColumnMemory } from './sink/column-memory.ts'
 import { ExpressFirst } from './sink/pace/express-first.ts'
-import { StoreAccess, usesObjects } from './store-access.ts'
+import { StoreAccess, storesOf, usesObjects } from './store-access.ts'
 import { createMapAccess } from './symbolication/map-access.ts'
 import type { UpkeepDeps } from './upkeep/start-upkeep.ts'
 import { createUpkeepMetrics } from './upkeep/upkeep-metrics.ts'
@@ -60,6 +66,8 @@ interface ConnectedWorkers {
   /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
   readonly upkeep: UpkeepDeps
+  /** Whether the stores belong together. Nothing may be written to those of another installation. */
+  readonly installation: InstallationWatch
   /** Returns true, or the reason why this process should not be relied on. */
   readonly isReady: () => true | string
 }
@@ -79,13 +87,15 @@ export function connectWorkers(
   lifecycle.onStop('list of queues', () => followed.stop())
   const directoryRedis = connectConsumer(config.DIRECTORY_REDIS_URL, logger)
   lifecycle.onStop('directory redis', () => directoryRedis.disconnect())
-  const durability = watchDurability(config, { queues, directoryRedis, followed, logger, lifecycle, processMetrics })
+  const watched: WatchedRedis = { queues, directoryRedis, followed, logger, lifecycle, processMetrics }
+  const durability = watchDurability(config, watched)
   const { clickhouse, clickhouseOfUpkeep, schema } = connectTables(config, logger, lifecycle)
   const objects = connectObjectStore(config, undefined, createCallObserver(processMetrics))
   lifecycle.onStop('object store', () => objects.close())
   const releases = createReleaseStore(directoryRedis)
+  const installation = watchInstallation(watched, { clickhouse, objects: usesObjects(names) ? objects : undefined })
   const deps: PoolsDeps = {
-    ...{ config, redis, queues: followed },
+    ...{ config, redis, queues: verifiedQueues(followed, installation, storesOf) },
     accessTo: createAccess(config, logger, lifecycle),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
@@ -102,7 +112,8 @@ export function connectWorkers(
   const access = new StoreAccess({ clickhouse, objects: usesObjects(names) ? objects : undefined })
   lifecycle.onStop('access to the stores', () => access.stop())
   const disconnected = () => connectionFault(redis, 'queues') ?? connectionFault(directoryRedis, 'directory')
-  const isReady = () => disconnected() ?? durability.fault ?? schema.fault ?? access.fault ?? true
+  const watches = [durability, schema, access, installation]
+  const isReady = () => disconnected() ?? firstFault(watches)
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,
@@ -119,7 +130,7 @@ export function connectWorkers(
     metrics,
     logger,
   }
-  return { deps, queues, upkeep, directory, isReady }
+  return { deps, queues, upkeep, directory, installation, isReady }
 }
 
 /** Connects ClickHouse, for pools and for the upkeep. Neither inserts into a table while a view is missing that reads it. */
@@ -163,6 +174,24 @@ function watchDurability(
     for (const queue of followed.all) durability.queues.of(queue)
   })
   return durability
+}
+
+/** Returns the reason of the first watch that has one, or true. */
+function firstFault(watches: readonly { readonly fault: string | undefined }[]): true | string {
+  return watches.find(({ fault }) => fault !== undefined)?.fault ?? true
+}
+
+/** Watches whether the stores belong to one installation. */
+function watchInstallation(
+  { queues, directoryRedis: directory, followed, logger, lifecycle, processMetrics }: WatchedRedis,
+  { clickhouse, objects }: { readonly clickhouse: ClickHouseClient; readonly objects: ObjectStore | undefined },
+): InstallationWatch {
+  const stores = [claimedClickHouse(clickhouse), ...(objects === undefined ? [] : [claimedBucket(objects)])]
+  const installation = new InstallationWatch({ directory, queues, stores, mayClaim: true, logger })
+  lifecycle.onStop('installation', () => installation.stop())
+  watchQueueLosses(processMetrics, installation)
+  followed.onChange(() => void installation.check())
+  return installation
 }
 
 /** How long Redis may take to run a script that replicas confirm, and they to confirm it. */

@@ -45,6 +45,7 @@ const {
   queues: connections,
   upkeep: upkeepDeps,
   directory,
+  installation,
   isReady,
 } = connectWorkers(config, { queues, logger, lifecycle, metrics, processMetrics }, stopping.signal)
 const heartbeat = startHeartbeat(deps.redis, queues)
@@ -67,16 +68,23 @@ lifecycle.onStop('sweeper', () => sweeper.stop())
 // A process whose pools need no object store may have no access to it.
 if (usesObjects(queues)) {
   const [intervalMs, keep] = [config.DIRECTORY_BACKUP_INTERVAL_S * 1_000, config.DIRECTORY_BACKUP_KEEP]
-  const regularBackups = backUpRegularly(directory, { intervalMs, keep })
+  const regularBackups = installation.whileMayUse(['directory', 'bucket'], () =>
+    backUpRegularly(directory, { intervalMs, keep }),
+  )
   lifecycle.onStop('backups', () => void regularBackups.stop())
-  const upkeep = startUpkeep(upkeepDeps)
+  const upkeep = installation.whileMayUse(['directory', 'clickhouse', 'bucket'], () => startUpkeep(upkeepDeps))
   lifecycle.onStop('upkeep', () => upkeep.stop())
+}
+const saveCounts = async () => {
+  // Also marks queues that are new or have lost their data, whose counts begin again.
+  await installation.check()
+  if (installation.mayUse(['queues', 'clickhouse'])) {
+    await saveRequestCounts(connections, deps.clickhouse, Date.now())
+  }
 }
 const saving = setInterval(() => {
   if (deps.redis.status !== 'ready') return
-  saveRequestCounts(connections, deps.clickhouse, Date.now()).catch(error =>
-    logger.warn(errorFields(error), 'the counts of requests could not be saved'),
-  )
+  saveCounts().catch(error => logger.warn(errorFields(error), 'the counts of requests could not be saved'))
 }, SAVE_COUNTS_EVERY_MS)
 lifecycle.onStop('counts of requests', () => clearInterval(saving))
 

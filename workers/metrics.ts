@@ -45,18 +45,20 @@ function createBackupMetrics(metrics: Metrics): Pick<WorkerMetrics, 'watchBackup
     name: 'penstock_directory_backup_failures_total',
     help: 'Backups of the directory that failed. They are tried again after a minute.',
   })
+  let read: (() => number | undefined) | undefined
+  metrics.gauge({
+    name: 'penstock_directory_backup_age_seconds',
+    help: 'Age of the newest backup of the directory; infinite if there is none.',
+    collect() {
+      const atMs = read?.()
+      // Without this, a gauge that was never set is 0.
+      if (atMs === undefined) this.remove()
+      else this.set((Date.now() - atMs) / 1_000)
+    },
+  })
   return {
     watchBackups(newestAtMs) {
-      metrics.gauge({
-        name: 'penstock_directory_backup_age_seconds',
-        help: 'Age of the newest backup of the directory; infinite if there is none.',
-        collect() {
-          const atMs = newestAtMs()
-          // Without this, a gauge that was never set is 0.
-          if (atMs === undefined) this.remove()
-          else this.set((Date.now() - atMs) / 1_000)
-        },
-      })
+      read = newestAtMs
     },
     backupFailed: () => backupFailures.inc(),
   }

@@ -14,6 +14,12 @@ interface AccessedStores {
 /** Pools that read or write objects. */
 const OBJECT_QUEUES: readonly QueueName[] = ['replay', 'source-maps', 'completions', 'symbolication', 'dead-letters']
 
+/** Returns the stores that the pool of a queue writes to or reads, besides both Redis. */
+export function storesOf(queue: QueueName): readonly ('clickhouse' | 'bucket')[] {
+  if (queue === 'symbolication') return ['clickhouse', 'bucket']
+  return OBJECT_QUEUES.includes(queue) ? ['bucket'] : ['clickhouse']
+}
+
 /** Returns whether one of these pools uses the object store. */
 export function usesObjects(queues: readonly QueueName[]): boolean {
   return queues.some(queue => OBJECT_QUEUES.includes(queue))

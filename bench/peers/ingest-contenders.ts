@@ -28,7 +28,7 @@ export async function startIngestContenders(
       ...edge,
       name: EDGE,
       pids: { edge: edge.pid, redis: redis.pid },
-      empty: () => redis.empty(edge.queueDatabase, ['*:meta']),
+      empty: () => redis.empty(edge.queueDatabase, ['*:meta', '*:mark']),
     },
     { ...(await start('bench/peers/empty-route.ts')), name: EMPTY_ROUTE, empty: nothingToEmpty },
   ]

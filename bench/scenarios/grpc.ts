@@ -93,7 +93,7 @@ interface Bench {
 
 const contenderOf = ({ redis, edge }: Bench): IngestContender => ({
   ...{ name: 'edge', port: edge.port, publicKey: edge.publicKey, pids: { edge: edge.pid } },
-  empty: () => redis.empty(edge.queueDatabase, ['*:meta']),
+  empty: () => redis.empty(edge.queueDatabase, ['*:meta', '*:mark']),
 })
 
 async function costOverHttp(bench: Bench, durationMs: number): Promise<number> {
@@ -139,6 +139,6 @@ async function flood({ redis }: Bench, edge: BenchEdge, durationMs: number, path
     return ended
   } finally {
     sender.kill()
-    await redis.empty(edge.queueDatabase, ['*:meta'])
+    await redis.empty(edge.queueDatabase, ['*:meta', '*:mark'])
   }
 }

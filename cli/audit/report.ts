@@ -44,10 +44,22 @@ export interface DroppedLine extends Omit<DroppedOfHour, 'hour'> {
   readonly hour: string
 }
 
+/** A loss of the data of the queues. Times are RFC 3339. */
+export interface LossLine {
+  /** The earliest arrival of a request that may be lost. */
+  readonly since: string
+  /** The last check that found the data. */
+  readonly seen: string
+  /** The check that found the loss. */
+  readonly found: string
+}
+
 /** The outcome of an audit. */
 export interface AuditReport {
   readonly from: string
   readonly to: string
+  /** Losses of the data of the queues that concern the range. */
+  readonly losses: readonly LossLine[]
   readonly requests: readonly RequestLine[]
   readonly tables: readonly TableLine[]
   readonly dropped: readonly DroppedLine[]

@@ -10,19 +10,19 @@ import {
   selectRequestBalance,
 } from '../../clickhouse/queries/audit/select-request-balance.ts'
 import { type RowDifference, selectRowBalance } from '../../clickhouse/queries/audit/select-row-balance.ts'
-import type { AdmittedQueue } from '../../schemas/queues/names.ts'
-import { DAY_S, HOUR_S } from '../../schemas/units.ts'
+import type { QueueLoss } from '../../schemas/records/installation.ts'
+import { DAY_S } from '../../schemas/units.ts'
 import type { ObjectStore } from '../../shared/object-store/types.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
-import { OTHER_SURFACES } from '../../shared/queue/request-counts.ts'
-import { readWatermarks } from '../../shared/queue/watermark.ts'
 import { counted } from '../terminal.ts'
 import { findMissingObjects } from './find-missing-objects.ts'
+import { hasHourOf, Judge, lossLine } from './judge.ts'
 import {
   type AuditReport,
   type Difference,
   type DroppedLine,
   hourText,
+  type LossLine,
   type RequestLine,
   refusedOf,
   requestLine,
@@ -33,6 +33,8 @@ import {
 /** The stores that are compared. */
 interface AuditDeps {
   readonly queues: Queues
+  /** Losses of the queues that are known. */
+  readonly losses: readonly QueueLoss[]
   readonly clickhouse: ClickHouseClient
   readonly objects: Pick<ObjectStore, 'list'>
   readonly now: () => number
@@ -47,11 +49,6 @@ interface AuditOptions extends Omit<AuditRange, 'signal'> {
 /** Part of an audit, whose signal is made for each query. */
 type AuditedDay = Required<AuditOptions>
 
-/**
- * An hour is judged when everything accepted until this long after its end is settled: a request is accepted within 17 s of
- * its arrival, and the clocks of edges differ a little (docs/api/receipts.md#watermarks).
- */
-const SETTLING_S = 120
 const OBJECTS_PER_READ = 10_000
 /** A day of one table is counted in seconds. A query that waits for a busy server may take minutes. */
 const QUERY_TIMEOUT_MS = 600_000
@@ -84,9 +81,10 @@ export async function runAudit(
       dropped.push({ ...line, hour: hourText(line.hour) })
     await auditObjects(deps, day, objects, differences)
   }
+  const losses = deps.losses.map(lossLine).filter(line => hasHourOf(line, range))
   const { from, to } = range
   const hours = { from: hourText(from), to: hourText(to) }
-  return { ...hours, requests, tables: [...tables.values()], dropped, objects, differences }
+  return { ...hours, losses, requests, tables: [...tables.values()], dropped, objects, differences }
 }
 
 /** Yields the parts of a range that lie in one day. */
@@ -108,51 +106,6 @@ function addLine(a: TableLine, b: TableLine): TableLine {
   return { table, logged: a.logged + b.logged, deleted: a.deleted + b.deleted, present: a.present + b.present }
 }
 
-type NotJudged = NonNullable<RequestLine['notJudged']>
-
-/** Decides which hours of a surface are settled, by its watermarks. */
-class Judge {
-  readonly #deps: AuditDeps
-  readonly #firstHour: number
-
-  /** Nothing is known of requests that arrived in the first hour that is counted, or before. */
-  constructor(deps: AuditDeps, firstCountedHour: number | undefined) {
-    this.#deps = deps
-    this.#firstHour = firstCountedHour === undefined ? Number.POSITIVE_INFINITY : firstCountedHour + HOUR_S
-  }
-
-  /** Returns why an entry that is not settled is not judged. */
-  whyNot(entry: { readonly workspaceId: string; readonly surfaceId: string; readonly hour: number }): NotJudged {
-    if (entry.hour < this.#firstHour) return 'not_counted'
-    return `${entry.workspaceId}/${entry.surfaceId}` === OTHER_SURFACES ? 'other_surfaces' : 'unsettled'
-  }
-
-  /** Returns those of the entries whose hour is settled for these kinds of requests. */
-  async settled<T extends { workspaceId: string; surfaceId: string; hour: number }>(
-    entries: readonly T[],
-    kindsOf: (entry: T) => readonly AdmittedQueue[],
-  ): Promise<T[]> {
-    const isCounted = (entry: T) =>
-      entry.hour >= this.#firstHour && `${entry.workspaceId}/${entry.surfaceId}` !== OTHER_SURFACES
-    const counted = entries.filter(isCounted)
-    const surfaces = [...new Map(counted.map(entry => [`${entry.workspaceId}/${entry.surfaceId}`, entry])).values()]
-    const marks = new Map<string, Readonly<Record<AdmittedQueue, number>>>()
-    for (let i = 0; i < surfaces.length; i += 500) {
-      const page = surfaces.slice(i, i + 500)
-      const read = await readWatermarks(this.#deps.queues, page)
-      for (const [j, { workspaceId, surfaceId }] of page.entries()) {
-        const settled = read.surfaces[j]?.settledBeforeMs
-        if (settled) marks.set(`${workspaceId}/${surfaceId}`, settled)
-      }
-    }
-    return counted.filter(entry => {
-      const settled = marks.get(`${entry.workspaceId}/${entry.surfaceId}`)
-      const neededMs = (entry.hour + HOUR_S + SETTLING_S) * 1_000
-      return settled !== undefined && kindsOf(entry).every(kind => settled[kind] >= neededMs)
-    })
-  }
-}
-
 async function auditRequests(
   { queues, clickhouse, now }: AuditDeps,
   judge: Judge,
@@ -166,7 +119,8 @@ async function auditRequests(
   const balances = settled.size > 0 ? await selectRequestBalance(clickhouse, timed(day)) : before
   for (const balance of balances) {
     if (!settled.has(keyOf(balance))) continue
-    for (const text of faultsOf(balance)) differences.push(differenceOf('requests', balance, text))
+    for (const text of faultsOf(balance, judge.lossOf(balance.hour)))
+      differences.push(differenceOf('requests', balance, text))
   }
   const bySurface = Map.groupBy(balances, ({ workspaceId, surfaceId, hour }) => `${hour} ${workspaceId} ${surfaceId}`)
   return [...bySurface.values()].map(kinds => {
@@ -180,9 +134,15 @@ function keyOf({ hour, workspaceId, surfaceId, kind }: RequestBalance): string {
 }
 
 /** Returns what does not add up for a surface, kind and hour that is settled. */
-function faultsOf(balance: RequestBalance): string[] {
+function faultsOf(balance: RequestBalance, loss: LossLine | undefined): string[] {
   const { kind, accepted, acknowledged } = balance
   const settled = settledOf(balance)
+  const counts = `(${accepted} accepted, ${settled} settled)`
+  if (loss !== undefined) {
+    // Counts of up to a minute are lost too, so nothing else adds up.
+    if (accepted <= settled) return []
+    return [`at least ${accepted - settled} ${kind} lost ${counts}, with the data of the queues before ${loss.found}`]
+  }
   const faults: string[] = []
   const { received, done, unconfirmed } = balance
   const ended = refusedOf(balance) + done + acknowledged + unconfirmed
@@ -197,9 +157,9 @@ function faultsOf(balance: RequestBalance): string[] {
       `${acknowledged - accepted} ${kind} acknowledged and not accepted (${acknowledged} against ${accepted})`,
     )
   }
-  if (accepted > settled) faults.push(`${accepted - settled} ${kind} lost (${accepted} accepted, ${settled} settled)`)
+  if (accepted > settled) faults.push(`${accepted - settled} ${kind} lost ${counts}`)
   if (accepted < settled) {
-    faults.push(`${settled - accepted} ${kind} settled and not accepted (${accepted} accepted, ${settled} settled)`)
+    faults.push(`${settled - accepted} ${kind} settled and not accepted ${counts}`)
   }
   return faults
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { HOUR_S } from '../../schemas/units.ts'
+import { readInstallation } from '../../shared/directory/installation-record.ts'
 import { type AuditReport, NOT_JUDGED, type RequestLine } from '../audit/report.ts'
 import { runAudit } from '../audit/run-audit.ts'
 import type { StoresCommandContext } from '../command-context.ts'
@@ -22,6 +23,8 @@ Requests whose key names no surface, and those whose client leaves before the bo
 
 Records that rules of the workspace dropped are counted by rule. Their requests are stored.
 
+If the Redis of the queues has lost its data, the report states from when on requests may be lost, and judges these hours.
+
 An hour is judged when its requests are settled, two minutes after its end at the earliest. Hours from before requests were
 counted, and days that have expired, are not judged. The summary names the hours that were judged, and those that were not with the
 reason. Reads only, apart from saving the latest counts. Full hours, UTC.
@@ -30,7 +33,7 @@ ${exitCodesHelp({
   [EXIT.done]: 'everything that was judged adds up',
   [EXIT.failed]: 'a store is unavailable: run the command again',
   [EXIT.notFound]: 'the workspace does not exist',
-  [EXIT.differs]: 'something does not add up; each difference is a line',
+  [EXIT.differs]: 'something does not add up or was lost; each difference is a line',
   [EXIT.notJudged]: 'nothing was judged',
 })}
 
@@ -62,7 +65,7 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
     .addHelpText('after', HELP)
     .action(async ({ from, to, workspace: slugOrId, json }: AuditCommandOptions) => {
       if (from >= to) return exit(EXIT.usage, '--from must be before --to')
-      await withStores(async ({ store, withQueues, clickhouse, objects, retentionDays }) => {
+      await withStores(async ({ redis, store, withQueues, clickhouse, objects, retentionDays }) => {
         const workspace = slugOrId === undefined ? undefined : await findWorkspace(store, slugOrId, context)
         if (slugOrId !== undefined && workspace === undefined) return
         const range = {
@@ -70,10 +73,13 @@ export function addAudit(parent: Command, context: StoresCommandContext): void {
           to: Math.ceil(to / HOUR_S) * HOUR_S,
           workspaceId: workspace?.id ?? '',
         }
-        const report = await withQueues(queues => runAudit({ queues, clickhouse, objects, now: Date.now }, range))
+        const losses = (await readInstallation(redis))?.losses ?? []
+        const report = await withQueues(queues =>
+          runAudit({ queues, losses, clickhouse, objects, now: Date.now }, range),
+        )
         print(json ? JSON.stringify(report) : describe(report))
         if (!json && from < range.from) print(`not judged: hours before ${report.from}, which have expired`)
-        if (report.differences.length > 0) exit(EXIT.differs)
+        if (report.differences.length + report.losses.length > 0) exit(EXIT.differs)
         else if (report.requests.every(({ notJudged }) => notJudged !== undefined)) exit(EXIT.notJudged)
       })
     })
@@ -102,7 +108,7 @@ const COLUMNS = [
   'queued',
 ] as const satisfies readonly (keyof RequestLine)[]
 
-function describe({ from, to, requests, tables, dropped, objects, differences }: AuditReport): string {
+function describe({ from, to, losses, requests, tables, dropped, objects, differences }: AuditReport): string {
   const widths = [17, 24, 26, ...COLUMNS.map(name => name.length + 2)]
   const lines = requests.map(line =>
     rowOf(
@@ -133,7 +139,12 @@ function describe({ from, to, requests, tables, dropped, objects, differences }:
       ),
     ),
     '',
-    differences.length === 0 ? verdict(requests) : `${counted(differences.length, 'difference')}:`,
+    ...losses.map(
+      ({ since, seen, found }) =>
+        `the Redis of the queues lost its data between ${seen} and ${found}: requests that arrived from ${since} on and were not ` +
+        'stored by then are lost, and up to a minute of their counts',
+    ),
+    differences.length > 0 ? `${counted(differences.length, 'difference')}:` : verdict(requests, losses.length > 0),
     ...differences.map(
       ({ table, workspaceId, surfaceId, hour, day, text }) =>
         `${table}: surface ${surfaceId} of ${workspaceId}, hour ${hour}, day ${day}: ${text}`,
@@ -143,10 +154,11 @@ function describe({ from, to, requests, tables, dropped, objects, differences }:
 }
 
 /** Returns the verdict on an audit without a difference. It claims no more than was judged. */
-function verdict(requests: readonly RequestLine[]): string {
+function verdict(requests: readonly RequestLine[], isLost: boolean): string {
   const judged = requests.filter(({ notJudged }) => notJudged === undefined)
   if (judged.length === 0) return 'nothing was judged'
-  return judged.length === requests.length ? 'everything adds up' : 'everything that was judged adds up'
+  const all = isLost ? 'everything else' : 'everything'
+  return judged.length === requests.length ? `${all} adds up` : `${all} that was judged adds up`
 }
 
 /** Returns a line for the hours that were judged, and one for each reason why others were not. */

@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
+import type { Adopted } from '../../shared/installation/adopt-installation.ts'
 import type { DoctorCommandContext } from '../command-context.ts'
+import { adoptStores } from '../doctor/adopt-stores.ts'
 import { type NamedFinding, type Result, runChecks } from '../doctor/check.ts'
 import { checksOf } from '../doctor/checks.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
@@ -11,6 +13,10 @@ workers. Each line begins with ✓, with ! for a warning, which can wait until t
 not answer is a fault, and the others are examined nevertheless. It writes one object to the bucket and removes it, and changes
 nothing else.
 
+With --adopt it makes the stores those of one installation instead, after a move or a restore that has not brought their ids
+along: it writes the id of the directory into the others, and shows each id before and after. Use it only when all addresses are
+right: processes that were not ready for it work within a second.
+
 ${exitCodesHelp({
   [EXIT.done]: 'there is neither a warning nor a fault',
   [EXIT.failed]: 'the installation could not be examined',
@@ -18,8 +24,9 @@ ${exitCodesHelp({
   [EXIT.faulty]: 'there are faults',
 })}
 
-Example:
-  $ npm run cli -- doctor`
+Examples:
+  $ npm run cli -- doctor
+  $ npm run cli -- doctor --adopt`
 
 const MARKS: Readonly<Record<Result, string>> = { ok: '✓', warning: '!', fault: '✗' }
 
@@ -29,9 +36,11 @@ export function addDoctor(parent: Command, { withExamined, print, exit }: Doctor
     .command('doctor')
     .description('examine the installation')
     .option('--json', 'print each finding as a line of JSON')
+    .option('--adopt', 'write the id of the installation into all stores')
     .addHelpText('after', HELP)
-    .action(({ json }: { json?: boolean }) =>
+    .action(({ json, adopt }: { json?: boolean; adopt?: boolean }) =>
       withExamined(async examined => {
+        if (adopt) return printList({ print, json }, ADOPTED, await adoptStores(examined))
         const findings = await runChecks(checksOf(examined))
         const columns = { ' ': 1, CHECK: 22, FINDING: 0 }
         const cells = ({ result, check, text }: NamedFinding) => [MARKS[result], check, text]
@@ -42,6 +51,12 @@ export function addDoctor(parent: Command, { withExamined, print, exit }: Doctor
         else if (warnings > 0) exit(EXIT.warned)
       }),
     )
+}
+
+const ADOPTED = {
+  columns: { STORE: 12, BEFORE: 28, AFTER: 28 },
+  cells: ({ store, before = 'none', after }: Adopted) => [store, before, after],
+  shown: (adopted: Adopted) => adopted,
 }
 
 function count(findings: readonly NamedFinding[], result: Result): number {

@@ -86,7 +86,8 @@ async function findOwner(
   line: RecordLine,
   seen: Seen,
 ): Promise<{ missing?: string; refusal?: Refused }> {
-  if (line.kind === 'receipt-secret' || line.kind === 'user' || line.kind === 'workspace') return {}
+  if (line.kind === 'installation' || line.kind === 'receipt-secret') return {}
+  if (line.kind === 'user' || line.kind === 'workspace') return {}
   const { workspaceId } = line.record
   if (!seen.workspaceIds.has(workspaceId)) {
     if (!(await store.workspaceById(workspaceId))) {

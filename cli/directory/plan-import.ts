@@ -61,9 +61,14 @@ export interface Plan extends DirectoryTransaction {
   readonly refusal?: string | undefined
 }
 
-/** Compares a record with the stored one and plans the transaction that stores it. `now` is in Unix milliseconds. */
+/**
+ * Compares a record with the stored one and plans the transaction that stores it. `now` is in Unix milliseconds. The record of the
+ * installation is not stored: an import adds to another one, whose stores have its own id.
+ */
 export async function planLine(redis: Redis, line: RecordLine, now: number): Promise<Plan> {
   switch (line.kind) {
+    case 'installation':
+      return { found: 'same', name: 'the installation', ...NOTHING }
     case 'receipt-secret':
       return planRecord(redis, 'the receipt secret', writeReceiptSecret(line.record), receiptSecretSchema)
     case 'user':

@@ -5,6 +5,7 @@ import { checkBucket } from './check-bucket.ts'
 import { checkClickHouse } from './check-clickhouse.ts'
 import { checkClocks } from './check-clocks.ts'
 import { checkDirectory } from './check-directory.ts'
+import { checkStores } from './check-installation.ts'
 import { checkQueues } from './check-queues.ts'
 import { checkDirectoryServer, checkQueueServers } from './check-redis.ts'
 import { checkSchema } from './check-schema.ts'
@@ -18,6 +19,7 @@ const CHECKS: Readonly<Record<string, (examined: Examined) => Promise<readonly F
   clickhouse: checkClickHouse,
   schema: checkSchema,
   bucket: checkBucket,
+  installation: checkStores,
   clocks: checkClocks,
   queues: checkQueues,
   directory: checkDirectory,

@@ -120,10 +120,22 @@ CREATE TABLE IF NOT EXISTS request_counts
   signal LowCardinality(String),
   outcome LowCardinality(String),
   received_hour DateTime('UTC'),
+  -- The queue and the epoch of its Redis in which they were counted: the counts of several places add up.
+  place LowCardinality(String),
   requests SimpleAggregateFunction(max, UInt64)
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toDate(received_hour)
-ORDER BY (workspace_id, surface_id, received_hour, signal, outcome)
+ORDER BY (workspace_id, surface_id, received_hour, signal, outcome, place)
 TTL toDate(received_hour) + INTERVAL ${retention_days} DAY
 SETTINGS ttl_only_drop_parts = 1;
+
+-- The installation that the tables belong to, and the epochs of its queues (schemas/records/installation.ts). The latest row counts.
+CREATE TABLE IF NOT EXISTS installation
+(
+  id String,
+  epochs Map(String, String),
+  written_at DateTime64(6, 'UTC') DEFAULT now64(6, 'UTC')
+)
+ENGINE = MergeTree
+ORDER BY written_at;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { ensureReceiptSecret } from '../../shared/directory/receipt-secret.ts'
+import { directoryKeys } from '../../shared/directory/record.ts'
 import {
   COMMIT_BYTES,
   newCommit,
@@ -10,7 +11,6 @@ import {
   receiptSeal,
 } from '../../shared/ids/receipt.ts'
 import { setBounded } from '../../shared/memory/bounded-map.ts'
-import { HAS_DIRECTORY_KEY } from '../../shared/queue/queue.ts'
 import { errorFields, TransientError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -88,46 +88,37 @@ export function createReceiptIssuer(secret: () => Buffer | undefined): ReceiptIs
 }
 
 const RETRY_MS = 1_000
-/** Time within which a rotation of the secret is noticed. Receipts of the old secret can be read too. */
-const FOLLOW_MS = 60_000
 
 /** The collaborators of `followReceiptSecret`. */
 interface ReceiptSecretDeps {
   /** The Redis of the directory, which has the secret. */
   readonly directory: Redis
-  /** The Redis of the queues, which remembers that the installation has a directory. */
-  readonly queues: Redis
+  /** Calls a function after each check of the installation, which makes its record in a new directory. */
+  readonly onChecked: (listener: () => void) => void
   readonly logger: Logger
 }
 
 /**
- * Reads the secret whenever the directory connects, and every minute. Stores it there again if the directory has lost it alone,
- * and creates it in the directory of a new installation. A directory that has lost everything gets none: its keys would be
- * unknown instead of unavailable. Returns a function that returns the secret, or undefined until it was read.
+ * Reads the secret whenever the installation is checked, each minute, so that a rotation is noticed. Stores it there again if the directory has lost it alone, and creates it
+ * in the directory of a new installation. A directory that has lost everything gets none: its keys would be unknown instead of
+ * unavailable. Returns a function that returns the secret, or undefined until it was read.
  */
-export function followReceiptSecret({ directory, queues, logger }: ReceiptSecretDeps): () => Buffer | undefined {
+export function followReceiptSecret({ directory, onChecked, logger }: ReceiptSecretDeps): () => Buffer | undefined {
   let secret: Buffer | undefined
-  let isRemembered = false
   let reported: string | undefined
+  const isClaimed = async () => (await directory.exists(directoryKeys.installation)) === 1
   const ensure = async () => {
-    const isNew = async () => secret === undefined && (await queues.exists(HAS_DIRECTORY_KEY)) === 0
-    secret = await ensureReceiptSecret(directory, secret, isNew)
-    // Nothing waits for this: the edge may accept requests as soon as it knows the secret.
-    if (!isRemembered) await queues.set(HAS_DIRECTORY_KEY, 1, 'NX')
-    isRemembered = true
+    secret = await ensureReceiptSecret(directory, secret, isClaimed)
     reported = undefined
   }
   const follow = () => {
     ensure().catch(error => {
       const { message } = error as Error
-      if (message !== reported) logger.warn(errorFields(error), 'the secret of receipts could not be read or noted')
+      if (message !== reported) logger.warn(errorFields(error), 'the secret of receipts could not be read')
       reported = message
       if (directory.status === 'ready') setTimeout(follow, RETRY_MS).unref()
     })
   }
-  if (directory.status === 'ready') follow()
-  directory.on('ready', follow)
-  const timer = setInterval(() => directory.status === 'ready' && follow(), FOLLOW_MS).unref()
-  directory.once('end', () => clearInterval(timer))
+  onChecked(follow)
   return () => secret
 }

@@ -16,12 +16,14 @@ export const receiptIdSchema = z.string().regex(/^rct_[a-z2-7]{44}_[A-Za-z0-9_.!
  * Outcomes of an accepted request (docs/api/receipts.md#receipts).
  *
  * - queued: on disk, not processed yet
+ * - lost_or_unknown: accepted before the Redis of the queues lost its data, and not stored: it is lost, unless a server that
+ *   has kept its data still has it
  * - stored: all records are stored, except those that `rejected` and `dropped` count; also a repeated replay chunk
  * - dead_lettered: could not be stored, and is kept as it was sent
  * - discarded: could not be stored, and is not kept, because its surface had too many dead letters on that day
  * - refused: the response stated why, and nothing is kept (an invalid source map, a completion without its maps)
  */
-const RECEIPT_STATUSES = ['queued', 'stored', 'dead_lettered', 'discarded', 'refused'] as const
+const RECEIPT_STATUSES = ['queued', 'lost_or_unknown', 'stored', 'dead_lettered', 'discarded', 'refused'] as const
 /** Outcome of an accepted request. */
 export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number]
 

@@ -87,6 +87,7 @@ export const TABLE_CONTENTS: Readonly<Record<string, Content>> = {
   ingest_log: 'none',
   deleted_rows: 'none',
   request_counts: 'none',
+  installation: 'none',
 }
 
 /** The beginning of the keys of objects. */
@@ -113,11 +114,12 @@ export const KEY_CONTENTS: Readonly<Record<Extract<Content, 'erased' | 'none'>, 
   ],
   none: [
     ...['pending', 'open', 'batch-of', 'batches', 'flow', 'shares', 'busy'].map(name => `penstock:{*}:${name}`),
-    ...['arrivals', 'prices', 'quota:*', 'pace:*', 'claims:*:*'].map(name => `penstock:{*}:${name}`),
+    ...['arrivals', 'prices', 'mark', 'quota:*', 'pace:*', 'claims:*:*'].map(name => `penstock:{*}:${name}`),
     ...['penstock:{installation}:', 'penstock:{sweeper}:', 'penstock:{key-usage}:', 'penstock:{symbolication.0}:map:'],
     ...['penstock:{source-maps.0}:', 'penstock:{completions.0}:'],
     ...['user:*', 'users', 'credential:*', 'workspace-credential:*', 'credential-changes'].map(ofDirectory),
-    ...['receipt-secret', 'due-erasures', 'waiting-erasures', 'upkeep:', 'upkeep-done'].map(ofDirectory),
+    ...['receipt-secret', 'installation', 'due-erasures', 'waiting-erasures'].map(ofDirectory),
+    ...['upkeep:', 'upkeep-done', 'upkeep-queues-seen'].map(ofDirectory),
     ...['upkeep-judged', 'upkeep-merge-versions', 'upkeep-removed-releases', 'upkeep-ungrouped'].map(ofDirectory),
     ...['workspace:*', 'workspaces', 'workspace-slug:*'].map(ofDirectory),
     ...['member:*', 'members', 'managers', 'changes', 'creations', 'erasures', 'active-erasures'].map(ofWorkspace),

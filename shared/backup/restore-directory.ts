@@ -131,6 +131,9 @@ const indexesOf = (workspaceId: string) => [
  */
 function writeLine(line: RecordLine, now: number): readonly Command[] {
   switch (line.kind) {
+    // A directory that is restored elsewhere stays that of its installation.
+    case 'installation':
+      return [['SET', directoryKeys.installation, JSON.stringify(line.record), 'NX']]
     case 'receipt-secret':
       return writeReceiptSecret(line.record).commands
     case 'user':

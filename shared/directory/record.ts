@@ -14,7 +14,10 @@ export const DIRECTORY_ROOT = 'penstock:{directory}'
 /** Channel on which changes of credentials are published. The message is the digests of the keys, separated by spaces. */
 export const CREDENTIAL_CHANGES_CHANNEL = `${DIRECTORY_ROOT}:credential-changes`
 
-/** The first words of the names of all records and indexes, after DIRECTORY_ROOT. */
+/**
+ * The first words of the names of all records and indexes, after DIRECTORY_ROOT. The record of the installation is not one of them:
+ * a backup that replaces the directory leaves it.
+ */
 const FAMILIES = new Set([
   ...['user', 'users', 'workspace', 'workspaces', 'workspace-slug'],
   ...['credential', 'workspace-credential', 'receipt-secret'],
@@ -61,6 +64,7 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - dueErasures: erasures of all workspaces that are deleting as `workspace/id`, by time
  * - waitingErasures: those that wait for the night, in which days are written again, as `workspace/id`, by time
  * - receiptSecret: the secret that seals receipt ids, as a JSON record (string)
+ * - installation: which stores belong together (shared/installation), as a JSON record (string)
  * - changes: who has changed what in a workspace, as JSON, by time
  * - managers: members with the permission org:members:write (set)
  * - findingWork: finding → what members have made of it, as a JSON record (hash)
@@ -82,6 +86,7 @@ export const directoryKeys = {
   user: (id: string) => `${DIRECTORY_ROOT}:user:${id}`,
   users: `${DIRECTORY_ROOT}:users`,
   receiptSecret: `${DIRECTORY_ROOT}:receipt-secret`,
+  installation: `${DIRECTORY_ROOT}:installation`,
   workspace: (id: string) => `${DIRECTORY_ROOT}:workspace:${id}`,
   workspaces: `${DIRECTORY_ROOT}:workspaces`,
   slug: (slug: string) => `${DIRECTORY_ROOT}:workspace-slug:${slug}`,
@@ -147,6 +152,7 @@ export const mapKeys = {
  * - done: task → time when it was done last, in Unix ms (hash)
  * - judged: until when failed spans are judged, and the window that is in progress (string)
  * - removedReleases: expired releases whose manifests and claims are still to be removed (set)
+ * - queuesSeen: the last check that found the data of the queues, as JSON (string)
  * - ungrouped: workspace → why stored exceptions are to be grouped again by its rules, a text that is new each time (hash)
  */
 export const upkeepKeys = {
@@ -158,5 +164,6 @@ export const upkeepKeys = {
   done: `${DIRECTORY_ROOT}:upkeep-done`,
   judged: `${DIRECTORY_ROOT}:upkeep-judged`,
   removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
+  queuesSeen: `${DIRECTORY_ROOT}:upkeep-queues-seen`,
   ungrouped: `${DIRECTORY_ROOT}:upkeep-ungrouped`,
 }

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
 
+/** Key of the object that names the installation of the bucket. */
+export const INSTALLATION_KEY = 'installation.json'
+
 /**
  * Returns the key of an object with dead letters: those of one surface that arrived on the same day and are in one job of
  * the queue `dead-letters`. `queue` is the queue that refused the requests.

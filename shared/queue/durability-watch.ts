@@ -4,6 +4,7 @@ import type { DurabilitySettings } from '../runtime/config.ts'
 import { errorFields } from '../runtime/errors.ts'
 import { withDeadline } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { scriptFault } from '../runtime/redis/script.ts'
 import { type AofSettings, durabilityFault, isReplica } from './durability.ts'
 
 /** The collaborators of a watch. */
@@ -14,6 +15,8 @@ interface DurabilityWatchDeps {
   readonly logger: Logger
   /** Replaces the connections of the process to this Redis, because their server was demoted. */
   readonly reconnect: () => void
+  /** Another reason to acknowledge nothing. */
+  readonly alsoRefuse?: (() => Problem | undefined) | undefined
   /** The clock of this process, which is compared with that of Redis. */
   readonly now?: () => number
 }
@@ -47,6 +50,9 @@ export class DurabilityWatch {
   /** Run id of the server that was checked, and of those that the followed connections lead to while they are open. */
   #checkedRunId: string | undefined
   readonly #followedRunIds = new Map<Redis, string>()
+  /** Run id of the server that compiles the scripts of this process. */
+  #compiledRunId: string | undefined
+  #scriptFault: string | undefined
   #timer: NodeJS.Timeout | undefined
   #checking = false
   #checkedAtMs = Number.NEGATIVE_INFINITY
@@ -76,7 +82,7 @@ export class DurabilityWatch {
 
   /** Returns INGEST_INFRA_UNAVAILABLE for a request that would be acknowledged, or undefined. */
   refuse(): Problem | undefined {
-    return this.#fault === undefined ? undefined : NOT_DURABLE
+    return this.#fault === undefined ? this.#deps.alsoRefuse?.() : NOT_DURABLE
   }
 
   /** Checks soon, because a write was not confirmed: replicas may be missing. */
@@ -145,11 +151,18 @@ export class DurabilityWatch {
     const { redis } = this.#deps
     const read = Promise.all([redis.info(), redis.time(), readAofSettings(redis)])
     const [info, time, aof] = await withDeadline(read, CHECK_WITHIN_MS, 'redis did not answer in time')
-    this.#checkedRunId = runIdOf(info)
+    const runId = runIdOf(info)
+    if (runId === undefined || runId !== this.#compiledRunId) {
+      this.#scriptFault = await withDeadline(scriptFault(redis), CHECK_WITHIN_MS, 'redis did not answer in time')
+      this.#compiledRunId = this.#scriptFault === undefined ? runId : undefined
+    }
+    this.#checkedRunId = runId
     const isElsewhere = this.#isElsewhere()
     this.#isReplica = isReplica(info)
     const clockFault = this.#clockFault(time)
-    this.#fault = isElsewhere ? ELSEWHERE : (durabilityFault(info, aof, this.#promise) ?? clockFault)
+    this.#fault = isElsewhere
+      ? ELSEWHERE
+      : (durabilityFault(info, aof, this.#promise) ?? this.#scriptFault ?? clockFault)
     this.#report()
   }
 

@@ -16,7 +16,7 @@ const AOF = { appendfsync: 'always', 'no-appendfsync-on-rewrite': 'no' }
 
 /** Decides on a Redis that keeps every promise, but for these differences. */
 function fault(
-  differences: Partial<typeof SAFE> = {},
+  differences: Partial<typeof SAFE & { redis_version: string }> = {},
   { aof = AOF, promise = {} }: { aof?: Partial<typeof AOF> | null; promise?: Partial<DurabilitySettings> } = {},
 ): string | undefined {
   const info = Object.entries({ ...SAFE, ...differences }).map(([name, value]) => `${name}:${value}\r\n`)
@@ -42,6 +42,13 @@ describe('a Redis that could lose what it confirms', () => {
 
   it('it does not sync while it rewrites its file', () => {
     expect(fault({}, { aof: { 'no-appendfsync-on-rewrite': 'yes' } })).toMatch('no-appendfsync-on-rewrite')
+  })
+
+  it.each(['fsync', 'unchecked'] as const)('its version is before 7.0, with %s', REDIS_DURABILITY => {
+    const old = { redis_version: '6.2.14' }
+    expect(fault(old, { aof: null, promise: { REDIS_DURABILITY } })).toBe(
+      'version 6.2.14 is too old: Redis 7.0 or later is needed',
+    )
   })
 
   it('it forbids to read its settings; the reason names the setting that accepts that', () => {
@@ -87,4 +94,8 @@ describe('unchecked', () => {
 
 it('keeps its promise with the settings that are required', () => {
   expect(fault()).toBeUndefined()
+})
+
+it.each(['7.0.15', '7.2.4', '8.0.0', '10.1.0'])('Redis %s is new enough', redis_version => {
+  expect(fault({ redis_version })).toBeUndefined()
 })

@@ -6,11 +6,24 @@ export type AofSettings = ReadonlyMap<string, string> | undefined
 /** A replica that is further behind counts as absent, as with Redis' own `min-replicas-max-lag`. */
 const MAX_LAG_S = 10
 
+/** The first version with what Penstock uses: the flags of a script (`#!lua flags=allow-oom`). */
+const LEAST_MAJOR = 7
+
+/** Returns why this version of Redis cannot run the scripts. Valkey states the version of Redis that it is compatible with. */
+function versionFault(info: string): string | undefined {
+  const version = /^redis_version:(\d[\d.]*)/m.exec(info)?.[1]
+  if (version === undefined || Number.parseInt(version, 10) >= LEAST_MAJOR) return undefined
+  return `version ${version} is too old: Redis ${LEAST_MAJOR}.0 or later is needed`
+}
+
 /**
  * Returns why a write that this Redis confirms could be lost, or undefined if it keeps the promise
  * (docs/operate/durability.md#durability). `info` is the reply of INFO.
  */
 export function durabilityFault(info: string, aof: AofSettings, promise: DurabilitySettings): string | undefined {
+  // First, because an earlier version cannot answer all that is asked below.
+  const tooOld = versionFault(info)
+  if (tooOld !== undefined) return tooOld
   const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
   if (field('loading') === '1') return 'it is loading its data'
   if (isReplica(info)) return 'it is a replica: its address must lead to the primary'

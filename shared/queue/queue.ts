@@ -56,6 +56,7 @@ export function queueKeys(name: QueueName, tag = `${name}.0`) {
     failed: (lane: Lane) => `${bull}:${lane}:failed`,
     marker: (lane: Lane) => `${bull}:${lane}:marker`,
     settings: (lane: Lane) => `${bull}:${lane}:meta`,
+    mark: `${root}:mark`,
   }
 }
 /**
@@ -68,12 +69,6 @@ export const SWEEPER_KEYS = {
   lease: 'penstock:{sweeper}:lease',
   cursors: 'penstock:{sweeper}:cursors',
 }
-
-/**
- * Key in the Redis of the queues that exists once an edge has found the directory of the installation. An empty directory is
- * then one that has lost everything, not a new one.
- */
-export const HAS_DIRECTORY_KEY = 'penstock:{installation}:has-directory'
 
 /** The Redis keys of a queue. */
 export type QueueKeys = ReturnType<typeof queueKeys>

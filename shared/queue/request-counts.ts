@@ -1,6 +1,8 @@
 import { ADMITTED_QUEUES, type AdmittedQueue } from '../../schemas/queues/names.ts'
 import { queueKeys, shareMember } from './queue.ts'
 import type { QueueList, Queues } from './queues.ts'
+import { readQueueMarks } from './registry/queue-marks.ts'
+import { numberOf } from './registry/queue-tag.ts'
 
 /**
  * Counts of requests.
@@ -41,6 +43,8 @@ interface RequestCount {
   /** Hours since 1970. */
   readonly hour: number
   readonly outcome: RequestOutcome
+  /** The queue and the epoch of its Redis in which they are counted. The counts of several places add up. */
+  readonly place: string
   readonly requests: number
 }
 
@@ -92,34 +96,34 @@ export async function countAccepted(
 
 /** Returns where the counts of the queues of a name are. Those of edges belong to all of them. */
 function placesOf({ common }: Queues, list: QueueList, name: AdmittedQueue) {
-  const places = new Map([[queueKeys(name).arrivals, common]])
-  for (const { keys, redis } of list.of(name)) places.set(keys.arrivals, redis)
-  return [...places].map(([key, redis]) => ({ key, redis }))
+  const places = new Map([[queueKeys(name).arrivals, { redis: common, tag: `${name}.0` }]])
+  for (const { keys, redis, tag } of list.of(name)) places.set(keys.arrivals, { redis, tag })
+  return [...places].map(([key, place]) => ({ key, ...place }))
 }
 
 /**
  * Yields the counts of all queues that are in Redis, in pages, and removes those of each page that arrived before
- * `keepFromHour` when the next one is requested. Until then, the caller has stored them. A count is the sum of all equal queues. It
- * may be yielded several times, and the largest number is right: numbers grow until the first of them is removed.
+ * `keepFromHour` when the next one is requested. Until then, the caller has stored them. A count of a place may be yielded several
+ * times, and the largest number is right: it grows until it is removed.
  */
 export async function* takeRequestCounts(
   queues: Queues,
   keepFromHour: number,
 ): AsyncGenerator<readonly RequestCount[]> {
   const list = await queues.read()
+  // Read before the counts: those of a Redis that loses its data in between are too small for the old epoch, and change nothing.
+  const marks = await readQueueMarks(queues, list.numbers)
   for (const queue of ADMITTED_QUEUES) {
-    const places = placesOf(queues, list, queue)
-    for (const { redis, key } of places) {
+    for (const { redis, key, tag } of placesOf(queues, list, queue)) {
+      const number = numberOf(tag)
+      const epoch = marks.get(number)?.epoch ?? ''
+      // Queues that are new, or whose loss is not recorded yet: their counts are taken once they have an epoch.
+      if (epoch === '' && marks.size > 0 && list.numbers.includes(number)) continue
+      const place = `${tag} ${epoch}`
       for await (const page of redis.hscanStream(key, { count: 1_000 })) {
-        const counts = countsOf(queue, page as string[])
+        const counts = countsOf(queue, place, page as string[])
         if (counts.length === 0) continue
-        const fields = counts.map(({ field }) => field)
-        const others = places.filter(place => place.key !== key)
-        const more = await Promise.all(others.map(place => place.redis.hmget(place.key, ...fields)))
-        yield counts.map((count, i) => ({
-          ...count,
-          requests: more.reduce((sum, ofPlace) => sum + Number(ofPlace[i] ?? 0), count.requests),
-        }))
+        yield counts
         const old = counts.filter(({ hour }) => hour < keepFromHour)
         if (old.length > 0) await redis.hdel(key, ...old.map(({ field }) => field))
       }
@@ -127,13 +131,13 @@ export async function* takeRequestCounts(
   }
 }
 
-function countsOf(kind: AdmittedQueue, page: readonly string[]): StoredCount[] {
+function countsOf(kind: AdmittedQueue, place: string, page: readonly string[]): StoredCount[] {
   const counts: StoredCount[] = []
   for (let i = 0; i < page.length; i += 2) {
     const field = page[i] ?? ''
     const [hour, workspaceId = '', surfaceId = '', outcome] = field.split('/')
     counts.push({
-      ...{ field, kind, workspaceId, surfaceId },
+      ...{ field, kind, place, workspaceId, surfaceId },
       hour: Number(hour),
       outcome: outcome as RequestOutcome,
       requests: Number(page[i + 1]),

@@ -12,6 +12,7 @@ interface QueueWatchesDeps {
   readonly queues: Queues
   readonly logger: Logger
   readonly reconnect: (server: string) => void
+  readonly alsoRefuse?: (() => Problem | undefined) | undefined
 }
 
 /** Watches every server of the queues. In a cluster, one that breaks the promise stops its own queues only. */
@@ -30,8 +31,8 @@ class QueueWatches {
   of({ server, redis }: RedisQueue): DurabilityWatch {
     let watch = this.#watches.get(server)
     if (watch === undefined) {
-      const { logger, reconnect } = this.#deps
-      const deps = { redis, store: 'queues', logger, reconnect: () => reconnect(server) } as const
+      const { logger, reconnect, alsoRefuse } = this.#deps
+      const deps = { redis, store: 'queues', logger, reconnect: () => reconnect(server), alsoRefuse } as const
       watch = new DurabilityWatch(deps, this.#promise)
       this.#watches.set(server, watch)
     }
@@ -91,6 +92,8 @@ interface StoreWatchesDeps {
   readonly directory: Redis
   /** Replaces the connections of the process to a server of the queues, or to the directory. */
   readonly reconnect: (server: string | 'directory') => void
+  /** Another reason to acknowledge nothing that both Redis would keep. */
+  readonly alsoRefuse?: () => Problem | undefined
   readonly logger: Logger
   readonly metrics: Metrics
   readonly lifecycle: Pick<Lifecycle, 'onStop'>
@@ -98,16 +101,17 @@ interface StoreWatchesDeps {
 
 /** Watches both Redis of a process, and shows which of them keep what they confirm. */
 export function watchStores(
-  { queues, directory, reconnect, logger, metrics, lifecycle }: StoreWatchesDeps,
+  { queues, directory, reconnect, alsoRefuse, logger, metrics, lifecycle }: StoreWatchesDeps,
   config: DurabilitySettings & { readonly REDIS_URL: string; readonly DIRECTORY_REDIS_URL: string },
 ): StoreWatches {
-  const ofQueues = new QueueWatches({ queues, logger, reconnect }, config)
+  const ofQueues = new QueueWatches({ queues, logger, reconnect, alsoRefuse }, config)
   lifecycle.onStop('durability of the queues', () => ofQueues.stop())
   const isShared = config.DIRECTORY_REDIS_URL === config.REDIS_URL
   // No write to the directory waits for replicas.
   const isAlone = config.REDIS_DURABILITY === 'replicated'
   const promise: DurabilitySettings = isAlone ? { ...config, REDIS_DURABILITY: 'fsync' } : config
-  const deps = { redis: directory, store: 'directory', logger, reconnect: () => reconnect('directory') } as const
+  const reconnectDirectory = () => reconnect('directory')
+  const deps = { redis: directory, store: 'directory', logger, reconnect: reconnectDirectory, alsoRefuse } as const
   const ofDirectory = isShared ? ofQueues.of(queues.firstOf('traces')) : new DurabilityWatch(deps, promise)
   lifecycle.onStop('durability of the directory', () => ofDirectory.stop())
   metrics.gauge({

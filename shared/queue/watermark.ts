@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { ADMITTED_QUEUES, type AdmittedQueue, QUEUES, type QueueName } from '../../schemas/queues/names.ts'
 import { shareMember } from './queue.ts'
 import type { Queues, RedisQueue } from './queues.ts'
+import { heldBackBy, readQueueMarks } from './registry/queue-marks.ts'
 
 /**
  * Queues in the order in which a request passes through them. A request is in one of them from its acceptance until it is
@@ -65,6 +66,12 @@ interface QueueBounds {
   readonly work: readonly number[]
 }
 
+/** How watermarks treat a loss of the data of the queues. */
+interface WatermarkOptions {
+  /** Whether lost requests count as settled, because they will never be stored. Else they hold watermarks back. */
+  readonly beyondLosses?: boolean
+}
+
 /**
  * Reads what is settled of each surface (docs/api/receipts.md#watermarks, docs/decisions/022-watermarks.md for the proof). Costs
  * O(log n) for each queue and surface.
@@ -72,9 +79,13 @@ interface QueueBounds {
  * The time is read first. A surface without unfinished cost in a queue has nothing there that was accepted before. Any other
  * has nothing there that was accepted before the oldest payload of the queue, nor before the surface had nothing last.
  */
-export async function readWatermarks(queues: Queues, surfaces: readonly WatermarkSurface[]): Promise<Watermarks> {
+export async function readWatermarks(
+  queues: Queues,
+  surfaces: readonly WatermarkSurface[],
+  options: WatermarkOptions = {},
+): Promise<Watermarks> {
   const members = surfaces.map(shareMember)
-  const { readAtMs, reads } = await readAllBounds(queues, members)
+  const { readAtMs, reads, held } = await readAllBounds(queues, members, options)
   const boundsOf = (index: number) => {
     const since = Object.fromEntries(QUEUES.map(queue => [queue, readAtMs])) as Record<QueueName, number>
     for (const { queue, surfaces: bounds } of reads) {
@@ -94,7 +105,7 @@ export async function readWatermarks(queues: Queues, surfaces: readonly Watermar
       const unfinishedSinceMs = boundsOf(index)
       const settled = ADMITTED_QUEUES.map(kind => [
         kind,
-        Math.min(...QUEUES_OF_SIGNAL[kind].map(queue => unfinishedSinceMs[queue])),
+        Math.min(held[kind] ?? readAtMs, ...QUEUES_OF_SIGNAL[kind].map(queue => unfinishedSinceMs[queue])),
       ])
       const unfinishedWork = workOf(index)
       return {
@@ -108,11 +119,11 @@ export async function readWatermarks(queues: Queues, surfaces: readonly Watermar
 
 /**
  * Returns a time in Unix ms, by the clock of Redis: everything that the workspace had accepted before it is settled, whatever
- * its surface, also one that is deleted. Work of other workspaces may hold it back, but not for ever. Compare it with
- * `latestTimeMs`, never with the clock of a process.
+ * its surface, also one that is deleted. Work of other workspaces may hold it back, but not for ever. Lost requests will never be
+ * stored, so they do not hold it back. Compare it with `latestTimeMs`, never with the clock of a process.
  */
 export async function settledBeforeMs(queues: Queues, _workspaceId: string): Promise<number> {
-  const { readAtMs, reads } = await readAllBounds(queues, [])
+  const { readAtMs, reads } = await readAllBounds(queues, [], { beyondLosses: true })
   return Math.min(readAtMs, ...reads.map(({ oldestMs }) => oldestMs))
 }
 
@@ -123,11 +134,11 @@ export interface OldestWatermarks {
 }
 
 /** Returns the time before which everything that any surface had accepted is settled, by kind of request. */
-export async function readOldestWatermarks(queues: Queues): Promise<OldestWatermarks> {
-  const { readAtMs, reads } = await readAllBounds(queues, [])
+export async function readOldestWatermarks(queues: Queues, options: WatermarkOptions = {}): Promise<OldestWatermarks> {
+  const { readAtMs, reads, held } = await readAllBounds(queues, [], options)
   const settled = ADMITTED_QUEUES.map(kind => {
     const own = reads.filter(({ queue }) => QUEUES_OF_SIGNAL[kind].includes(queue.name))
-    return [kind, Math.min(readAtMs, ...own.map(({ oldestMs }) => oldestMs))]
+    return [kind, Math.min(held[kind] ?? readAtMs, readAtMs, ...own.map(({ oldestMs }) => oldestMs))]
   })
   return { readAtMs, settledBeforeMs: Object.fromEntries(settled) as Record<AdmittedQueue, number> }
 }
@@ -145,6 +156,13 @@ export async function redisTimeMs(redis: Redis): Promise<number> {
   return seconds * 1_000 + Math.floor(microseconds / 1_000)
 }
 
+interface AllBounds {
+  readonly readAtMs: number
+  readonly reads: readonly QueueBounds[]
+  /** By kind of request: the time that no watermark passes, because of a loss (Unix ms). */
+  readonly held: Readonly<Record<string, number>>
+}
+
 /**
  * Reads the bounds of all queues, and a time before that: the earliest of the servers. A payload that moves on
  * stays on its server, whose connection keeps the order of the commands.
@@ -152,16 +170,19 @@ export async function redisTimeMs(redis: Redis): Promise<number> {
 async function readAllBounds(
   queues: Queues,
   members: readonly string[],
-): Promise<{ readonly readAtMs: number; readonly reads: readonly QueueBounds[] }> {
-  const { readAtMs, of } = await queues.read()
+  { beyondLosses = false }: WatermarkOptions,
+): Promise<AllBounds> {
+  const { readAtMs, of, numbers } = await queues.read()
   const passed = IN_ORDER_OF_PASSAGE.flatMap(of)
   const others = new Set(passed.map(({ redis }) => redis))
   others.delete(queues.common)
-  const [times, reads] = await Promise.all([
+  const [times, reads, marks] = await Promise.all([
     Promise.all([...others].map(redisTimeMs)),
     Promise.all(passed.map(queue => readBounds(queue, members))),
+    beyondLosses ? undefined : readQueueMarks(queues, numbers),
   ])
-  return { readAtMs: Math.min(readAtMs, ...times), reads }
+  const held = heldBackBy(marks?.values() ?? [], readAtMs)
+  return { readAtMs: Math.min(readAtMs, ...times), reads, held }
 }
 
 /** Reads the bounds of a queue. The commands are sent before it returns, so those of several queues keep their order. */

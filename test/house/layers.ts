@@ -30,15 +30,15 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/', 'shared/stacks/'],
     ['shared/concurrency/', 'shared/grouping/', 'shared/scrubbing/'],
     ['shared/queue/', 'shared/object-store/', 'shared/directory/', 'shared/http/'],
-    ['shared/backup/'],
+    ['shared/backup/', 'shared/installation/'],
   ],
   clickhouse: [
     ['clickhouse/read-connection.ts', 'clickhouse/native/'],
     ['clickhouse/client.ts'],
     ['clickhouse/cluster/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/burn-token.ts', 'clickhouse/tables/'],
-    ['clickhouse/watch-server.ts', 'clickhouse/backup/'],
-    ['clickhouse/logged-rows.ts'],
+    ['clickhouse/watch-server.ts', 'clickhouse/backup/', 'clickhouse/claimed-clickhouse.ts'],
+    ['clickhouse/logged-rows.ts', 'clickhouse/counted-requests.ts'],
     ['clickhouse/queries/attributes/'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [

@@ -46,7 +46,7 @@ export function addReceipt(parent: Command, { withStores, print, exit }: StoresC
           const { surfaceId, kind, arrivedAtMs } = opened
           const surface = { workspaceId, surfaceId }
           // The watermark first: what is settled before it has its rows.
-          const { surfaces } = await withQueues(queues => readWatermarks(queues, [surface]))
+          const { surfaces } = await withQueues(queues => readWatermarks(queues, [surface], { beyondLosses: true }))
           const signal = AbortSignal.timeout(QUERY_TIMEOUT_MS)
           const rows = await selectReceipt(clickhouse, { workspaceId, ...opened }, signal)
           const isSettled = (surfaces[0]?.settledBeforeMs[kind] ?? 0) > arrivedAtMs + ACCEPTED_WITHIN_MS

@@ -3,6 +3,7 @@ import type { DirectoryCommandContext, QueuesCommandContext } from '../../comman
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { type QueueRow, readQueueRows } from '../../queues/queue-rows.ts'
 import { printList } from '../../terminal.ts'
+import { addAcceptLoss } from './accept-loss.ts'
 import { addJobCommands } from './jobs.ts'
 import { addPause, addResume } from './pause.ts'
 
@@ -35,6 +36,7 @@ export function addQueues(parent: Command, context: QueuesCommandContext & Direc
   addPause(command, context)
   addResume(command, context)
   addJobCommands(command, context)
+  addAcceptLoss(command, context)
 }
 
 const COLUMNS = {

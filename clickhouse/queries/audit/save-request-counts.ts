@@ -14,12 +14,13 @@ export async function saveRequestCounts(queues: Queues, clickhouse: ClickHouseCl
   const keepFromHour = Math.floor(nowMs / 1_000 / HOUR_S) - KEPT_HOURS
   for await (const counts of takeRequestCounts(queues, keepFromHour)) {
     if (counts.length === 0) continue
-    const values = counts.map(({ workspaceId, surfaceId, kind, outcome, hour, requests }) => ({
+    const values = counts.map(({ workspaceId, surfaceId, kind, outcome, hour, place, requests }) => ({
       workspace_id: workspaceId,
       surface_id: surfaceId,
       signal: kind,
       outcome,
       received_hour: hour * HOUR_S,
+      place,
       requests,
     }))
     try {

@@ -2,6 +2,7 @@ import type { AdmittedQueue } from '../../../schemas/queues/names.ts'
 import { REFUSED } from '../../../shared/queue/request-counts.ts'
 import { BURNED_PREFIX } from '../../burn-token.ts'
 import type { ClickHouseClient } from '../../client.ts'
+import { COUNTED_REQUESTS } from '../../counted-requests.ts'
 import { selectRows } from '../../select.ts'
 
 /** Part of an audit. `from` and `to` are Unix seconds at full hours. An empty workspace means all. */
@@ -57,7 +58,7 @@ export async function selectRequestBalance(
   { from, to, workspaceId, signal }: AuditRange,
 ): Promise<RequestBalance[]> {
   const ofWorkspace = "({workspaceId: String} = '' OR workspace_id = {workspaceId: String})"
-  const outcome = (name: string) => `max(if(outcome = '${name}', requests, 0)) AS ${name}`
+  const outcome = (name: string) => `sumIf(counted, outcome = '${name}') AS ${name}`
   const rows = await selectRows<Row>(client, {
     query: `
       SELECT workspace_id, surface_id, signal, toUnixTimestamp(hour) AS at,
@@ -70,10 +71,14 @@ export async function selectRequestBalance(
         SELECT toString(workspace_id) AS workspace_id, toString(surface_id) AS surface_id, toString(signal) AS signal,
           toDateTime(received_hour, 'UTC') AS hour,
           ${['accepted', 'received', 'acknowledged', 'unconfirmed', 'done'].map(outcome).join(', ')},
-          maxMapIf(map(substring(outcome, {refusedLength: UInt8} + 1), toUInt64(requests)), startsWith(outcome, {refused: String})) AS refused,
+          sumMapIf(map(substring(outcome, {refusedLength: UInt8} + 1), counted), startsWith(outcome, {refused: String})) AS refused,
           toInt64(0) AS settled, toInt64(0) AS not_stored, toInt64(0) AS dead, toInt64(0) AS over_bound
-        FROM request_counts
-        WHERE received_hour >= {from: DateTime} AND received_hour < {to: DateTime} AND ${ofWorkspace}
+        FROM (
+          SELECT workspace_id, surface_id, signal, received_hour, outcome, ${COUNTED_REQUESTS} AS counted
+          FROM request_counts
+          WHERE received_hour >= {from: DateTime} AND received_hour < {to: DateTime} AND ${ofWorkspace}
+          GROUP BY ALL
+        )
         GROUP BY ALL
         UNION ALL
         SELECT toString(workspace_id), toString(surface_id), toString(signal), toStartOfHour(received_at), 0, 0, 0, 0, 0, map(),

@@ -1,6 +1,7 @@
 import type { AdmittedQueue } from '../../../schemas/queues/names.ts'
 import { HOUR_MS } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
+import { COUNTED_REQUESTS } from '../../counted-requests.ts'
 import { selectRows } from '../../select.ts'
 import { AS_SENT } from './period.ts'
 
@@ -35,7 +36,7 @@ export async function selectLoggedRequests(
       SELECT kind, hour, sum(counted) AS accepted, sum(logged) AS processed
       FROM (
         SELECT toString(signal) AS kind, toUInt64(intDiv(toUnixTimestamp(received_hour), 3600)) AS hour,
-               toUInt64(max(requests)) AS counted, toUInt64(0) AS logged
+               toUInt64(${COUNTED_REQUESTS}) AS counted, toUInt64(0) AS logged
         FROM request_counts
         WHERE ${OF_PAIRS} AND received_hour >= fromUnixTimestamp64Milli({firstMs: Int64}, 'UTC') AND outcome = 'accepted'
         GROUP BY surface_id, kind, hour

@@ -1,5 +1,6 @@
 import { REFUSED } from '../../../shared/queue/request-counts.ts'
 import type { ClickHouseClient } from '../../client.ts'
+import { COUNTED_REQUESTS } from '../../counted-requests.ts'
 import { selectRows } from '../../select.ts'
 import { ARRIVED, AS_SENT, HOUR_ARRIVED, type Period, periodParams } from './period.ts'
 
@@ -45,7 +46,7 @@ export function selectRefusals(client: ClickHouseClient, period: Period, signal:
     query: `
       SELECT kind, substring(outcome, {refusedLength: UInt8} + 1) AS status, sum(most) AS requests
       FROM (
-        SELECT toString(signal) AS kind, toString(outcome) AS outcome, max(requests) AS most
+        SELECT toString(signal) AS kind, toString(outcome) AS outcome, ${COUNTED_REQUESTS} AS most
         FROM request_counts WHERE ${HOUR_ARRIVED} AND startsWith(outcome, {refused: String})
         GROUP BY surface_id, kind, outcome, received_hour
       )

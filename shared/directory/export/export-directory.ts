@@ -9,6 +9,7 @@ import {
 import type { Erasure } from '../../../schemas/records/erasure.ts'
 import type { Directory } from '../directory.ts'
 import { FINDING_ENTRIES_KEPT } from '../findings/activity.ts'
+import { readInstallation } from '../installation-record.ts'
 import { directoryKeys, parseRecord } from '../record.ts'
 import { releaseKeys } from '../release-store.ts'
 import { listNewest, walkNewest } from '../sorted-index.ts'
@@ -36,6 +37,8 @@ export async function* exportDirectory(directory: ExportedDirectory): AsyncGener
 }
 
 async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerator<Line> {
+  const installation = await readInstallation(redis)
+  if (installation) yield { kind: 'installation', record: installation }
   const secret = await redis.get(directoryKeys.receiptSecret)
   if (secret) {
     yield { kind: 'receipt-secret', record: parseRecord(directoryKeys.receiptSecret, secret, receiptSecretSchema) }

@@ -16,6 +16,7 @@ import { droppingSchema } from '../../../schemas/records/dropping.ts'
 import { erasureSchema } from '../../../schemas/records/erasure.ts'
 import { findingRulesSchema } from '../../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../../schemas/records/finding-work.ts'
+import { installationSchema } from '../../../schemas/records/installation.ts'
 import { scrubbingSchema } from '../../../schemas/records/scrubbing.ts'
 import { parseJson } from '../../json/parse-json.ts'
 import { FINDING_ENTRIES_KEPT } from '../findings/activity.ts'
@@ -65,10 +66,11 @@ export type FindingWorkLine = z.infer<typeof findingWorkLineSchema>
 const endLineSchema = z.object({ version: z.literal(1), records: z.number().int().min(0) })
 
 /**
- * The kinds of lines in an export. Each line is `{ "kind": …, "record": { "version": 1, … } }`. The secret of receipts
- * and the users come first, then each workspace with its records in the order of these kinds, and `end` last.
+ * The kinds of lines in an export. Each line is `{ "kind": …, "record": { "version": 1, … } }`. The installation, the secret of
+ * receipts and the users come first, then each workspace with its records in the order of these kinds, and `end` last.
  */
 const LINE_SCHEMAS = {
+  installation: installationSchema,
   'receipt-secret': receiptSecretSchema,
   user: userSchema,
   workspace: workspaceSchema,

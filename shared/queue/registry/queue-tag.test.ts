@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { hashSlot } from './hash-slot.ts'
-import { isDivided, MAX_PARTITIONS, partitionSlot, queueTag } from './queue-tag.ts'
+import { isDivided, MAX_PARTITIONS, numberOf, partitionSlot, queueTag } from './queue-tag.ts'
 
 describe('hash slots', () => {
   it('are those of Redis Cluster', () => {
@@ -23,6 +23,11 @@ describe('tags of partitions', () => {
     }
     expect(partitionSlot(1)).toBe(hashSlot(queueTag('source-maps', 0)))
     expect(partitionSlot(2)).toBe(hashSlot(queueTag('completions', 0)))
+  })
+
+  it('state the number of their partition', () => {
+    for (const partition of [0, 1, MAX_PARTITIONS])
+      expect(numberOf(queueTag('dead-letters', partition))).toBe(partition)
   })
 
   it('never change, because they name keys that exist', () => {

@@ -31,6 +31,11 @@ export function partitionSlot(partition: number): number {
   return (hashSlot('source-maps.0') + (partition - 1) * SLOT_STEP) % 16_384
 }
 
+/** Returns the partition of a hash tag. */
+export function numberOf(tag: string): number {
+  return Number(tag.split('.')[1])
+}
+
 const tags = new Map<string, string>()
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
-import { Script, scriptsIn } from './script.ts'
+import { Script, scriptFault, scriptsIn } from './script.ts'
 
 it('reads a script with its includes and constants, without comments, once each', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-scripts-'))
@@ -48,4 +48,21 @@ it('sends the text only to a server that does not know the script, and repeats n
   expect(await script.run(server('NOSCRIPT No matching script.'), [])).toBe('OK')
   await expect(script.run(server('OOM command not allowed'), [])).rejects.toThrow('OOM')
   expect(sent).toEqual(['hash', 'hash', 'text', 'hash'])
+})
+
+it('names a script that a server cannot compile, and takes any other refusal to load it for no fault', async () => {
+  const serverThat = (message: string) => ({
+    async script(): Promise<never> {
+      throw Object.assign(new Error(message), { name: 'ReplyError' })
+    },
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-scripts-'))
+  writeFileSync(join(folder, 'named.lua'), 'return 1\n')
+  scriptsIn(pathToFileURL(`${folder}/`))('named')
+  rmSync(folder, { recursive: true })
+  const fault = (message: string) => scriptFault(serverThat(message) as never)
+  expect(await fault("ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'")).toMatch(
+    /^it cannot compile the script \w+: ERR Error compiling script/,
+  )
+  expect(await fault("NOPERM this user has no permissions to run the 'script|load' command")).toBeUndefined()
 })

@@ -230,7 +230,7 @@ describe('drop rules', () => {
     const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
     const clickhouse = connectDatabase(services.clickhouseUrl, database.name)
     try {
-      const deps = { queues: onOneServer(redis), clickhouse, objects, now: Date.now }
+      const deps = { queues: onOneServer(redis), losses: [], clickhouse, objects, now: Date.now }
       const report = await runAudit(deps, { from, to: from + 3 * HOUR_S, workspaceId: own.workspaceId })
       expect(report.differences).toEqual([])
       const sum = (kind: string, name: string) =>

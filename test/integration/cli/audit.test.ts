@@ -15,6 +15,7 @@ import type { ChildProcess } from '../../../deploy/local/processes/child-process
 import { startNodeProcess } from '../../../deploy/local/processes/processes.ts'
 import { HOUR_MS } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { INSTALLATION_KEY } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -65,6 +66,8 @@ beforeAll(async () => {
   database = await createTestDatabase(services.clickhouseUrl, settings.CLICKHOUSE_DATABASE)
   clickhouse = connectDatabase(services.clickhouseUrl, database.name)
   objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
+  // The workers are those of another installation than that of the test before.
+  await objects.deleteMany([INSTALLATION_KEY])
   await putWorkspace(redisUrl, { id: 'ws_1', slug: 'acme' })
   keys = await Promise.all(SURFACES.map(surface => issueKey(createDirectory(redis), surface)))
   edge = await startEdge(redisUrl, {}, pino({ level: 'silent' }), () => arrivedAt)
@@ -298,7 +301,7 @@ it('fails when ClickHouse does not answer a query in time', async () => {
   const unanswered = createClickHouse({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` })
   // No counts have this prefix, so that a query is the first request.
   const emptyRedis = redis.duplicate({ keyPrefix: 'unanswered:' })
-  const deps = { queues: onOneServer(emptyRedis), clickhouse: unanswered, objects, now: Date.now }
+  const deps = { queues: onOneServer(emptyRedis), losses: [], clickhouse: unanswered, objects, now: Date.now }
   const range = { from: hour / 1_000, to: (hour + HOUR_MS) / 1_000, workspaceId: '', queryTimeoutMs: 100 }
   try {
     await expect(runAudit(deps, range)).rejects.toThrow('ClickHouse did not respond in time')
@@ -323,7 +326,10 @@ it.skipIf(isShards)(
       return result
     })
     const range = { from: firstHour / 1_000, to: (hour + HOUR_MS) / 1_000, workspaceId: '' }
-    const { differences } = await runAudit({ queues: onOneServer(redis), clickhouse, objects, now: Date.now }, range)
+    const { differences } = await runAudit(
+      { queues: onOneServer(redis), losses: [], clickhouse, objects, now: Date.now },
+      range,
+    )
     copied.mockRestore()
     const traces = await selectRequestBalance(clickhouse, { ...range, signal: AbortSignal.timeout(30_000) })
     expect(traces.find(found => found.kind === 'traces' && found.done > 0)).toMatchObject({ done: 1 })

@@ -7,17 +7,24 @@ import { doctorConfigSchema } from '../../../cli/config.ts'
 import { withExamined } from '../../../cli/connect.ts'
 import type { NamedFinding } from '../../../cli/doctor/check.ts'
 import { runProgram } from '../../../cli/program.ts'
+import { claimedClickHouse } from '../../../clickhouse/claimed-clickhouse.ts'
 import { createClickHouse } from '../../../clickhouse/client.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
 import { DAY_MS, MINUTE_MS } from '../../../schemas/units.ts'
 import { backUpDirectory } from '../../../shared/backup/back-up-directory.ts'
 import { Backups } from '../../../shared/backup/backups.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
+import { readInstallation } from '../../../shared/directory/installation-record.ts'
 import { ensureReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
+import { adoptInstallation } from '../../../shared/installation/adopt-installation.ts'
+import { claimedBucket } from '../../../shared/installation/claimed-store.ts'
+import { newInstallation } from '../../../shared/installation/queue-losses.ts'
+import { INSTALLATION_KEY } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { connectConsumer } from '../../../shared/queue/redis.ts'
 import { startHeartbeat } from '../../../shared/queue/watch/worker-heartbeats.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
+import { runCli } from '../../support/clients/run-cli.ts'
 import { migrateQuickly } from '../../support/migrate-quickly.ts'
 import { collect } from '../../support/oracles/collect.ts'
 import { onOneServer } from '../../support/queue-on.ts'
@@ -43,6 +50,8 @@ const directory = new Redis(ENV.DIRECTORY_REDIS_URL)
 const store = createDirectory(directory)
 const objects = createObjectStore({ ...services.s3, requestTimeoutMs: 10_000 })
 const admin = createClickHouse({ url: services.clickhouseUrl })
+const clickhouse = createClickHouse({ url: services.clickhouseUrl, database })
+const stores = [claimedClickHouse(clickhouse), claimedBucket(objects)]
 
 beforeAll(() => migrateQuickly(admin, { database, retentionDays: 30, logger }))
 beforeEach(async () => {
@@ -50,12 +59,15 @@ beforeEach(async () => {
   await store.putWorkspace(aWorkspace({ id: 'ws_1', slug: 'acme' }))
   await store.putSurface(aSurface({ id: 'srf_1' }))
   await ensureReceiptSecret(directory)
+  await adoptInstallation({ directory, queues: onOneServer(queues), stores })
   await backUp()
 })
 afterAll(async () => {
   await Promise.all([queues.flushdb(), directory.flushdb(), removeBackups()])
   await admin.command({ query: `DROP DATABASE ${database} SYNC` })
   await admin.close()
+  await clickhouse.close()
+  await objects.deleteMany([INSTALLATION_KEY])
   objects.close()
   queues.disconnect()
   directory.disconnect()
@@ -124,8 +136,8 @@ it('a healthy installation has a finding of each check, and exits with 0', async
   expect(notWell(examined)).toEqual([])
   expect(examined.code).toBe(0)
   expect(examined.findings.map(({ check }) => check)).toEqual([
-    ...['settings', 'redis of the queues', 'redis of the directory', 'clickhouse', 'schema', 'bucket', 'clocks'],
-    ...['queues', 'directory', 'backups'],
+    ...['settings', 'redis of the queues', 'redis of the directory', 'clickhouse', 'schema', 'bucket'],
+    ...['installation', 'clocks', 'queues', 'directory', 'backups'],
   ])
 })
 
@@ -168,6 +180,7 @@ it('an empty directory, a backup of another time that is encrypted, and a clock 
   const examined = await withWorkers(QUEUES, () => examine({}, 30 * 60 * MINUTE_MS))
   const faults = notWell(examined).map(({ check, result, text }) => `${check} ${result}: ${text}`)
   expect(faults).toEqual([
+    expect.stringMatching(/^installation fault: the directory is empty or another one, and ClickHouse belongs to/),
     'clocks fault: the clock of this host is 108000 s ahead of that of the Redis of the queues',
     'clocks fault: the clock of this host is 108000 s ahead of that of the Redis of the directory',
     'clocks fault: the clock of this host is 108000 s ahead of that of ClickHouse',
@@ -175,6 +188,25 @@ it('an empty directory, a backup of another time that is encrypted, and a clock 
     'backups fault: the newest backup of the directory was made 30 hours ago',
     'backups fault: the newest backup is encrypted, and DIRECTORY_BACKUP_KEY is not set: set it to its key',
   ])
+})
+
+it('stores of two installations are a fault, which --adopt mends', async () => {
+  const own = (await readInstallation(directory))?.id
+  const other = newInstallation().id
+  await stores[0]?.replace({ id: other, epochs: {} })
+  const examined = await withWorkers(QUEUES, () => examine())
+  expect(notWell(examined)).toMatchObject([
+    {
+      check: 'installation',
+      result: 'fault',
+      text: expect.stringContaining(`ClickHouse belongs to installation ${other}`),
+    },
+  ])
+  const adopted = await runCli(['doctor', '--adopt'], { env: ENV })
+  expect(adopted).toMatchObject({ code: 0, stderr: '' })
+  expect(adopted.stdout).toMatch(new RegExp(`^clickhouse +${other} +${own}`, 'm'))
+  expect(adopted.stdout).toMatch(new RegExp(`^bucket +${own} +${own}`, 'm'))
+  expect(notWell(await withWorkers(QUEUES, () => examine()))).toEqual([])
 })
 
 it('a table that is missing is a fault with the command to run', async () => {
@@ -195,7 +227,15 @@ it('stores that do not answer are faults, and the others are examined', async ()
   }
   const examined = await examine(settings)
   const faults = new Set(notWell(examined).map(({ check }) => check))
-  expect([...faults]).toEqual(['redis of the queues', 'clickhouse', 'schema', 'bucket', 'queues', 'backups'])
+  expect([...faults]).toEqual([
+    'redis of the queues',
+    'clickhouse',
+    'schema',
+    'bucket',
+    'installation',
+    'queues',
+    'backups',
+  ])
   expect(examined.findings).toContainEqual({ check: 'directory', result: 'ok', text: '1 workspace' })
   expect(examined.code).toBe(13)
 })

@@ -9,7 +9,6 @@ import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { CREDENTIAL_CHANGES_CHANNEL, directoryKeys } from '../../../shared/directory/record.ts'
 import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
-import { HAS_DIRECTORY_KEY } from '../../../shared/queue/queue.ts'
 import { issueKey, openEdge, startEdge, type TestEdge } from '../../support/services/edge.ts'
 import { until } from '../../support/until.ts'
 
@@ -59,10 +58,8 @@ it('a key is 503 and never 401 once the directory has lost everything, also afte
   expect(await send(key)).toBe(200)
   expect(await register()).toBe(200)
   expect(await send(generateKey('public'))).toBe(401)
-  const queuesRedis = new Redis(queues.url)
-  await until('the edge has noted its directory', async () => (await queuesRedis.exists(HAS_DIRECTORY_KEY)) === 1)
-  queuesRedis.disconnect()
-  const kept = (await redis.get(directoryKeys.receiptSecret)) as string
+  const records = [directoryKeys.receiptSecret, directoryKeys.installation] as const
+  const kept = (await redis.mget(...records)) as string[]
 
   await redis.flushall()
   await redis.publish(CREDENTIAL_CHANGES_CHANNEL, `${digestOf(key)} ${digestOf(secretKey)}`)
@@ -79,11 +76,14 @@ it('a key is 503 and never 401 once the directory has lost everything, also afte
   )
   expect(await send(key, restarted)).toBe(503)
   expect(await redis.dbsize()).toBe(0)
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  await until('the running edge names it, too', () => /the directory is empty/.test(String(edge.isReady())))
 
-  await redis.set(directoryKeys.receiptSecret, kept)
+  await redis.mset(Object.fromEntries(records.map((key, i) => [key, kept[i] ?? ''])))
   await until('the restarted edge is ready', () => restarted.isReady() === true)
   await until('the edge that ran is ready again', () => edge.isReady() === true)
   expect(await edge.metrics()).toMatch(/^penstock_directory_empty\{.*\} 0$/m)
   expect(await send(key, restarted)).toBe(401)
+  await until('the running edge is ready', () => edge.isReady() === true)
   await restarted.stop()
 })

@@ -205,7 +205,7 @@ it('counts the requests of an hour over all partitions, and moves letters within
   await saveRequestCounts(onOneServer(redis), clickhouse, Date.now())
   const [counted] = await database.rows<{ sum: string }>(
     `SELECT sum(n) AS sum FROM (SELECT max(requests) AS n FROM request_counts WHERE outcome = 'accepted'
-     GROUP BY workspace_id, surface_id, signal, received_hour)`,
+     GROUP BY workspace_id, surface_id, signal, received_hour, place)`,
   )
   expect(Number(counted?.sum)).toBe(names.length + broken)
 }, 60_000)

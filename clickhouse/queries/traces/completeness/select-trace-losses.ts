@@ -2,6 +2,7 @@ import { HOUR_MS } from '../../../../schemas/units.ts'
 import { REFUSED, REPEATED } from '../../../../shared/queue/request-counts.ts'
 import { EXCEPTIONS_NOT_STORED } from '../../../../shared/runtime/reason.ts'
 import type { ClickHouseClient } from '../../../client.ts'
+import { COUNTED_REQUESTS } from '../../../counted-requests.ts'
 import { selectRows } from '../../../select.ts'
 
 /** Requests of a surface that were not stored, or spans that were deleted, among what arrived at the time of a trace. */
@@ -182,10 +183,11 @@ async function selectByHours(client: ClickHouseClient, period: LossPeriod, signa
   const [fromHour, toHour, nearFromHour] = [period.fromMs, period.toMs, period.nearFromMs].map(startOfHour)
   const query = `
     SELECT * FROM (
-      SELECT surface_id AS surfaceId, toUnixTimestamp(received_hour) AS hour, outcome AS reason, requests AS number
+      SELECT surface_id AS surfaceId, toUnixTimestamp(received_hour) AS hour, outcome AS reason, ${COUNTED_REQUESTS} AS number
       FROM request_counts
       WHERE workspace_id = {workspaceId: String} AND signal = 'traces' AND startsWith(outcome, '${REFUSED}')
         AND received_hour BETWEEN toDateTime({fromHour: UInt32}) AND toDateTime({toHour: UInt32})
+      GROUP BY ALL
       UNION ALL
       SELECT surface_id, toUnixTimestamp(received_hour), reason, rows FROM deleted_rows
       WHERE workspace_id = {workspaceId: String} AND table_name = 'spans'
@@ -196,23 +198,7 @@ async function selectByHours(client: ClickHouseClient, period: LossPeriod, signa
     near: isNear('surfaceId', 'toInt64(hour) * 1000'),
   }
   const rows = await selectNearFirst<HourRow>(client, query, { ...order, params }, signal)
-  return summed(largestCopies(rows).map(row => hourLoss(period, row)))
-}
-
-/** A count of refused requests is copied again while it grows. */
-function largestCopies(rows: readonly HourRow[]): HourRow[] {
-  const refused = new Map<string, HourRow>()
-  const deleted: HourRow[] = []
-  for (const row of rows) {
-    if (!row.reason.startsWith(REFUSED)) {
-      deleted.push(row)
-      continue
-    }
-    const key = `${row.surfaceId} ${row.hour} ${row.reason}`
-    const known = refused.get(key)
-    if (known === undefined || Number(known.number) < Number(row.number)) refused.set(key, row)
-  }
-  return [...refused.values(), ...deleted]
+  return summed(rows.map(row => hourLoss(period, row)))
 }
 
 function hourLoss(period: LossPeriod, { surfaceId, hour, reason, number }: HourRow): TraceLoss {

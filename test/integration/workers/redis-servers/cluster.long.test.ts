@@ -1,9 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { checkInstallation } from '../../../../shared/installation/check-installation.ts'
+import type { Known } from '../../../../shared/installation/check-queues.ts'
+import { Queues } from '../../../../shared/queue/queues.ts'
+import { connectConsumer } from '../../../../shared/queue/redis.ts'
 import { partitionSlot } from '../../../../shared/queue/registry/queue-tag.ts'
 import { type RedisCluster, startRedisCluster } from '../../../support/cluster/redis-cluster.ts'
+import { sharedServices } from '../../../support/services/shared-services.ts'
 import { until } from '../../../support/until.ts'
 import { faultsOf, type Pipeline, startPipeline } from './fixture.ts'
 
@@ -54,3 +61,29 @@ it('keeps what it has acknowledged when a master is killed and its replica promo
   await pipeline.untilEmpty()
   expect(faultsOf(statuses, await pipeline.stored())).toEqual({ lost: [], doubled: [] })
 }, 180_000)
+
+it('knows the queues whose server has lost its data, and none after a replica was promoted', async () => {
+  const directory = new Redis(`${sharedServices().redisUrl}/10`)
+  const queues = new Queues(cluster.url, to => connectConsumer(to, pino({ level: 'silent' })))
+  const check = (known: Known) => checkInstallation({ directory, queues, stores: [], mayClaim: true }, known)
+  const serverOf = async (number: number) =>
+    /run_id:(\w+)/.exec(await queues.at('traces', number).redis.info('server'))?.[1]
+  try {
+    const before = await check({ installation: undefined, marks: new Map(), seen: undefined })
+    expect({ fault: before.fault, losses: before.installation?.losses }).toEqual({ fault: undefined, losses: [] })
+    const numbers = [...before.marks.keys()].sort()
+    expect(numbers).toEqual([1, 2, 3, 4])
+    const emptied = await serverOf(1)
+    const lost = []
+    for (const number of numbers) if ((await serverOf(number)) === emptied) lost.push(number)
+    expect(lost.length).toBeLessThan(numbers.length)
+    await queues.at('traces', 1).redis.flushall()
+    const after = await check(before)
+    expect(after.installation?.losses).toMatchObject([{ queues: lost, acceptedAtMs: null }])
+    const changed = numbers.filter(number => after.marks.get(number)?.epoch !== before.marks.get(number)?.epoch)
+    expect(changed).toEqual(lost)
+  } finally {
+    queues.close()
+    directory.disconnect()
+  }
+}, 60_000)

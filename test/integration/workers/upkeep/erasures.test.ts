@@ -14,6 +14,7 @@ import { createDirectory, type Directory, newId } from '../../../../shared/direc
 import { eraseComments } from '../../../../shared/directory/findings/erase-comments.ts'
 import type { Naming } from '../../../../shared/directory/findings/mentions.ts'
 import { upkeepKeys } from '../../../../shared/directory/record.ts'
+import { INSTALLATION_KEY } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { encodeLetters } from '../../../../shared/queue/letters/letter-object.ts'
 import { queueKeys } from '../../../../shared/queue/queue.ts'
@@ -61,6 +62,8 @@ beforeAll(async () => {
   redis = new Redis(redisUrl)
   await redis.flushdb()
   await putWorkspace(redisUrl, { id: workspaceId, slug })
+  // Its worker is one of another installation than that of the test before.
+  await objects.deleteMany([INSTALLATION_KEY])
   database = await createTestDatabase(services.clickhouseUrl, `erasures_${process.pid}`)
   client = connectDatabase(services.clickhouseUrl, database.name)
   edge = await startEdge(redisUrl, objectStore)
