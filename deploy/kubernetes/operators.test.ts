@@ -26,7 +26,7 @@ describe.runIf(helm !== undefined)('what the chart has for operators', { timeout
     const rules = load(read('../prometheus/penstock.rules.yml'))
     const files = readdirSync(new URL('../grafana/dashboards', import.meta.url))
 
-    it('is not installed unless it is asked for', () => {
+    it('is installed only where a value names it', () => {
       expect(manifestsOf(HELM).filter(({ kind }) => kinds.includes(kind))).toEqual([])
     })
 
