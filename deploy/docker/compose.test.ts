@@ -102,6 +102,12 @@ it('gives each container the files that its variables name, and no other', () =>
   }
 })
 
+it('gives commands the stores and the key of backups that workers have', () => {
+  const [, workers] = ofPenstock.find(([, { command = [] }]) => command[0] === 'workers') as [string, Service]
+  expect(services.penstock?.environment).toMatchObject(workers.environment ?? {})
+  expect(workers.environment).toHaveProperty('DIRECTORY_BACKUP_KEY_FILE')
+})
+
 it('declares every secret, and make-secrets.sh creates its file', () => {
   const script = read('make-secrets.sh')
   const used = new Set(

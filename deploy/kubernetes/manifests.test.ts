@@ -19,8 +19,16 @@ const COMBINATIONS: Readonly<Record<string, readonly string[]>> = {
   'every option': [
     ...SECRET,
     ...[
-      ...['podMonitor.enabled=true', 'api.autoscaling.enabled=true', 'migrate.force=true', 'priorityClassName=high'],
+      ...['monitoring.podMonitors.enabled=true', 'monitoring.rules.enabled=true', 'monitoring.dashboards.enabled=true'],
+      ...['api.autoscaling.enabled=true', 'migrate.force=true', 'priorityClassName=high', 'backup.schedule=@daily'],
       ...['httpRoute.enabled=true', 'httpRoute.parentRefs[0].name=gateway', 'httpRoute.hostnames[0]=a.example'],
+      ...[
+        'ingress.enabled=true',
+        'ingress.className=nginx',
+        'ingress.edgeHost=in.example',
+        'ingress.apiHost=a.example',
+      ],
+      ...['ingress.tls[0].secretName=tls', 'ingress.annotations.a=b', 'ingress.grpcAnnotations.protocol=GRPC'],
       ...[
         'image.pullSecrets[0]=registry',
         'secrets.from.KEY_PEPPER.name=other',
@@ -33,7 +41,12 @@ const COMBINATIONS: Readonly<Record<string, readonly string[]>> = {
         'settings.CONSOLE_ISSUER=https://id.example',
       ],
       ...['nodeSelector.pool=telemetry', 'tolerations[0].key=telemetry', 'edge.service.type=LoadBalancer'],
+      ...['trafficDistribution=PreferClose', 'envFrom[0].configMapRef.name=more', 'podSecurityContext.fsGroup=2000'],
     ].flatMap(value => ['--set', value]),
+    ...[
+      '--set-json',
+      `extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"{{ .Release.Name }}-a"}}]`,
+    ],
   ],
   'without autoscaling': [
     ...SECRET,
@@ -59,8 +72,13 @@ function validatorOf(): (manifest: Manifest) => string[] {
   }
 }
 
-const podsOf = (manifests: readonly Manifest[]) =>
-  manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job').map(({ spec }) => spec.template)
+const podsOf = (manifests: readonly Manifest[]) => [
+  ...manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job').map(({ spec }) => spec.template),
+  ...manifests.filter(({ kind }) => kind === 'CronJob').map(({ spec }) => spec.jobTemplate.spec.template),
+]
+/** Returns the process whose settings a pod has. */
+const processOf = ({ metadata }: { metadata: { labels: Record<string, string> } }) =>
+  (metadata.labels['app.kubernetes.io/component'] ?? '').replace(/^workers-.*/, 'workers').replace('backup', 'toolbox')
 
 describe.runIf(helm !== undefined)('the chart', () => {
   const manifestsOf = (args: readonly string[]) => render(helm ?? '', args)
@@ -101,9 +119,9 @@ describe.runIf(helm !== undefined)('the chart', () => {
 
       it('gives each process only settings that it has, and no secret as text', () => {
         const { settings } = chartSettings()
-        for (const { spec } of podsOf(manifests)) {
-          const [container] = spec.containers
-          const names = [...settings[container.args[0] as keyof typeof settings], ...OWN_SETTINGS]
+        for (const pod of podsOf(manifests)) {
+          const [container] = pod.spec.containers
+          const names = [...settings[processOf(pod) as keyof typeof settings], ...OWN_SETTINGS]
           for (const { name, value } of container.env) {
             expect([...names, 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS']).toContain(name)
             if (/PASSWORD|SECRET|PEPPER|BACKUP_KEY|REDIS_URL/.test(name)) expect(value, name).toBeUndefined()
@@ -121,8 +139,10 @@ describe.runIf(helm !== undefined)('the chart', () => {
         }
       })
 
-      it('has a disruption budget and a network policy for every Deployment, which select its pods and no others', () => {
-        const deployments = manifests.filter(({ kind }) => kind === 'Deployment')
+      it('has a disruption budget and a network policy for every process, which select its pods and no others', () => {
+        const deployments = manifests.filter(
+          ({ kind, metadata }) => kind === 'Deployment' && metadata.name !== 'penstock-toolbox',
+        )
         const selects = (labels: Record<string, string>, { spec }: Manifest) =>
           Object.entries(labels).every(([label, value]) => spec.template.metadata.labels[label] === value)
         for (const kind of ['PodDisruptionBudget', 'NetworkPolicy']) {

@@ -9,7 +9,7 @@ import { MIB } from '../../schemas/units.ts'
 /** Folder of the chart. */
 export const CHART = fileURLToPath(new URL('penstock', import.meta.url))
 /** Version of Kubernetes that the manifests are validated for (schemas/write-kinds.ts). */
-const KUBERNETES_VERSION = '1.36.3'
+export const KUBERNETES_VERSION = '1.36.3'
 
 /** Version of Helm that install-helm.ts builds. */
 export const HELM_VERSION = 'v3.22.0'
@@ -41,9 +41,17 @@ export function findHelm(env: NodeJS.ProcessEnv = process.env): string | undefin
   return [...inPath, cachedHelm(env)].find(existsSync)
 }
 
-/** Renders the chart with more arguments of `helm template`. Throws with the output of Helm if it refuses the values. */
-export function render(helm: string, args: readonly string[]): Manifest[] {
-  const fixed = ['template', 'penstock', CHART, '--namespace', 'telemetry', '--kube-version', KUBERNETES_VERSION]
+/**
+ * Renders the chart, a folder or a package, with more arguments of `helm template`. Throws with the output of Helm if it refuses
+ * the values.
+ */
+export function render(helm: string, args: readonly string[], chart = CHART): Manifest[] {
+  const fixed = ['template', 'penstock', chart, '--namespace', 'telemetry', '--kube-version', KUBERNETES_VERSION]
   const options = { encoding: 'utf8', stdio: 'pipe', maxBuffer: 64 * MIB } as const
-  return (loadAll(execFileSync(helm, [...fixed, ...args], options)) as Manifest[]).filter(Boolean)
+  return parseManifests(execFileSync(helm, [...fixed, ...args], options))
+}
+
+/** Returns the objects that Helm has printed. */
+export function parseManifests(output: string): Manifest[] {
+  return (loadAll(output) as Manifest[]).filter(Boolean)
 }

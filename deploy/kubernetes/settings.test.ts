@@ -6,6 +6,7 @@ import { ingestConfigSchema } from '../../ingest/config.ts'
 import { QUEUES } from '../../schemas/queues/names.ts'
 import { workersConfigSchema } from '../../workers/config.ts'
 import { chartSettings, OWN_SETTINGS, SETTINGS_FILE } from './write-settings.ts'
+import { chartValues, VALUES_FILE, valuesPage } from './write-values.ts'
 
 const CHART = new URL('penstock/', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, CHART), 'utf8')
@@ -49,10 +50,10 @@ it('names no environment variable that is neither a setting of a process nor one
 
 it.each(['values.yaml', ...examples])('%s gives processes only settings that they have', file => {
   const values = load(read(file)) as Values
-  const { edge, workers, api, migrate } = known.settings
+  const { edge, workers, api, migrate, toolbox } = known.settings
   const unknown = (settings: Settings | undefined, names: readonly string[]) =>
     Object.keys(settings ?? {}).filter(name => !names.includes(name))
-  expect(unknown(values.settings, Object.values(known.settings).flat())).toEqual([])
+  expect(unknown(values.settings, toolbox)).toEqual([])
   expect(unknown(values.edge?.settings, edge)).toEqual([])
   expect(unknown(values.workers?.settings, workers)).toEqual([])
   expect(unknown(values.api?.settings, api)).toEqual([])
@@ -80,4 +81,25 @@ it('explains every value in the README', () => {
   const readme = readFileSync(new URL('README.md', import.meta.url), 'utf8')
   const missing = Object.keys(defaults).filter(name => !readme.includes(`\`${name}`))
   expect(missing).toEqual([])
+})
+
+it('lists every value with its type and meaning in values.md: node deploy/kubernetes/write-values.ts after a change', () => {
+  const values = chartValues()
+  expect(values.filter(({ type, description }) => !type || !description).map(({ path }) => path)).toEqual([])
+  expect(readFileSync(VALUES_FILE, 'utf8')).toBe(valuesPage())
+})
+
+it('has a default for every value that the schema allows, and no other', () => {
+  const allowed = chartValues().filter(({ path }) => !path.includes('<name>') && path !== 'global')
+  const paths = new Set(allowed.map(({ path }) => path))
+  const leaves = (value: unknown, path: string): string[] =>
+    paths.has(path) || value === null || typeof value !== 'object'
+      ? [path]
+      : Object.entries(value).flatMap(([name, child]) => leaves(child, path === '' ? name : `${path}.${name}`))
+  expect(leaves(defaults, '').filter(path => !paths.has(path))).toEqual([])
+  // Components have the options of all pods, without a default of their own.
+  const missing = allowed.filter(
+    ({ fallback, shared, path }) => fallback === undefined && shared !== path.split('.').at(-1),
+  )
+  expect(missing.map(({ path }) => path).filter(path => !path.includes('.topologySpread.'))).toEqual([])
 })

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { apiConfigSchema } from '../../api/config.ts'
+import { backupConfigSchema, cliConfigSchema } from '../../cli/config.ts'
 import { migrateConfigSchema } from '../../clickhouse/migrate/config.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
 import { QUEUES } from '../../schemas/queues/names.ts'
@@ -28,13 +29,16 @@ export function chartSettings() {
     Object.keys(schema.shape)
       .filter(name => !OWN_SETTINGS.includes(name))
       .sort()
-  const settings = {
+  const processes = {
     edge: namesOf(ingestConfigSchema),
     workers: namesOf(workersConfigSchema),
     api: namesOf(apiConfigSchema),
     migrate: namesOf(migrateConfigSchema),
   }
-  return { settings, queues: QUEUES }
+  // Commands look at what every process does.
+  const commands = [backupConfigSchema, cliConfigSchema].flatMap(namesOf)
+  const toolbox = [...new Set([...Object.values(processes).flat(), ...commands])].sort()
+  return { settings: { ...processes, toolbox }, queues: QUEUES }
 }
 
 if (import.meta.main) writeFileSync(SETTINGS_FILE, `${JSON.stringify(chartSettings(), null, 2)}\n`)

@@ -99,9 +99,10 @@ interface ReceiptSecretDeps {
 }
 
 /**
- * Reads the secret whenever the installation is checked, each minute, so that a rotation is noticed. Stores it there again if the directory has lost it alone, and creates it
- * in the directory of a new installation. A directory that has lost everything gets none: its keys would be unknown instead of
- * unavailable. Returns a function that returns the secret, or undefined until it was read.
+ * Reads the secret whenever the installation is checked, each minute, so that a rotation is noticed. Stores it there again if the
+ * directory has lost it alone, and creates it in the directory of a new installation. A directory that has lost everything gets
+ * none: its keys would be unknown instead of unavailable. Returns a function that returns the secret, or undefined until it was
+ * read.
  */
 export function followReceiptSecret({ directory, onChecked, logger }: ReceiptSecretDeps): () => Buffer | undefined {
   let secret: Buffer | undefined

@@ -122,7 +122,7 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
 
   it('has every pod ready, without a restart, in a namespace that refuses others than restricted pods', async () => {
     const pods = await podsOf()
-    expect(pods.length).toBe(8)
+    expect(pods.length).toBe(9)
     expect(pods.filter(pod => !isReady(pod)).map(({ metadata }) => metadata.name)).toEqual([])
     expect(
       pods.flatMap(({ status }) => status.containerStatuses ?? []).filter(({ restartCount }) => restartCount > 0),

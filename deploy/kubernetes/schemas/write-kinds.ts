@@ -8,20 +8,22 @@ const KINDS_FILE = new URL('kinds.json', import.meta.url)
 /** Kubernetes' own OpenAPI, and the definitions of what others install, each from the module that publishes them. */
 const KUBERNETES = 'k8s.io/kubernetes@v1.36.3'
 const KUBERNETES_KINDS: Readonly<Record<string, string>> = {
+  'v1 ConfigMap': 'io.k8s.api.core.v1.ConfigMap',
   'v1 Service': 'io.k8s.api.core.v1.Service',
   'v1 ServiceAccount': 'io.k8s.api.core.v1.ServiceAccount',
   'apps/v1 Deployment': 'io.k8s.api.apps.v1.Deployment',
   'autoscaling/v2 HorizontalPodAutoscaler': 'io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler',
+  'batch/v1 CronJob': 'io.k8s.api.batch.v1.CronJob',
   'batch/v1 Job': 'io.k8s.api.batch.v1.Job',
+  'networking.k8s.io/v1 Ingress': 'io.k8s.api.networking.v1.Ingress',
   'networking.k8s.io/v1 NetworkPolicy': 'io.k8s.api.networking.v1.NetworkPolicy',
   'policy/v1 PodDisruptionBudget': 'io.k8s.api.policy.v1.PodDisruptionBudget',
 }
+const PROMETHEUS_OPERATOR = 'github.com/prometheus-operator/prometheus-operator@v0.85.0'
 const CUSTOM_KINDS = [
   ['github.com/kedacore/keda/v2@v2.21.0', 'config/crd/bases/keda.sh_scaledobjects.yaml'],
-  [
-    'github.com/prometheus-operator/prometheus-operator@v0.85.0',
-    'example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml',
-  ],
+  [PROMETHEUS_OPERATOR, 'example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml'],
+  [PROMETHEUS_OPERATOR, 'example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml'],
   ['sigs.k8s.io/gateway-api@v1.4.0', 'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
 ] as const
 
@@ -38,6 +40,8 @@ function strict(schema: Json, isProperties = false): Json {
   if (isProperties) return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, strict(value)]))
   if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string') return { type: ['integer', 'string'] }
   const kept = Object.entries(schema)
+    // Go's flags of a pattern are not those of JavaScript.
+    .filter(([name, value]) => name !== 'pattern' || !String(value).includes('(?i)'))
     .filter(([name]) => !name.startsWith('x-') && !['description', 'default', 'format', 'title'].includes(name))
     .map(([name, value]) => [name, strict(value, name === 'properties')] as const)
   const isClosed = 'properties' in schema && !('additionalProperties' in schema)

@@ -104,7 +104,7 @@ export async function install(cluster: Cluster): Promise<Installation> {
   }
   await upgrade()
   const penstock = (...args: string[]) =>
-    kubectl('-n', NAMESPACE, 'exec', 'deploy/penstock-api', '--', 'penstock', ...args)
+    kubectl('-n', NAMESPACE, 'exec', 'deploy/penstock-toolbox', '--', 'penstock', ...args)
   await penstock('workspace', 'create', '--slug', 'test', '--name', 'Test')
   const surface = JSON.parse(await penstock('surface', 'create', '--workspace', 'test', '--name', 'Test', '--json')).id
   const key = await penstock('key', 'create', '--workspace', 'test', '--surface', surface, '--kind', 'public')
