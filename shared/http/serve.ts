@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type AdminServer, createAdminServer, type Health } from '../runtime/admin-server.ts'
+import { type AdminServer, createAdminServer } from '../runtime/admin-server.ts'
+import type { Health } from '../runtime/process/health.ts'
 import { type Lifecycle, runUntilSignal } from '../runtime/lifecycle.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'

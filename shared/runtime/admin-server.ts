@@ -6,10 +6,8 @@ import { describeError, errorFields } from './errors.ts'
 import { withDeadline } from './lifecycle.ts'
 import type { Logger } from './logger.ts'
 import type { Registry } from './metrics.ts'
+import type { Health } from './process/health.ts'
 import { logReadiness } from './process/readiness-log.ts'
-
-/** `true` means healthy, and so does a note for operators. `false`, or a text with the cause, means unhealthy. */
-export type Health = boolean | string | { readonly note: string }
 
 /** Returns whether a result means healthy. */
 function isHealthy(health: Health): boolean {

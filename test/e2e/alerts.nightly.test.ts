@@ -31,7 +31,13 @@ const STAGED = [
   'PenstockObjectStoreFails',
 ]
 /** Alerts that no fault of this test causes. penstock.rules.test.yml shows that they fire. */
-const NOT_STAGED = ['PenstockQueueFull', 'PenstockQueuePaused', 'PenstockQueueStoreLost', 'PenstockRedisLosesData', 'PenstockCertificateEnds']
+const NOT_STAGED = [
+  'PenstockQueueFull',
+  'PenstockQueuePaused',
+  'PenstockQueueStoreLost',
+  'PenstockRedisLosesData',
+  'PenstockCertificateEnds',
+]
 /** Queries that have data only once something rare has happened. Their metrics are known, in any case. */
 const RARE = [
   'PenstockCertificateEnds',

@@ -39,7 +39,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/burn-token.ts', 'clickhouse/tables/'],
     ['clickhouse/watch-server.ts', 'clickhouse/backup/', 'clickhouse/claimed-clickhouse.ts'],
     ['clickhouse/logged-rows.ts', 'clickhouse/counted-requests.ts'],
-    ['clickhouse/queries/attributes/'],
+    ['clickhouse/queries/attributes/', 'clickhouse/queries/widening-windows.ts'],
     ['clickhouse/queries/sessions/', 'clickhouse/queries/traces/'],
     [
       'clickhouse/queries/retention/',

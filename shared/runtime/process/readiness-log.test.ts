@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import type { Health } from '../admin-server.ts'
+import type { Health } from './health.ts'
 import { createLogger } from '../logger.ts'
 import { logReadiness } from './readiness-log.ts'
 

@@ -1,4 +1,4 @@
-import type { Health } from '../admin-server.ts'
+import type { Health } from './health.ts'
 import type { Logger } from '../logger.ts'
 
 const LOOK_EVERY_MS = 1_000
