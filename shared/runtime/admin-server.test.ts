@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { afterEach, expect, it } from 'vitest'
 import { type AdminServer, createAdminServer } from './admin-server.ts'
-import type { Health } from './process/health.ts'
 import { BUILD } from './build-info.ts'
 import { createLogger } from './logger.ts'
 import { createMetrics } from './metrics.ts'
+import type { Health } from './process/health.ts'
 
 const BUILD_LINE = `version ${BUILD.version}, commit ${BUILD.commit}\n`
 const servers: AdminServer[] = []

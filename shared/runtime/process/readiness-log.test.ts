@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import type { Health } from './health.ts'
 import { createLogger } from '../logger.ts'
+import type { Health } from './health.ts'
 import { logReadiness } from './readiness-log.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,5 +1,5 @@
-import type { Health } from './health.ts'
 import type { Logger } from '../logger.ts'
+import type { Health } from './health.ts'
 
 const LOOK_EVERY_MS = 1_000
 
