@@ -27,11 +27,14 @@ const SEED = 1
 const SIGN_DEADLINE_MS = 60_000
 const SETTLE_DEADLINE_MS = 120_000
 const AHEAD_MS = 7_200_000
+const SMALL_MEMORY_BYTES = 256 * MIB
 
 let installation: Installation
 let clients: Clients
 let dir: string
 let otherS3: LocalService | undefined
+/** Keys of others in Redis. */
+let others = 0
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'penstock-faults-'))
@@ -89,13 +92,14 @@ const FAULTS: readonly OperatorFault[] = [
     name: 'keys of others fill the memory of Redis',
     async begin() {
       const { redis } = installation
-      await redis.config('SET', 'maxmemory', '128mb')
-      for (let i = 0; i < 100; i++) await redis.set(`others:${i}`, Buffer.alloc(MIB))
+      await redis.config('SET', 'maxmemory', String(SMALL_MEMORY_BYTES))
+      const used = async () => Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1])
+      while ((await used()) < 0.75 * SMALL_MEMORY_BYTES) await redis.set(`others:${others++}`, Buffer.alloc(MIB))
     },
     shows: () => untilAnswered('429'),
     async end() {
       const { redis } = installation
-      await redis.unlink(Array.from({ length: 100 }, (_, i) => `others:${i}`))
+      await redis.unlink(Array.from({ length: others }, (_, i) => `others:${i}`))
       await redis.config('SET', 'maxmemory', '2gb')
     },
   },
@@ -180,7 +184,7 @@ describe('under load, with an exact ledger at the end', () => {
   })
 })
 
-const SHIFTED_CLOCK = `const now=Date.now;Date.now=()=>now()+${AHEAD_MS}`
+const SHIFTED_CLOCK = encodeURIComponent(`const now = Date.now; Date.now = () => now() + ${AHEAD_MS}`)
 
 const processes = () => [...installation.edges, ...installation.workers]
 const servers = () => Object.values(installation.servers)
