@@ -111,18 +111,21 @@ async function checkStores(stores: InstallationStores, { disk, isPlainWanted }: 
   await backups.assertNotPlainAfterEncrypted()
 }
 
+/** Makes a backup of the directory as the workers do, and copies it below `root`, because they remove theirs after a time. */
 async function backUpDirectoryTo(
-  { redis, store, buckets }: InstallationStores,
+  { redis, store, backups, buckets: { objects, target } }: InstallationStores,
   root: string,
 ): Promise<Manifest['directory'] | 'busy'> {
   const endAtMs = performance.now() + BUSY_MS
   for (;;) {
-    const made = await backUpDirectory(
-      { redis, store, backups: buckets.directoryBackupsAt(root) },
-      { isPlainWanted: true },
-    )
+    // Whether it may be plain was decided before.
+    const made = await backUpDirectory({ redis, store, backups }, { isPlainWanted: true })
     if (made !== 'busy') {
-      const { name, workspaces, records, isEncrypted } = made
+      const { key, name, bytes, workspaces, records, isEncrypted } = made
+      const object = await atStore('objects', () => objects.get(key, bytes))
+      if (object === undefined) throw new Error(`the backup ${name} of the directory was removed`)
+      const copyKey = root + key.slice(key.lastIndexOf('/') + 1)
+      await atStore('target', () => target.put(copyKey, object.body, { contentType: 'application/octet-stream' }))
       return { name, workspaces, records, isEncrypted }
     }
     if (performance.now() > endAtMs) return 'busy'

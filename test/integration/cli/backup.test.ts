@@ -133,6 +133,9 @@ describe('backup create', () => {
     expect(await succeed(['verify'])).toMatch(
       new RegExp(`^${manifest.name} is whole: directory of 1 record; ${all} rows; list of 2 objects\n$`),
     )
+    // The directory alone is restored from it, too.
+    const [newest] = (await runDirectoryCli(['directory', 'backups', '--json'], { env: ENV })).stdout.split('\n')
+    expect(JSON.parse(newest ?? '')).toMatchObject({ name: manifest.directory.name })
     expect(await succeed(['list'])).toMatch(new RegExp(`^NAME .*\n${manifest.name} +\\S+ +1 +${all} +2 +no\n$`))
   })
 
