@@ -4,12 +4,12 @@ import { z } from 'zod'
 const randomIdSchema = z.string().regex(/^[a-z2-7]{26}$/)
 
 /** Stores that an installation claims, besides both Redis. */
-export const CLAIMED_STORES = ['clickhouse', 'bucket'] as const
+const CLAIMED_STORES = ['clickhouse', 'bucket'] as const
 /** A store that an installation claims, besides both Redis. */
 export type ClaimedStoreName = (typeof CLAIMED_STORES)[number]
 
 /** A loss of the data of queues. All times are Unix ms by the clock of the Redis of the queues. */
-export const queueLossSchema = z.object({
+const queueLossSchema = z.object({
   /** By kind of request: everything that was accepted before this time was settled before the loss. */
   settledBeforeMs: z.record(z.string(), z.number().int().min(0)),
   /** The last check that found the data. */

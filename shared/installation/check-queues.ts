@@ -6,7 +6,7 @@ import { readOldestWatermarks } from '../queue/watermark.ts'
 import { type BothRedis, markAfterLoss, randomId, recordLoss } from './queue-losses.ts'
 
 /** Last check that found the data of the queues. Unix ms by the clock of their Redis. */
-export type LastSeen = Pick<QueueLoss, 'seenAtMs' | 'settledBeforeMs'>
+type LastSeen = Pick<QueueLoss, 'seenAtMs' | 'settledBeforeMs'>
 
 /** State that a process keeps from one check to the next. */
 export interface Known {
