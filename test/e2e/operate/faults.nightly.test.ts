@@ -26,8 +26,10 @@ const RATE = 5
 const SEED = 1
 const SIGN_DEADLINE_MS = 60_000
 const SETTLE_DEADLINE_MS = 120_000
+/** Time limit of a fault with its end. */
+const FAULT_MS = 600_000
 const AHEAD_MS = 7_200_000
-const SMALL_MEMORY_BYTES = 256 * MIB
+const SMALL_MEMORY_BYTES = 128 * MIB
 
 let installation: Installation
 let clients: Clients
@@ -140,7 +142,7 @@ const FAULTS: readonly OperatorFault[] = [
 ]
 
 describe('under load, with an exact ledger at the end', () => {
-  it.each(FAULTS)('$name', async ({ begin, shows, end }) => {
+  it.each(FAULTS)('$name', { timeout: FAULT_MS }, async ({ begin, shows, end }) => {
     await clients.untilServed(SIGN_DEADLINE_MS)
     try {
       await begin()

@@ -57,8 +57,9 @@ const SEED = 1
 const SETTLE_DEADLINE_MS = 180_000
 const STOP_DEADLINE_MS = 45_000
 const WORKERS_SETTINGS = {
-  JOB_LOCK_MS: '2000',
-  JOB_STALLED_CHECK_MS: '500',
+  // A busy machine does not renew shorter locks in time.
+  JOB_LOCK_MS: '10000',
+  JOB_STALLED_CHECK_MS: '2000',
   SWEEP_INTERVAL_MS: '1000',
   // A quarter of it is for inserts that were begun, however slow this machine is.
   SHUTDOWN_DEADLINE_MS: '40000',
