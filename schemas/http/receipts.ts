@@ -35,10 +35,9 @@ const receiptSchema = z
     kind: z.enum(ADMITTED_QUEUES).meta({ description: 'The kind of the request.' }),
     surfaceId: z.string(),
     receivedAt: z.iso.datetime().meta({
-      description:
-        'When the request was received, or up to a few seconds earlier: when the first request of its group commit was received.',
+      description: 'When the first request of its group commit was received, at most a few seconds before this one.',
     }),
-    storedAt: z.iso.datetime().optional().meta({ description: 'When the request was stored.' }),
+    storedAt: z.iso.datetime().optional(),
     reason: z.string().optional().meta({
       description:
         'Why the request was dead-lettered, discarded or refused: a name, for some followed by a colon and details.',
