@@ -30,9 +30,10 @@ const CONDITIONS: Readonly<Record<ProblemCode, string>> = {
   INTERNAL: 'internal error',
 }
 
-/** Conditions of REQUEST_INVALID with another status than 400. */
-const INVALID: Readonly<Record<number, string>> = {
+/** Conditions of problems with another status than theirs. */
+const OF_STATUS: Readonly<Record<number, string>> = {
   408: 'the body stopped arriving, or arrived too slowly',
+  410: 'a chunk of the recording is lost; the message names it',
   413: 'the body is over the limit',
   415: 'the content type or the encoding of the body is not supported',
   422: 'the query would read or compute too much, or its operands do not match',
@@ -62,7 +63,7 @@ function responseOf(
 ): ZodOpenApiResponseObject {
   const { problemForm } = operation
   return {
-    description: problems.map(({ code }) => `\`${code}\`: ${INVALID[status] ?? CONDITIONS[code]}.`).join(' '),
+    description: problems.map(({ code }) => `\`${code}\`: ${OF_STATUS[status] ?? CONDITIONS[code]}.`).join(' '),
     ...headersOf(operation, status),
     content: {
       'application/json': { schema: problemForm?.schema ?? { $ref: '#/components/schemas/Problem' } },

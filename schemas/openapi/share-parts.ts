@@ -20,6 +20,7 @@ const NAMES: Readonly<Record<string, string>> = {
   405: 'NotAllowed',
   408: 'Stalled',
   409: 'Conflict',
+  410: 'Gone',
   413: 'TooLarge',
   415: 'Unsupported',
   422: 'Unexecutable',
