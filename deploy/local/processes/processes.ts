@@ -100,6 +100,8 @@ export function processEnvironment(
     KEY_PEPPER: inherited.KEY_PEPPER || secrets.keyPepper,
     BIND_HOST: config.BIND_HOST,
     ADMIN_BIND_HOST: config.ADMIN_BIND_HOST,
+    // Enough for one machine, whatever its limit of open files is.
+    MAX_CONNECTIONS: inherited.MAX_CONNECTIONS || '2000',
     LOG_LEVEL: config.LOG_LEVEL,
     INGEST_PORT: String(config.INGEST_PORT),
     INGEST_ADMIN_PORT: String(config.INGEST_ADMIN_PORT),

@@ -15,6 +15,8 @@ it('logs each reason once, and when the process is ready again', async () => {
   let health: Health = 'redis is not connected'
   const stop = logReadiness(async () => health, createLogger('test', 'info', { write }))
   for (const next of [
+    'it is starting',
+    'redis is not connected',
     'redis is not connected',
     'its clock is 61 s ahead',
     'its clock is 62 s ahead',

@@ -94,7 +94,7 @@ describe('migrate', () => {
       `SELECT name FROM system.tables WHERE database = '${database}' AND engine LIKE '%MergeTree'
        AND (engine_full NOT LIKE '%fsync_after_insert = 1%')`,
     )
-    expect(others.map(({ name }) => name)).toEqual(['schema_migrations'])
+    expect(others.map(({ name }) => name)).toEqual(['installation', 'schema_migrations'])
     await migrate(client, { ...own, tableSettings: { insertsPerSecond: 0.5, fsync: false } })
     expect(await settings('spans')).toEqual([43_200, 0, 0])
   })
