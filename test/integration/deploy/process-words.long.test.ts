@@ -10,6 +10,7 @@ import { createDirectory } from '../../../shared/directory/directory.ts'
 import { issueKey } from '../../support/services/edge.ts'
 import { s3Settings } from '../../support/services/services.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
+import { createTestDatabase } from '../../support/services/test-database.ts'
 import { until } from '../../support/until.ts'
 
 const services = sharedServices()
@@ -112,7 +113,7 @@ describe('arguments', () => {
     ['ingest/main.ts', [], /^usage: ingest \[--listen/],
     ['workers/main.ts', [], /^usage: workers \[--pools .* traces, /],
     ['api/main.ts', [], /^usage: api /],
-    ['clickhouse/migrate/main.ts', [], /^usage: migrate \[--force\]/],
+    ['clickhouse/migrate/main.ts', [], /^usage: migrate \[--check\] \[--force\]/],
     ['deploy/local/bootstrap.mjs', ['start'], /^usage: npm run start -- \[--watch\]/],
   ])('are listed by --help of %s', async (script, args, usage) => {
     const { code, stdout, stderr } = await run(script, [...args, '--help'])
@@ -221,7 +222,10 @@ it('the flood of one error is one line with a count, which is complete when the 
     redis.disconnect()
   })
   const [host = ''] = REDIS.split('@').slice(-1)
-  const { lines, child } = await start('workers/main.ts', { REDIS_URL: `redis://worker:first@${host}` })
+  const database = await createTestDatabase(services.clickhouseUrl, `process_words_${process.pid}`)
+  closing.push(() => database.drop())
+  const access = { REDIS_URL: `redis://worker:first@${host}`, CLICKHOUSE_DATABASE: database.name }
+  const { lines, child } = await start('workers/main.ts', access, ['--pools', 'traces,logs'])
   await says(lines, 'workers are running')
   await says(lines, 'ready')
   await redis.acl('SETUSER', 'worker', 'resetpass', '>second')
