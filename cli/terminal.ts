@@ -23,6 +23,15 @@ export const durationSchema = z
   .transform(text => Number(text.slice(0, -1)) * SECONDS[text.slice(-1) as keyof typeof SECONDS])
   .refine(seconds => seconds <= 100 * 365 * SECONDS.d, 'It must not be longer than 100 years.')
 
+const LIMIT_RULE = 'It must be a whole number from 1 to 10000.'
+
+/** The most entries that a command prints. */
+export const limitSchema = z
+  .string()
+  .regex(/^\d{1,5}$/, LIMIT_RULE)
+  .transform(Number)
+  .refine(limit => limit >= 1 && limit <= 10_000, LIMIT_RULE)
+
 /** The display name of a workspace, a user or a surface. */
 export const nameSchema = z
   .string()

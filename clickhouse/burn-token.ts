@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { DAY_MS } from '../schemas/units.ts'
-import { classifyClickHouseError, quoteIdentifier } from './client.ts'
+import { classifyClickHouseError } from './client.ts'
+import { quoteIdentifier } from './quote.ts'
 
 /** Prefix of the workspace of the rows that burn tokens. No workspace has an id with it, and the audit leaves them out. */
 export const BURNED_PREFIX = 'burned:'

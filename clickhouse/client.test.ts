@@ -1,7 +1,8 @@
 import { ClickHouseError } from '@clickhouse/client'
 import { describe, expect, it } from 'vitest'
 import { PermanentError, TransientError } from '../shared/runtime/errors.ts'
-import { classifyClickHouseError, clickHouseCode, clickHouseText, createClickHouse, quoteIdentifier } from './client.ts'
+import { classifyClickHouseError, clickHouseCode, clickHouseText, createClickHouse } from './client.ts'
+import { quoteIdentifier } from './quote.ts'
 
 const fromServer = (code: number, message = 'x') => new ClickHouseError({ code: String(code), type: 'T', message })
 

@@ -10,6 +10,7 @@ import {
 } from '@clickhouse/client'
 import { KIB } from '../schemas/units.ts'
 import { errorMessage, PermanentError, TransientError } from '../shared/runtime/errors.ts'
+import { quoteIdentifier } from './quote.ts'
 import { ReadConnection, type Reads } from './read-connection.ts'
 
 /**
@@ -207,11 +208,6 @@ const streamOf = (block: readonly Uint8Array[]) => Readable.from(block, { object
 function compressed(block: readonly Uint8Array[]): Readable {
   const params = { [constants.ZSTD_c_compressionLevel]: COMPRESSION_LEVEL }
   return streamOf(block).pipe(createZstdCompress({ chunkSize: COMPRESSED_CHUNK_BYTES, params }))
-}
-
-/** Quotes a database, table or column name for SQL, because names cannot be bound as parameters. */
-export function quoteIdentifier(name: string): string {
-  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 }
 
 /**

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { quoteIdentifier } from '../../clickhouse/client.ts'
+import { quoteIdentifier } from '../../clickhouse/quote.ts'
 import { createSpansBatch } from '../../workers/otlp/traces/spans.ts'
 import { createChanges, findRenewable, renew } from '../load/renewal.ts'
 import { buildBodies } from '../load/requests.ts'

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { type ClickHouseClient, quoteIdentifier } from '../../clickhouse/client.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { quoteIdentifier } from '../../clickhouse/quote.ts'
 import type { Signal } from '../../schemas/queues/names.ts'
 import { withExceptions } from '../../test/support/oracles/with-exceptions.ts'
 import { createLogsBatch } from '../../workers/otlp/logs/logs.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ClickHouseClient, quoteIdentifier } from '../../clickhouse/client.ts'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { SHARD_MAPS_TABLE } from '../../clickhouse/cluster/shard-maps.ts'
+import { quoteIdentifier } from '../../clickhouse/quote.ts'
 
 async function select<T>(
   client: ClickHouseClient,

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
-import { type ClickHouseClient, quoteIdentifier } from '../client.ts'
+import type { ClickHouseClient } from '../client.ts'
+import { quoteIdentifier, quoteText } from '../quote.ts'
 import { selectRows } from '../select.ts'
-import { type BackupPlace, quotedPlace, quotedTable, quotedText, runStatement } from './operation.ts'
+import { type BackupPlace, quotedPlace, quotedTable, runStatement } from './operation.ts'
 
 /** A table of a backup. */
 export interface TableCopy {
@@ -39,7 +40,7 @@ export async function withOpenedBackup<T>(
 ): Promise<T> {
   // A server finds no part of a backup that it opens again under another name (seen with 26.7).
   const opened = `${database}_backup_${hash('sha256', quotedPlace(place)).slice(0, 16)}`
-  const source = `Backup(${quotedText(database)}, ${quotedPlace(place)})`
+  const source = `Backup(${quoteText(database)}, ${quotedPlace(place)})`
   const close = () => runStatement(client, `DROP DATABASE IF EXISTS ${quoteIdentifier(opened)} SYNC`)
   // A process that was killed has left it open.
   await close()

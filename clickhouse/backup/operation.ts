@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { type ClickHouseClient, classifyClickHouseError, clickHouseText, quoteIdentifier } from '../client.ts'
+import { type ClickHouseClient, classifyClickHouseError, clickHouseText } from '../client.ts'
+import { quoteIdentifier, quoteText } from '../quote.ts'
 import { selectRows } from '../select.ts'
 
 /** Where a server writes a backup: a path on a disk of its configuration, which it allows for backups. */
@@ -64,10 +65,5 @@ export function quotedTable({ database, table }: TableName): string {
 
 /** Returns a place for SQL, where its arguments cannot be bound. */
 export function quotedPlace({ disk, path }: BackupPlace): string {
-  return `Disk(${[disk, path].map(quotedText).join(', ')})`
-}
-
-/** Quotes a text for SQL. */
-export function quotedText(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+  return `Disk(${[disk, path].map(quoteText).join(', ')})`
 }

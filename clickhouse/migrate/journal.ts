@@ -1,5 +1,6 @@
 import { ClickHouseError } from '@clickhouse/client'
-import { type ClickHouseClient, quoteIdentifier } from '../client.ts'
+import type { ClickHouseClient } from '../client.ts'
+import { quoteIdentifier } from '../quote.ts'
 import { selectRows } from '../select.ts'
 import { type DescribedTable, isMissing } from './describe-tables.ts'
 import type { Migration } from './migration-files.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client'
 import { TransientError } from '../../shared/runtime/errors.ts'
-import { quoteIdentifier } from '../client.ts'
+import { quoteIdentifier } from '../quote.ts'
 
 /** A held lock. */
 export interface MigrationLock {

@@ -1,6 +1,7 @@
 import { ClickHouseError } from '@clickhouse/client'
 import type { Logger } from '../../shared/runtime/logger.ts'
-import { type ClickHouseClient, quoteIdentifier } from '../client.ts'
+import type { ClickHouseClient } from '../client.ts'
+import { quoteIdentifier, quoteText } from '../quote.ts'
 import type { SchemaDifference } from './compare-schema.ts'
 import type { DescribedColumn, DescribedTable } from './describe-tables.ts'
 import { fillPlaceholders } from './migration-files.ts'
@@ -80,7 +81,7 @@ async function addColumn(
   const definition = [
     `${quoteIdentifier(column.name)} ${column.type}`,
     `${column.defaultKind} ${column.defaultExpression}`,
-    column.comment === '' ? '' : `COMMENT '${column.comment.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`,
+    column.comment === '' ? '' : `COMMENT ${quoteText(column.comment)}`,
     column.codec,
     before === undefined ? 'FIRST' : `AFTER ${quoteIdentifier(before.name)}`,
   ].join(' ')

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { DAY_S } from '../../schemas/units.ts'
-import { quoteIdentifier } from '../client.ts'
+import { quoteIdentifier } from '../quote.ts'
 
 /** Settings of the tables that workers fill, which an operator chooses. */
 export interface TableSettings {

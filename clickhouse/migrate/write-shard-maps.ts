@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { PermanentError } from '../../shared/runtime/errors.ts'
-import { quoteIdentifier } from '../client.ts'
 import { SHARD_MAPS_QUERY, SHARD_MAPS_TABLE, type ShardMap } from '../cluster/shard-maps.ts'
+import { quoteIdentifier } from '../quote.ts'
 import type { ClusterServer } from './check-cluster.ts'
 
 /** Options of `writeShardMaps`. */

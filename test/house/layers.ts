@@ -33,7 +33,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['shared/backup/', 'shared/installation/'],
   ],
   clickhouse: [
-    ['clickhouse/read-connection.ts', 'clickhouse/native/'],
+    ['clickhouse/read-connection.ts', 'clickhouse/native/', 'clickhouse/quote.ts'],
     ['clickhouse/client.ts'],
     ['clickhouse/cluster/'],
     ['clickhouse/select.ts', 'clickhouse/connect.ts', 'clickhouse/burn-token.ts', 'clickhouse/tables/'],

@@ -1,7 +1,6 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
-import { z } from 'zod'
 import { selectAttempts, selectLetters } from '../../../clickhouse/queries/letters/select-letters.ts'
 import { LetterClaims } from '../../../letters/letter-claims.ts'
 import { letterId, readLetterId } from '../../../letters/letter-id.ts'
@@ -12,7 +11,7 @@ import type { Workspace } from '../../../schemas/records/directory.ts'
 import type { CommandOutput, StoresCommandContext } from '../../command-context.ts'
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { findWorkspace, WORKSPACE_OPTION } from '../../find-workspace.ts'
-import { parsedBy, rowOf } from '../../terminal.ts'
+import { limitSchema, parsedBy, rowOf } from '../../terminal.ts'
 import { addPurge, addReplay } from './replay-and-purge.ts'
 import {
   addFilterOptions,
@@ -54,12 +53,6 @@ ${exitCodesHelp({ [EXIT.failed]: 'a store is unavailable', [EXIT.notFound]: 'the
 Example:
   $ npm run cli -- dead-letters list --workspace acme --queue traces --from 2026-11-21T00:00:00Z`
 
-const LIMIT_RULE = 'It must be a whole number from 1 to 10000.'
-const limitSchema = z
-  .string()
-  .regex(/^\d{1,5}$/, LIMIT_RULE)
-  .transform(Number)
-  .refine(limit => limit >= 1 && limit <= 10_000, LIMIT_RULE)
 const WIDTHS = [70, 10, 14, 25, 26, 10]
 
 interface ListOptions extends SelectionOptions {

@@ -7,7 +7,7 @@ import type { CommandOutput, DirectoryCommandContext, QueuesCommandContext } fro
 import { EXIT, exitCodesHelp } from '../../exit-codes.ts'
 import { type Change, changeJobs, removeJob, retryJob, setJobAside } from '../../queues/change-jobs.ts'
 import { type DescribedJob, describeJob, findJobs, JOB_STATES, type JobState, lanesIn } from '../../queues/find-jobs.ts'
-import { counted, parsedBy, printable, printList } from '../../terminal.ts'
+import { counted, limitSchema, parsedBy, printable, printList } from '../../terminal.ts'
 import { QUEUE_ARGUMENT } from './pause.ts'
 
 /** Adds `queues jobs`, `retry`, `to-dead-letters` and `remove`. */
@@ -31,13 +31,6 @@ ${exitCodesHelp({ [EXIT.failed]: 'the directory or the Redis of the queues is un
 Examples:
   $ npm run cli -- queues jobs traces
   $ npm run cli -- queues jobs traces --state failed --limit 1000 --json`
-
-const LIMIT_RULE = 'It must be a whole number from 1 to 10000.'
-const limitSchema = z
-  .string()
-  .regex(/^\d{1,5}$/, LIMIT_RULE)
-  .transform(Number)
-  .refine(limit => limit >= 1 && limit <= 10_000, LIMIT_RULE)
 
 interface JobsOptions {
   readonly state?: JobState
