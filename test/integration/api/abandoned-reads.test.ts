@@ -13,10 +13,14 @@ describe('a read that takes very long', () => {
   const services = sharedServices()
   let client: ClickHouseClient
   let api: TestApi
+  let impatient: TestApi
   let token: string
 
   beforeAll(async () => {
     client = await createDatabase(services.clickhouseUrl, DATABASE)
+    // They become ready before the tables are others than the migrations make.
+    api = await startApi(services, DATABASE, { API_QUERY_TIMEOUT_MS: '60000' })
+    impatient = await startApi(services, DATABASE, { API_QUERY_TIMEOUT_MS: '1000' })
     // A table of the same name whose rows are never found. More of them would be over the limit of rows of a read.
     for (const query of [
       'DROP TABLE findings_from_exceptions SYNC',
@@ -35,10 +39,9 @@ describe('a read that takes very long', () => {
     }
     await putWorkspace(services.redisUrl, { id: 'ws_1', slug: 'acme' })
     token = await signToken()
-    api = await startApi(services, DATABASE, { API_QUERY_TIMEOUT_MS: '60000' })
   })
   afterAll(async () => {
-    await api?.stop()
+    await Promise.all([api?.stop(), impatient?.stop()])
     await client?.command({ query: `DROP DATABASE ${DATABASE}` })
     await client?.close()
   })
@@ -66,13 +69,8 @@ describe('a read that takes very long', () => {
   })
 
   it('is 503 when its time is over, and has ended in ClickHouse then', async () => {
-    const impatient = await startApi(services, DATABASE, { API_QUERY_TIMEOUT_MS: '1000' })
-    try {
-      const { status, body } = await call(impatient.baseUrl, `GET ${TRACES}`, { bearer: token })
-      expect({ status, body }).toMatchObject({ status: 503, body: { code: 'FINDING_CONTEXT_QUERY_FAILED' } })
-    } finally {
-      await impatient.stop()
-    }
+    const { status, body } = await call(impatient.baseUrl, `GET ${TRACES}`, { bearer: token })
+    expect({ status, body }).toMatchObject({ status: 503, body: { code: 'FINDING_CONTEXT_QUERY_FAILED' } })
     await until('the query to end', async () => (await running()) === 0, { deadlineMs: 1_500 })
   })
 })

@@ -52,7 +52,7 @@ it('a request of the API that fails is in the log by its id', async () => {
   const log = openLog()
   const [workspaceId, userId] = [newId('ws'), 'user_1']
   await putWorkspace(redisUrl, { id: workspaceId, slug: 'acme', userId })
-  const api = await startApi({ ...services, redisUrl }, 'no_such_database', {}, Date.now, log.logger)
+  const api = await startApi({ ...services, redisUrl }, 'default', {}, Date.now, log.logger)
   const bearer = await signToken({ org: 'acme' })
   const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }
   const failed = await call(api.baseUrl, 'GET /v3/findings', { bearer, headers })
