@@ -27,6 +27,7 @@ export const SHARD_KEYS: Readonly<Record<string, ShardKey>> = {
   ingest_log: ['receipt_commit', 'job_id'],
   finding_frames: ['variant_id'],
   source_maps: ['debug_id'],
+  span_stats: ['minute'],
 }
 
 /** Tables that views fill from the traces of their shard, with the key of these. Other views aggregate over traces. */

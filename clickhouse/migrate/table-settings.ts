@@ -24,8 +24,8 @@ const WINDOW_SECONDS = DAY_S
 /**
  * Inserts into each table, as a multiple of the inserts of one queue. A view has those of the table that it reads.
  * Batches of exceptions are further apart, and more often full. Every batch of every queue adds to `ingest_log`: four queues
- * are busy at the same time in most installations. Tables that few requests fill have a quarter, and so have `source_maps` and
- * the frames of findings.
+ * are busy at the same time in most installations. Tables that few requests fill have a quarter, and so have `source_maps`,
+ * the frames of findings and the statistics of spans.
  */
 const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   spans: 1,
@@ -49,6 +49,7 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   finding_frames: 0.25,
   release_frames: 0.25,
   source_maps: 0.25,
+  span_stats: 0.25,
   deleted_rows: 0.25,
   request_counts: 0.25,
 }

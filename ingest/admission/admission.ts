@@ -7,7 +7,7 @@ import type { QueueList, RedisQueue } from '../../shared/queue/queues.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { RedisMemory } from '../../shared/runtime/redis-memory.ts'
-import { type QueueCounters, QueueShares, type RefusalReason } from './queue-shares.ts'
+import { type QueueCounters, QueueShares, type QueueSharesDeps, type RefusalReason } from './queue-shares.ts'
 import type { RedisClock } from './redis-clock.ts'
 import { decodedLimit } from './request-cost.ts'
 
@@ -43,6 +43,8 @@ const MAX_DEAD_LETTER_COST = 256 * MIB
 /** Bytes of the exceptions that wait for ClickHouse, 20 s of full load. A surface may have half of it. */
 const MAX_EXCEPTIONS_COST = 256 * MIB
 const FILL_EXCEPTIONS: ReadonlySet<QueueName> = new Set(['traces', 'logs'])
+/** Bytes of statistics of spans that wait for ClickHouse, many minutes of full load. A surface may have half of it. */
+const MAX_SPAN_STATS_COST = 128 * MIB
 
 /** Prices change slowly, so only every fourth poll reads them. */
 const POLLS_PER_PRICES = 4
@@ -84,7 +86,12 @@ export class Admission {
       new QueueShares({ queue, maxCost, decodedLimit: 0, now, random, onRefused: () => {} })
     const deadLetters = filled('dead-letters', MAX_DEAD_LETTER_COST)
     const exceptions = filled('exceptions', MAX_EXCEPTIONS_COST)
-    const letters = { shares: deadLetters, reason: 'dead_letters' } as const
+    const spanStats = filled('span-stats', MAX_SPAN_STATS_COST)
+    const filledBy = (queue: AdmittedQueue): NonNullable<QueueSharesDeps['filled']> => [
+      { shares: deadLetters, reason: 'dead_letters' },
+      ...(FILL_EXCEPTIONS.has(queue) ? [{ shares: exceptions, reason: 'exceptions' } as const] : []),
+      ...(queue === 'traces' ? [{ shares: spanStats, reason: 'span_stats' } as const] : []),
+    ]
     const sharesOf = (queue: AdmittedQueue) =>
       new QueueShares({
         queue,
@@ -93,13 +100,14 @@ export class Admission {
         now,
         random,
         onRefused: reason => onRefused(queue, reason),
-        filled: FILL_EXCEPTIONS.has(queue) ? [letters, { shares: exceptions, reason: 'exceptions' }] : [letters],
+        filled: filledBy(queue),
       })
     this.#queues = new Map(queues.map(queue => [queue, sharesOf(queue)]))
     this.#polled = [
       ...[...this.#queues].map(([queue, shares]) => ({ queue, shares })),
       { queue: 'dead-letters', shares: deadLetters },
       { queue: 'exceptions', shares: exceptions },
+      { queue: 'span-stats', shares: spanStats },
     ]
     this.#timer = setInterval(() => void this.#poll(), options.pollMs)
     this.#redis.on('ready', () => void this.#poll())

@@ -14,6 +14,7 @@ export const REFUSAL_REASONS = [
   'memory',
   'dead_letters',
   'exceptions',
+  'span_stats',
   'large',
 ] as const
 /** One of these reasons. */
@@ -61,7 +62,7 @@ export interface PlacedRequest {
 }
 
 /** The collaborators of `QueueShares`. */
-interface QueueSharesDeps {
+export interface QueueSharesDeps {
   readonly queue: QueueName
   /** The most cost of the requests that are accepted and not finished. */
   readonly maxCost: number
@@ -107,6 +108,7 @@ export class QueueShares {
       large: 'too many requests over 4 MiB of the surface are being stored; retry after the delay',
       dead_letters: 'too many requests of the surface could not be stored; retry after the delay',
       exceptions: 'too many exceptions of the surface wait to be stored; retry after the delay',
+      span_stats: 'too many statistics of spans of the surface wait to be stored; retry after the delay',
     }
   }
 

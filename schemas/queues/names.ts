@@ -12,6 +12,7 @@ export const QUEUES = [
   'completions',
   'build-reports',
   'exceptions',
+  'span-stats',
   'symbolication',
   'receipts',
   'dead-letters',

@@ -67,6 +67,7 @@ type Content = 'erased' | 'none' | StayingKind
 export const TABLE_CONTENTS: Readonly<Record<string, Content>> = {
   spans: 'erased',
   trace_buckets: 'none',
+  span_stats: 'none',
   logs: 'erased',
   metric_points: 'metrics',
   exceptions: 'erased',

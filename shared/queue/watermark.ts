@@ -13,6 +13,7 @@ import { heldBackBy, readQueueMarks } from './registry/queue-marks.ts'
 const IN_ORDER_OF_PASSAGE: readonly QueueName[] = [
   ...ADMITTED_QUEUES,
   'exceptions',
+  'span-stats',
   'replay-chunks',
   'symbolication',
   'receipts',

@@ -70,7 +70,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['workers/queue/', 'workers/decode/'],
     ['workers/config.ts', 'workers/sink/'],
     ['workers/otlp/protobuf/'],
-    ['workers/dropping/', 'workers/exceptions/', 'workers/scrubbing/'],
+    ['workers/dropping/', 'workers/exceptions/', 'workers/scrubbing/', 'workers/span-stats/'],
     [
       'workers/dead-letters/',
       'workers/otlp/json/',
@@ -108,6 +108,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'api/replay/',
       'api/retention.ts',
       'api/scrubbing.ts',
+      'api/services/',
       'api/sessions/',
       'api/traces/',
       'api/usage.ts',

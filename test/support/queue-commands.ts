@@ -13,7 +13,7 @@ import { createTestDatabase } from './services/test-database.ts'
 type PrintedLine = Readonly<Record<string, unknown>>
 
 const POOLS: readonly QueueName[] = [
-  ...(['traces', 'logs', 'exceptions', 'replay', 'replay-chunks'] as const),
+  ...(['traces', 'logs', 'exceptions', 'span-stats', 'replay', 'replay-chunks'] as const),
   ...(['receipts', 'dead-letters', 'dead-letter-index'] as const),
 ]
 

@@ -25,18 +25,19 @@ const REST = 0.2
 /** Inserts of a lane at a time. */
 const CONCURRENT_INSERTS = 2
 
-/** Jobs in progress. */
-const CONCURRENT_JOBS = 256
+/** Jobs of a lane in progress. */
+export const CONCURRENT_JOBS = 256
 
 /**
  * Starts a pool that decodes payloads into rows and inserts the rows into ClickHouse in named batches. `slowness` multiplies the
- * time between two inserts.
+ * time between two inserts. A batch with `maxJobs` is full, since the pool takes no more while all that it has taken wait in it.
  */
 export function startRowsPool(
   { queue, kind }: Pick<BatchSource, 'queue' | 'kind'>,
   createRows: () => RowBatch,
   deps: PoolsDeps,
   slowness = 1,
+  maxJobs = Number.POSITIVE_INFINITY,
 ): Pool {
   const { config, metrics } = deps
   const plan: RowsPlan = {
@@ -49,6 +50,7 @@ export function startRowsPool(
     options: {
       maxRows: config.BATCH_MAX_ROWS,
       maxBytes: config.BATCH_MAX_BYTES,
+      maxJobs,
       maxConcurrentInserts: CONCURRENT_INSERTS,
       maxWaitMs: LONGEST_WAIT * slowness * config.BATCH_MAX_AGE_MS,
       maxFetchedBytes: FETCHED_BYTES,

@@ -20,6 +20,7 @@ import { startExceptionsPool } from './start-exceptions.ts'
 import { startReplayPool } from './start-replay.ts'
 import { startRowsPool } from './start-rows.ts'
 import { startSourceMapsPool } from './start-source-maps.ts'
+import { startSpanStatsPool } from './start-span-stats.ts'
 import { startSymbolicationPool } from './start-symbolication.ts'
 
 /** The pool that consumes each queue. */
@@ -36,6 +37,7 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   'build-reports': deps =>
     startRowsPool({ queue: 'build-reports', kind: 'build-reports' }, createBuildReportsBatch, deps),
   exceptions: startExceptionsPool,
+  'span-stats': startSpanStatsPool,
   symbolication: startSymbolicationPool,
   receipts: deps => startRowsPool({ queue: 'receipts', kind: undefined }, createReceiptsBatch, deps),
   'dead-letters': startDeadLettersPool,

@@ -26,6 +26,7 @@ export interface BatchPoolOptions {
   /** A batch is sealed at the first of these bounds, or when its insert is due, as soon as the lane inserts nothing. */
   readonly maxRows: number
   readonly maxBytes: number
+  readonly maxJobs?: number
   readonly maxConcurrentInserts: number
   /** The longest time for which a batch waits for the inserts of its lane. It is inserted beside them then, if a slot is free. */
   readonly maxWaitMs: number
@@ -166,7 +167,7 @@ export class BatchPool {
 
   /** Decodes a job into the open batch, unless it must be split or is large. */
   async #join(job: LockedJob, payload: Buffer, largeDeadline: AbortSignal | undefined): Promise<PooledJob | NotAdded> {
-    const { maxBytes, maxRows, jobLimits } = this.#options
+    const { maxBytes, maxRows, maxJobs = Number.POSITIVE_INFINITY, jobLimits } = this.#options
     const frames = decodePayload(payload)
     const isLarge = largeDeadline !== undefined
     const limits = isLarge ? { ...jobLimits, maxBodyBytes: Number.POSITIVE_INFINITY } : jobLimits
@@ -177,7 +178,8 @@ export class BatchPool {
     })
     const decodedMs = performance.now() - startedAt
     this.#deps.onJobDecoded(decodedMs)
-    if (isLarge || batch.rows.rows >= maxRows || batch.bytes >= maxBytes) await this.#sealFull()
+    const isFull = batch.rows.rows >= maxRows || batch.bytes >= maxBytes || batch.jobs.length >= maxJobs
+    if (isLarge || isFull) await this.#sealFull()
     if (this.#deps.lane === 'bulk') await this.#deps.expressFirst.pauseBulk(decodedMs)
     return added
   }

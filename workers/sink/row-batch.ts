@@ -78,6 +78,8 @@ export interface RowBatch {
   tables(): readonly TableBlock[]
   /** Returns the stacks of these rows to symbolicate once the rows are stored, as frames for the queue `symbolication`. */
   stackRequests?(): readonly PayloadFrame[]
+  /** Returns the statistics of the spans among these rows, as payloads for the queue `span-stats`. */
+  spanStats?(): readonly (readonly PayloadFrame[])[]
   /** Runs when the rows are stored, before the batch is finished. Throws TransientErrors. */
   stored?(): Promise<void>
   /**

@@ -154,6 +154,7 @@ export class BatchStorer {
     return [
       ...batch.letterMoves(),
       ...(await this.#writeExceptions(batchId, batch)),
+      ...(await this.#writeSpanStats(batchId, batch)),
       ...movesByWorkspace('symbolication', `stacks-${batchId}`, requests, SYMBOLICATION_BACKLOG_BYTES),
     ]
   }
@@ -164,6 +165,16 @@ export class BatchStorer {
     const records = rows.passedOn?.bytes
     for (const frames of piecesOf(exceptions, records?.bytes.subarray(0, records.length) ?? NO_RECORDS)) {
       const pieces = frameMoves('exceptions', `exceptions-${batchId}-${moves.length}`, frames)
+      for (const piece of pieces) moves.push(await this.#deps.store.writeAhead(piece))
+    }
+    return moves
+  }
+
+  /** Does the same for the statistics of its spans: they count with the batch that stores these, or not at all. */
+  async #writeSpanStats(batchId: string, { rows }: Batch): Promise<Move[]> {
+    const moves: Move[] = []
+    for (const frames of rows.spanStats?.() ?? []) {
+      const pieces = frameMoves('span-stats', `span-stats-${batchId}-${moves.length}`, frames)
       for (const piece of pieces) moves.push(await this.#deps.store.writeAhead(piece))
     }
     return moves

@@ -20,6 +20,7 @@ export const RETAINED_TABLES: readonly RetainedTable[] = [
   source('spans', 'traces'),
   derived('session_traces', 'traces', 'day'),
   derived('trace_buckets', 'traces', 'day'),
+  derived('span_stats', 'traces', BY_ARRIVAL),
   source('logs', 'logs'),
   source('metric_points', 'metrics'),
   source('exceptions', 'findings'),

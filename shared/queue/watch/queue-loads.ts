@@ -24,12 +24,15 @@ interface QueueLoad {
 export type QueueLoads = Readonly<Record<QueueName, QueueLoad>>
 
 const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedCost', 'doneCost'] as const
+/** Statistics of spans wait on purpose until they are stored about once a minute (workers/pools/start-span-stats.ts). */
+const WAITS_SECONDS: Readonly<Partial<Record<QueueName, number>>> = { 'span-stats': 120 }
 /** An autoscaler asks for each queue several times at once. */
 const REMEMBERED_MS = 500
 
 /**
  * Reads the loads of all queues from the Redis of the queues, as autoscalers use them: age and cost of a paused queue are 0,
- * because no further worker would lower them. Calls within half a second share one read.
+ * because no further worker would lower them, and the age of a queue begins after the time that its requests wait on purpose.
+ * Calls within half a second share one read.
  */
 export function createQueueLoads(queues: Queues, now: () => number = Date.now): () => Promise<QueueLoads> {
   let read: { readonly atMs: number; readonly loads: Promise<QueueLoads> } | undefined
@@ -48,9 +51,13 @@ export function createQueueLoads(queues: Queues, now: () => number = Date.now): 
 function forAutoscalers(loads: QueueLoads): QueueLoads {
   const entries = Object.entries(loads).map(([queue, load]) => [
     queue,
-    load.isPaused ? { ...load, ageSeconds: 0, costBytes: 0 } : load,
+    load.isPaused ? { ...load, ageSeconds: 0, costBytes: 0 } : { ...load, ageSeconds: afterWait(queue, load) },
   ])
   return Object.fromEntries(entries) as QueueLoads
+}
+
+function afterWait(queue: string, { ageSeconds }: QueueLoad): number {
+  return Math.max(0, ageSeconds - (WAITS_SECONDS[queue as QueueName] ?? 0))
 }
 
 /** Reads the loads of all queues. Throws if Redis does not answer. */

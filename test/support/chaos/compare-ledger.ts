@@ -251,15 +251,21 @@ async function compareViews(installation: StoredState): Promise<string[]> {
       (SELECT sum(occurrence_count) FROM findings WHERE ${IS_SENT}) AS findings,
       (SELECT sum(occurrence_count) FROM finding_buckets WHERE ${IS_SENT}) AS finding_buckets,
       (SELECT count() FROM spans WHERE ${IS_SENT}) AS spans,
-      (SELECT sum(span_count) FROM session_traces) AS session_traces`,
+      (SELECT sum(span_count) FROM session_traces) AS session_traces,
+      (SELECT sum(spans) FROM span_stats) AS span_stats,
+      (SELECT sum(end_time_unix_nano - start_time_unix_nano) FROM spans WHERE ${IS_SENT}) AS nanoseconds,
+      (SELECT sum(duration_sum_nano) FROM span_stats) AS counted_nanoseconds`,
   )
   const faults: string[] = []
   for (const name of ['exceptions', 'distinct_exceptions', 'findings', 'finding_buckets']) {
     if (counts?.[name] !== counts?.failed)
       faults.push(`${name} count ${counts?.[name]} of ${counts?.failed} failed spans`)
   }
-  if (counts?.session_traces !== counts?.spans) {
-    faults.push(`session_traces count ${counts?.session_traces} of ${counts?.spans} spans`)
+  for (const name of ['session_traces', 'span_stats']) {
+    if (counts?.[name] !== counts?.spans) faults.push(`${name} count ${counts?.[name]} of ${counts?.spans} spans`)
+  }
+  if (counts?.counted_nanoseconds !== counts?.nanoseconds) {
+    faults.push(`span_stats count ${counts?.counted_nanoseconds} of ${counts?.nanoseconds} ns`)
   }
   return faults
 }

@@ -98,6 +98,7 @@ function readValues(input: Input, type: string, count: number): NativeValue[] {
     case 'UInt16':
       return repeat(() => input.take(2).readUInt16LE())
     case 'UInt32':
+    case 'DateTime':
       return repeat(() => input.take(4).readUInt32LE())
     case 'UInt64':
       return repeat(() => input.take(8).readBigUInt64LE())

@@ -78,6 +78,7 @@ export function acceptJson(otlpSignal: Signal, rows: RowBatch, transcoder: JsonT
     markJob: () => rows.markJob(),
     rewindJob: () => rows.rewindJob(),
     tables: () => rows.tables(),
+    spanStats: () => rows.spanStats?.() ?? [],
     reset: () => rows.reset(),
     shrink: () => rows.shrink(),
   }

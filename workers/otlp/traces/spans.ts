@@ -1,5 +1,8 @@
 import { SpansTable } from '../../../clickhouse/tables/spans-table.ts'
 import { RecordsBatch } from '../../exceptions/records-batch.ts'
+import type { RowBatch } from '../../sink/row-batch.ts'
+import { countSpans } from '../../span-stats/count-spans.ts'
+import { piecesOfStats } from '../../span-stats/stats-records.ts'
 import type { OtlpBatch } from '../protobuf/otlp-batch.ts'
 import { PackedAttributes } from '../protobuf/packed-attributes.ts'
 import { SpanDecoder } from './span-decoder.ts'
@@ -8,12 +11,13 @@ import { SpanDecoder } from './span-decoder.ts'
 const MIN_SPAN_BYTES = 28
 
 /** Creates a batch of rows of `spans`, with their exceptions, decoded from ExportTraceServiceRequest messages. */
-export function createSpansBatch(): OtlpBatch {
+export function createSpansBatch(): OtlpBatch & Pick<RowBatch, 'spanStats'> {
   const attributes = new PackedAttributes()
   const table = new SpansTable(attributes)
-  return new RecordsBatch({
+  const batch = new RecordsBatch({
     table,
     createDecoder: exceptions => new SpanDecoder(table, attributes, exceptions),
     minRecordBytes: MIN_SPAN_BYTES,
   })
+  return Object.assign(batch, { spanStats: () => piecesOfStats(countSpans(table)) })
 }

@@ -12,6 +12,7 @@ import { acceptJson, createJsonTranscoder } from '../../../workers/otlp/json/tra
 import { createSpansBatch } from '../../../workers/otlp/traces/spans.ts'
 import { RedisPayloadStore } from '../../../workers/queue/payloads/payload-store.ts'
 import { sweep } from '../../../workers/queue/sweep.ts'
+import { createSpanStatsBatch } from '../../../workers/span-stats/stats-batch.ts'
 import { connectDatabase } from '../../support/cluster/connect.ts'
 import { connectLetters, traceFrame } from '../../support/dead-letters.ts'
 import { onOneServer, queueOn } from '../../support/queue-on.ts'
@@ -48,6 +49,7 @@ const PLANS = {
     createRows: () => acceptJson('traces', createSpansBatch(), createJsonTranscoder()),
   },
   exceptions: { kind: 'exceptions', createRows: createExceptionsBatch },
+  'span-stats': { kind: undefined, createRows: createSpanStatsBatch },
 } as const
 
 /** Starts a pool. It ends when `isDeath` is true of an insert, or of the finish that follows the inserts. */
@@ -83,6 +85,8 @@ function worker(
   return { ...pool, untilDead: () => until('the worker has ended', () => pool.stopping.signal.aborted) }
 }
 
+const START = 1_790_000_000_000_000_000n
+
 /** An export of spans, of which each has an exception with a message of this many characters; 0 for none. */
 function exportOf(spans: number, characters: number): Buffer {
   const value = (i: number) => ({ stringValue: `${i} ${'x'.repeat(characters)}` })
@@ -100,7 +104,7 @@ function exportOf(spans: number, characters: number): Buffer {
         ]
   const all = Array.from({ length: spans }, (_, i) => ({
     ...{ traceId: '1'.repeat(32), spanId: (i + 1).toString(16).padStart(16, '0'), name: `span ${i}` },
-    events: events(i),
+    ...{ startTimeUnixNano: String(START), endTimeUnixNano: String(START + BigInt(i)), events: events(i) },
   }))
   return Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: all }] }] }))
 }
@@ -114,6 +118,7 @@ async function stored() {
     SELECT (SELECT count() FROM spans ${of}) AS spans, (SELECT count() FROM exceptions ${of}) AS exceptions,
       (SELECT uniqExact(message) FROM exceptions ${of}) AS distinct,
       (SELECT sum(occurrence_count) FROM findings ${of}) AS occurrences,
+      (SELECT (sum(spans), sum(duration_sum_nano)) FROM span_stats ${of}) AS counted,
       (SELECT (sum(payloads), sum(rows), sum(derived_rows), arraySort(groupArrayArray(receipt_indexes)))
        FROM ingest_log ${of}) AS logged`)
   return rows
@@ -130,10 +135,13 @@ it.each([
   ['exceptions', 'exceptions', 'after'],
   ['exceptions', 'ingest_log', 'after'],
   ['exceptions', 'finish', 'before'],
+  ['span-stats', 'span_stats', 'before'],
+  ['span-stats', 'span_stats', 'after'],
+  ['span-stats', 'finish', 'before'],
 ] as const)('are stored once when a worker of %s dies at %s, %s', async (name, step, moment) => {
   const frames = [exportOf(3, 10), exportOf(2, 0)].map(body => traceFrame(surface, body))
   await letters.enqueue('traces', 'job', frames)
-  if (name === 'exceptions') {
+  if (name !== 'traces') {
     const traces = worker('traces')
     await until('the spans are stored', () => isEmpty('traces'))
     await traces.close()
@@ -141,20 +149,28 @@ it.each([
   const first = worker(name, (table, at) => table === step && at === moment)
   await first.untilDead()
   await first.close()
-  const queue = queueOn(redis, 'exceptions')
   const later = () => Date.now() + MINUTE_MS
-  await sweep({ queue, common: redis, logger: pino({ level: 'silent' }), addJobs: letters.addJobs, now: later })
+  for (const tag of ['exceptions', 'span-stats'] as const) {
+    const queue = queueOn(redis, tag)
+    await sweep({ queue, common: redis, logger: pino({ level: 'silent' }), addJobs: letters.addJobs, now: later })
+  }
   worker('traces')
   worker('exceptions')
+  worker('span-stats')
   await letters.enqueue('traces', 'next', [traceFrame(surface, exportOf(1, 10))])
-  await until('everything is stored', async () => (await isEmpty('traces')) && (await isEmpty('exceptions')))
+  await until('everything is stored', async () => {
+    const empty = await Promise.all((['traces', 'exceptions', 'span-stats'] as const).map(isEmpty))
+    return empty.every(Boolean)
+  })
   expect(await stored()).toEqual({
-    ...{ spans: 6, exceptions: 4, distinct: 3, occurrences: 4 },
+    ...{ spans: 6, exceptions: 4, distinct: 3, occurrences: 4, counted: [6, 4] },
     logged: [3, 6, 4, [0, 0, 0]],
   })
   // Pieces that the first worker has written and not moved expire.
-  for (const key of await redis.keys(`${queueKeys('exceptions').payloadPrefix.replace('payload:', 'arriving:')}*`)) {
-    expect(await redis.ttl(key)).toBeGreaterThan(0)
+  for (const tag of ['exceptions', 'span-stats'] as const) {
+    for (const key of await redis.keys(`${queueKeys(tag).payloadPrefix.replace('payload:', 'arriving:')}*`)) {
+      expect(await redis.ttl(key)).toBeGreaterThan(0)
+    }
   }
 })
 
@@ -182,6 +198,6 @@ it('leave in pieces of at most 1 MiB, and settle their request when all are stor
   expect(await settled()).toBeGreaterThan(acceptedMs)
   expect(await stored()).toEqual({
     ...{ spans: 500, exceptions: 500, distinct: 500, occurrences: 500 },
-    logged: [1, 500, 500, [0]],
+    ...{ counted: [0, 0], logged: [1, 500, 500, [0]] },
   })
 })
