@@ -65,6 +65,8 @@ const SHARES = {
   sessionReads: { slots: 8, waiting: 64 },
   /** Reads of metrics, which may sort millions of points in ClickHouse. Each query of PromQL has the memory of a thread. */
   metricReads: { slots: 2, waiting: 64 },
+  /** Rates of services, which read a row for each operation and minute, with all cores. */
+  serviceReads: { slots: 4, waiting: 64 },
   /** Histories of the pipeline, which read a row for each job, surface and dead letter of their time. */
   pipelineReads: { slots: 4, waiting: 64 },
   /** Searches of traces, which read 8,192 rows for each trace that they look at, with all cores. */
@@ -166,6 +168,7 @@ export function connectApi(
       objects,
       oldestWatermarks: () => readOldestWatermarks(queues),
       pipelineReads: new FairSlots(SHARES.pipelineReads),
+      serviceReads: new FairSlots(SHARES.serviceReads),
       queryTimeoutMs: config.API_QUERY_TIMEOUT_MS,
       removeUploads: release => removeUploads(queues.common, release),
       receiptSecrets: () => readReceiptSecrets(redis),

@@ -70,6 +70,8 @@ export interface ApiDeps {
   readonly replayJobs: Pick<ReplayJobs, 'add'>
   readonly replayShares: ReplayShares
   readonly retentionDays: number
+  /** Slots for reads of the statistics of spans. */
+  readonly serviceReads: Pick<FairSlots, 'run'>
   /** Slots for lists and timelines of sessions. */
   readonly sessionReads: Pick<FairSlots, 'run'>
   readonly shares: ReadShares

@@ -26,6 +26,7 @@ import { readReplayRoute } from './replay/read-replay.ts'
 import { readReplayEventsRoute } from './replay/read-replay-events.ts'
 import { retentionRoutes } from './retention.ts'
 import { scrubbingRoutes } from './scrubbing.ts'
+import { serviceRoutes } from './services/services.ts'
 import { listSessionsRoute } from './sessions/list-sessions.ts'
 import { readSessionRoute } from './sessions/session.ts'
 import { readTimelineRoute } from './sessions/timeline.ts'
@@ -41,6 +42,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
   return [
     ...traceRoutes(deps),
     listTracesRoute(deps),
+    ...serviceRoutes(deps),
     ...tempoRoutes(deps),
     ...jaegerRoutes(deps),
     ...logRoutes(deps),

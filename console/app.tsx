@@ -18,6 +18,8 @@ interface PageRoute {
 const ROUTES: readonly PageRoute[] = [
   { pattern: /^(?:findings)?$/, load: async () => (await import('./findings/findings-page.tsx')).FindingsPage },
   { pattern: /^findings\/([^/]+)$/, load: async () => (await import('./findings/finding-page.tsx')).FindingPage },
+  { pattern: /^services$/, load: async () => (await import('./services/services-page.tsx')).ServicesPage },
+  { pattern: /^services\/([^/]+)$/, load: async () => (await import('./services/service-page.tsx')).ServicePage },
   { pattern: /^traces$/, load: async () => (await import('./traces/traces-page.tsx')).TracesPage },
   { pattern: /^logs$/, load: async () => (await import('./logs/logs-page.tsx')).LogsPage },
   { pattern: /^releases$/, load: async () => (await import('./releases/releases-page.tsx')).ReleasesPage },

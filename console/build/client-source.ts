@@ -53,6 +53,8 @@ const CALLED = new Set([
   'listUsage',
   'listMetrics',
   'readMetricSeries',
+  'listServices',
+  'readService',
   'readReplay',
   'readReplayEvents',
   'readSession',

@@ -8,6 +8,7 @@ import { chooseTheme, type Theme, theme } from '../state/theme.ts'
 /** Pages of the navigation, each with the key that opens it after `g`. */
 const NAVIGATION = [
   { name: 'Findings', path: 'findings', key: 'f' },
+  { name: 'Services', path: 'services', key: 'v' },
   { name: 'Traces', path: 'traces', key: 't' },
   { name: 'Logs', path: 'logs', key: 'l' },
   { name: 'Metrics', path: 'metrics', key: 'm' },

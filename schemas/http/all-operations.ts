@@ -34,6 +34,7 @@ import { readScrubbing, replaceScrubbing, tryScrubbing } from './privacy/scrubbi
 import { readReceipt } from './receipts.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
+import { listServices, readService } from './services.ts'
 import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain, exportOtlp } from './telemetry.ts'
@@ -116,6 +117,8 @@ const OPERATIONS: readonly Operation[] = [
   readTraceColumns,
   readCompleteness,
   readSpans,
+  listServices,
+  readService,
   ...TEMPO_OPERATIONS,
   ...JAEGER_OPERATIONS,
   listLogs,

@@ -39,6 +39,7 @@ export type Watermark = {
         completions: number;
         "build-reports": number;
         exceptions: number;
+        "span-stats": number;
         symbolication: number;
         receipts: number;
         "dead-letters": number;
@@ -47,7 +48,7 @@ export type Watermark = {
 };
 export type NextCursor = string | null;
 export type PipelineQueue = {
-    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "span-stats" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     /** Estimated work of the unfinished requests in the queue, in decoded bytes. */
     workBytes: number;
     /** No request that is unfinished in the queue was accepted longer ago than this. 0 if there is none. */
@@ -941,6 +942,89 @@ export type SpanDetails = {
     /** The findings of its exceptions, at most eight. */
     findingIds: string[];
 };
+export type Durations = {
+    average: number;
+    p50: number;
+    p95: number;
+    p99: number;
+} | null;
+export type SpanRates = {
+    spans: number;
+    /** Those with the status `ERROR`. */
+    errors: number;
+    durationMs: Durations;
+};
+export type ServiceSteps = {
+    spans: number[];
+    errors: number[];
+    p95Ms: (number | null)[];
+};
+export type Service = {
+    /** The `service.name`. */
+    name: string;
+    /** The spans that count: those of servers and consumers, or all spans of a service without such spans. */
+    counts: "entries" | "all";
+    spans: number;
+    /** Those with the status `ERROR`. */
+    errors: number;
+    durationMs: Durations;
+    /** The same of the range a day earlier. */
+    dayBefore: SpanRates;
+    steps: ServiceSteps;
+};
+export type ServicesPage = {
+    "from": string;
+    to: string;
+    /** Length of a step. Steps begin at multiples of it since 1970. */
+    stepSeconds: number;
+    services: Service[];
+    nextCursor: NextCursor;
+};
+export type ServiceOperation = {
+    /** Name of the spans, or their route if the name does not contain it. */
+    name: string;
+    kind: "unspecified" | "internal" | "server" | "client" | "producer" | "consumer";
+    spans: number;
+    /** Those with the status `ERROR`. */
+    errors: number;
+    durationMs: Durations;
+    slowest: {
+        traceId: string;
+        durationMs: number;
+    };
+};
+export type ServiceVersion = {
+    version: string;
+    environment: string;
+    /** Minute of the first of its spans in the range. */
+    firstAt: string;
+    lastAt: string;
+    spans: number;
+    /** Those with the status `ERROR`. */
+    errors: number;
+    durationMs: Durations;
+};
+export type ServiceDetails = {
+    "from": string;
+    to: string;
+    /** Length of a step. Steps begin at multiples of it since 1970. */
+    stepSeconds: number;
+    /** The `service.name`. */
+    name: string;
+    /** The spans that count: those of servers and consumers, or all spans of a service without such spans. */
+    counts: "entries" | "all";
+    spans: number;
+    /** Those with the status `ERROR`. */
+    errors: number;
+    durationMs: Durations;
+    /** The same of the range a day earlier. */
+    dayBefore: SpanRates;
+    steps: ServiceSteps;
+    /** At most 200, those first that took most time together. */
+    operations: ServiceOperation[];
+    /** At most 200, the one with the latest span first. */
+    versions: ServiceVersion[];
+};
 export type LogRecord = {
     /** The time by which records are searched and ordered: `timeUnixNano`, else `observedTimeUnixNano`, else the arrival. */
     timestamp: string;
@@ -1066,7 +1150,7 @@ export type DeadLetter = {
     id: string;
     state: "dead" | "replaying" | "replayed";
     /** The queue that refused the request. */
-    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "span-stats" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
     /** Why it was refused: a name, such as `refused_by_clickhouse`. */
     reason: string;
@@ -1083,7 +1167,7 @@ export type DeadLetterDetails = {
     id: string;
     state: "dead" | "replaying" | "replayed";
     /** The queue that refused the request. */
-    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "span-stats" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surfaceId: string;
     /** Why it was refused: a name, such as `refused_by_clickhouse`. */
     reason: string;
@@ -1870,6 +1954,53 @@ export function readSpans({ traceId, body }: {
     })));
 }
 /**
+ * List services with their rate of spans, errors and durations
+ */
+export function listServices({ limit, cursor, surface, environment, $from, to }: {
+    limit?: number;
+    cursor?: string;
+    surface?: string;
+    environment?: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: ServicesPage;
+    }>(`/v3/services${QS.query(QS.explode({
+        limit,
+        cursor,
+        surface,
+        environment,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read the operations and versions of a service, with their rates
+ */
+export function readService({ name, surface, environment, $from, to }: {
+    name: string;
+    surface?: string;
+    environment?: string;
+    $from?: string;
+    to?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: ServiceDetails;
+    }>(`/v3/services/${encodeURIComponent(name)}${QS.query(QS.explode({
+        surface,
+        environment,
+        "from": $from,
+        to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
  * List the log records of the workspace, newest first
  */
 export function listLogs({ trace, span, session, service, severity, q, attribute, $from, to, receivedFrom, limit, cursor }: {
@@ -2011,7 +2142,7 @@ export function listDeadLetters({ limit, cursor, state, queue, surface, reason, 
     limit?: number;
     cursor?: string;
     state?: "dead" | "replayed";
-    queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+    queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "span-stats" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
     surface?: string;
     reason?: string;
     $from?: string;
@@ -2065,7 +2196,7 @@ export function replayDeadLetters({ body }: {
             /** Only letters in this state. `dead` includes those that are being replayed. */
             state?: "dead" | "replayed";
             /** Only letters of this queue. */
-            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "span-stats" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
             /** Only letters of the surface with this id. */
             surface?: string;
             /** Only letters with this reason. */
@@ -2109,7 +2240,7 @@ export function purgeDeadLetters({ body }: {
             /** Only letters in this state. `dead` includes those that are being replayed. */
             state?: "dead" | "replayed";
             /** Only letters of this queue. */
-            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
+            queue?: "traces" | "logs" | "metrics" | "sessions" | "replay" | "replay-chunks" | "source-maps" | "completions" | "build-reports" | "exceptions" | "span-stats" | "symbolication" | "receipts" | "dead-letters" | "dead-letter-index";
             /** Only letters of the surface with this id. */
             surface?: string;
             /** Only letters with this reason. */

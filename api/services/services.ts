@@ -1,0 +1,244 @@
+import { z } from 'zod'
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import {
+  type OperationRow,
+  type RatesFilter,
+  type RatesRow,
+  type ServiceRow,
+  type StepRow,
+  selectOperations,
+  selectServiceSteps,
+  selectServices,
+  selectVersionRates,
+  type VersionRow,
+} from '../../clickhouse/queries/services/select-span-rates.ts'
+import {
+  listServices,
+  listServicesQuerySchema,
+  OPERATIONS_MAX,
+  readService,
+  readServiceQuerySchema,
+  SERVICES_RANGE_DAYS_MAX,
+  type Service,
+  type ServiceDetails,
+  type ServicesPage,
+  type SpanRates,
+} from '../../schemas/http/services.ts'
+import { DAY_MS, DAY_S, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
+import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { cutPage, decodeCursor, digestOf, encodeCursor, INVALID_CURSOR, OTHER_LIST } from '../http/cursor.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { invalid, type Outcome } from '../http/outcome.ts'
+import { notFound, type Resource } from '../http/resource.ts'
+import { divideTime } from '../http/time-steps.ts'
+
+interface Deps extends GuardedRouteDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly now: () => number
+  /** Slots for reads of the statistics of spans. */
+  readonly serviceReads: Pick<FairSlots, 'run'>
+}
+
+/** Returns the routes of services. */
+export function serviceRoutes(deps: Deps): Route[] {
+  return [listServicesRoute(deps), readServiceRoute(deps)]
+}
+
+const SERVICES: Resource = {
+  notFound: {
+    code: 'NOT_FOUND',
+    message: 'there is no such service with spans in the range, or they are no longer retained',
+  },
+  unavailable: {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    message: 'services are unavailable: retry after the delay',
+    retryAfterSeconds: 5,
+  },
+}
+
+/** Bounds within the range of times of ClickHouse. */
+const MAX_MS = Date.UTC(2100, 0, 1)
+const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
+
+/** A range in Unix seconds, from the start of its first step to the end of a minute. */
+interface Range {
+  readonly fromSeconds: number
+  readonly toSeconds: number
+  readonly stepSeconds: number
+  readonly count: number
+}
+
+type RangeQuery = z.infer<typeof readServiceQuerySchema>
+
+function rangeOf({ from, to }: Pick<RangeQuery, 'from' | 'to'>, nowMs: number): Outcome<Range> {
+  const toMs = bounded(to === undefined ? nowMs : Date.parse(to))
+  const fromMs = bounded(from === undefined ? toMs - HOUR_MS : Date.parse(from))
+  if (fromMs >= toMs) return invalid('from must be before "to", which is now unless given')
+  if (toMs - fromMs > SERVICES_RANGE_DAYS_MAX * DAY_MS) {
+    return invalid(`from must be at most ${SERVICES_RANGE_DAYS_MAX} days before "to", which is now unless given`)
+  }
+  const stepSeconds = Math.max(divideTime(fromMs, toMs).stepMs, MINUTE_MS) / 1_000
+  const { startMs, count } = divideTime(fromMs, toMs, stepSeconds)
+  const fromSeconds = startMs / 1_000
+  return { ok: true, value: { fromSeconds, toSeconds: 60 * Math.ceil(toMs / MINUTE_MS), stepSeconds, count } }
+}
+
+function bounded(ms: number): number {
+  return Math.min(Math.max(ms, DAY_MS), MAX_MS)
+}
+
+/** Later pages have the range of the first one. */
+const cursorSchema = z
+  .tuple([z.string(), z.iso.datetime(), z.iso.datetime(), z.number().int().min(1).max(100_000)])
+  .transform(([list, from, to, offset]) => ({ list, from, to, offset }))
+
+/** Returns the route that lists services by their number of spans (docs/api/services.md#services). */
+function listServicesRoute(deps: Deps): Route {
+  return guardedRoute(deps, listServices, {
+    resource: SERVICES,
+    query: listServicesQuerySchema,
+    async run({ workspaceId, query, deadline }): Promise<Outcome<ServicesPage>> {
+      const { limit, cursor, surface, environment, from, to } = query
+      const list = digestOf(['services', workspaceId, surface, environment, from, to])
+      const after = decodeCursor(cursorSchema, cursor)
+      if (!after.ok) return after
+      if (after.value && after.value.list !== list) return OTHER_LIST
+      const range = rangeOf(after.value ?? query, deps.now())
+      if (!range.ok) return after.value ? INVALID_CURSOR : range
+      const filter = filterOf(workspaceId, range.value, query)
+      const read = async (): Promise<ServicesPage> => {
+        const offset = after.value?.offset ?? 0
+        const all = await selectRates(deps.clickhouse, filter, deadline)
+        const times = presentRange(range.value)
+        const { shown, nextCursor } = cutPage(all.slice(offset, offset + limit + 1), limit, () =>
+          encodeCursor([list, times.from, times.to, offset + limit]),
+        )
+        const services = await completeServices(deps.clickhouse, { filter, range: range.value, rows: shown }, deadline)
+        return { ...times, services, nextCursor }
+      }
+      return { ok: true, value: await deps.serviceReads.run(workspaceId, read, deadline) }
+    },
+  })
+}
+
+/** Returns the route that reads a service (docs/api/services.md#service). */
+function readServiceRoute(deps: Deps): Route {
+  const { clickhouse } = deps
+  return guardedRoute(deps, readService, {
+    resource: SERVICES,
+    query: readServiceQuerySchema,
+    async run({ workspaceId, query, param, deadline }): Promise<Outcome<ServiceDetails>> {
+      const range = rangeOf(query, deps.now())
+      if (!range.ok) return range
+      const filter = { ...filterOf(workspaceId, range.value, query), serviceName: param('name') }
+      const read = async (): Promise<Outcome<ServiceDetails>> => {
+        const rows = await selectRates(clickhouse, filter, deadline)
+        const [service] = await completeServices(clickhouse, { filter, range: range.value, rows }, deadline)
+        if (service === undefined) return notFound(SERVICES)
+        const isEntry = service.counts === 'entries'
+        const [operations, versions] = await Promise.all([
+          selectOperations(clickhouse, filter, OPERATIONS_MAX, deadline),
+          selectVersionRates(clickhouse, filter, { isEntry, limit: OPERATIONS_MAX }, deadline),
+        ])
+        const details = { operations: operations.map(presentOperation), versions: versions.map(presentVersion) }
+        return { ok: true, value: { ...presentRange(range.value), ...service, ...details } }
+      }
+      return deps.serviceReads.run(workspaceId, read, deadline)
+    },
+  })
+}
+
+function filterOf(workspaceId: string, { fromSeconds, toSeconds }: Range, { surface, environment }: RangeQuery) {
+  return { workspaceId, fromSeconds, toSeconds, surfaceId: surface, environment } satisfies RatesFilter
+}
+
+function presentRange({ fromSeconds, toSeconds, stepSeconds }: Range) {
+  return { from: rfc3339FromUnixMs(1_000 * fromSeconds), to: rfc3339FromUnixMs(1_000 * toSeconds), stepSeconds }
+}
+
+/** Returns the rates of each service, those with most spans first: of its entries, if there are any. */
+async function selectRates(clickhouse: ClickHouseClient, filter: RatesFilter, signal: AbortSignal) {
+  const chosen = new Map<string, ServiceRow>()
+  for (const row of await selectServices(clickhouse, filter, signal)) {
+    if (!chosen.has(row.serviceName)) chosen.set(row.serviceName, row)
+  }
+  return [...chosen.values()].sort((a, b) => Number(b.count) - Number(a.count))
+}
+
+interface Rates {
+  readonly filter: RatesFilter
+  readonly range: Range
+  readonly rows: readonly ServiceRow[]
+}
+
+/** Adds the steps of services, and the same range of the day before. */
+async function completeServices(
+  clickhouse: ClickHouseClient,
+  { filter, range, rows }: Rates,
+  signal: AbortSignal,
+): Promise<Service[]> {
+  if (rows.length === 0) return []
+  const { fromSeconds, toSeconds, stepSeconds, count } = range
+  const earlier = { ...filter, fromSeconds: fromSeconds - DAY_S, toSeconds: toSeconds - DAY_S }
+  const serviceNames = rows.map(({ serviceName }) => serviceName)
+  const [steps, before] = await Promise.all([
+    selectServiceSteps(clickhouse, filter, { serviceNames, stepSeconds }, signal),
+    selectServices(clickhouse, earlier, signal),
+  ])
+  const keyOf = ({ serviceName, isEntry }: ServiceRow) => `${isEntry} ${serviceName}`
+  const stepsOf = Map.groupBy(steps, keyOf)
+  const beforeOf = new Map(before.map(row => [keyOf(row), row]))
+  return rows.map(row => ({
+    name: row.serviceName,
+    counts: row.isEntry ? 'entries' : 'all',
+    ...presentRates(row),
+    dayBefore: presentRates(beforeOf.get(keyOf(row)) ?? NO_SPANS),
+    steps: presentSteps(stepsOf.get(keyOf(row)) ?? [], count),
+  }))
+}
+
+const NO_SPANS: RatesRow = { count: '0', errors: '0', durationSum: '0', p50: 0, p95: 0, p99: 0 }
+
+function presentSteps(rows: readonly StepRow[], count: number): Service['steps'] {
+  const byStep = new Map(rows.map(row => [row.step, row]))
+  const all = Array.from({ length: count }, (_, step) => byStep.get(step) ?? NO_SPANS)
+  return {
+    spans: all.map(row => Number(row.count)),
+    errors: all.map(row => Number(row.errors)),
+    p95Ms: all.map(row => presentRates(row).durationMs?.p95 ?? null),
+  }
+}
+
+function presentRates({ count, errors, durationSum, p50, p95, p99 }: RatesRow): SpanRates {
+  const spans = Number(count)
+  const average = milliseconds(Number(durationSum) / spans)
+  const quantiles = { p50: milliseconds(p50), p95: milliseconds(p95), p99: milliseconds(p99) }
+  return { spans, errors: Number(errors), durationMs: spans === 0 ? null : { average, ...quantiles } }
+}
+
+/** Converts nanoseconds, which a quantile does not have exactly, to milliseconds with four digits. */
+function milliseconds(nanoseconds: number): number {
+  return Number((nanoseconds / 1e6).toPrecision(4))
+}
+
+function presentOperation(row: OperationRow): ServiceDetails['operations'][number] {
+  return {
+    name: row.operation,
+    kind: KINDS[row.kind] ?? 'unspecified',
+    ...presentRates(row),
+    slowest: { traceId: row.slowestTraceId, durationMs: milliseconds(Number(row.slowest)) },
+  }
+}
+
+function presentVersion({
+  version,
+  environment,
+  first,
+  last,
+  ...rates
+}: VersionRow): ServiceDetails['versions'][number] {
+  const timeOf = (seconds: string) => rfc3339FromUnixMs(1_000 * Number(seconds))
+  return { version, environment, firstAt: timeOf(first), lastAt: timeOf(last), ...presentRates(rates) }
+}

@@ -1,0 +1,153 @@
+import type { ClickHouseClient } from '../../client.ts'
+import { type BoundCondition, selectRows } from '../../select.ts'
+
+/** Which minutes of which spans are counted. Times are whole minutes in Unix seconds, the end exclusive. */
+export interface RatesFilter {
+  readonly workspaceId: string
+  readonly fromSeconds: number
+  readonly toSeconds: number
+  readonly serviceName?: string | undefined
+  readonly surfaceId?: string | undefined
+  readonly environment?: string | undefined
+}
+
+/** Spans with their failures and durations. 64-bit numbers are decimal text, durations are nanoseconds. */
+export interface RatesRow {
+  readonly count: string
+  readonly errors: string
+  readonly durationSum: string
+  readonly p50: number
+  readonly p95: number
+  readonly p99: number
+}
+
+/** Rates of the spans of a service that are of a server or consumer, or of its other spans. */
+export interface ServiceRow extends RatesRow {
+  readonly serviceName: string
+  /** 1 for spans of servers and consumers. */
+  readonly isEntry: number
+}
+
+/** Rates of a step, counted from the first. */
+export interface StepRow extends ServiceRow {
+  readonly step: number
+}
+
+/** Rates of an operation. */
+export interface OperationRow extends RatesRow {
+  readonly operation: string
+  readonly kind: number
+  /** 32 hexadecimal digits. */
+  readonly slowestTraceId: string
+  readonly slowest: string
+}
+
+/** Rates of a version, and the minutes of its first and last span in Unix seconds. */
+export interface VersionRow extends RatesRow {
+  readonly version: string
+  readonly environment: string
+  readonly first: string
+  readonly last: string
+}
+
+/** Kinds of spans with which requests and messages of others enter a service: server and consumer. */
+const IS_ENTRY = 'kind IN (2, 5)'
+/** Minutes and operations that one read may look at, a month of 50 services with 20 operations each. */
+const ROWS_READ_MAX = 100_000_000
+
+/** The middle of the bucket of a quantile: the first one that more spans than its share are up to. */
+const quantile = (level: number) => `
+  mapKeys(buckets)[arrayFirstIndex(reached -> reached > ${level} * count, arrayCumSum(mapValues(buckets)))]`
+const estimate = (level: number) => `if(${quantile(level)} = 0, 0, exp2((${quantile(level)} - 1.5) / 32))`
+
+const COUNTS = `
+  sum(span_stats.spans) AS count, sumIf(span_stats.spans, status_code = 2) AS errors,
+  sum(duration_sum_nano) AS durationSum, sumMap(durations) AS buckets`
+const RATES = `
+  count, errors, durationSum, ${estimate(0.5)} AS p50, ${estimate(0.95)} AS p95, ${estimate(0.99)} AS p99`
+
+function conditionOf({ serviceName, surfaceId, environment, ...range }: RatesFilter): BoundCondition {
+  const conditions = [
+    'workspace_id = {workspaceId: String}',
+    // No span arrives before it ends.
+    "received_at >= toStartOfDay(fromUnixTimestamp({fromSeconds: UInt32}), 'UTC')",
+    'minute >= fromUnixTimestamp({fromSeconds: UInt32}) AND minute < fromUnixTimestamp({toSeconds: UInt32})',
+    ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
+    ...(surfaceId === undefined ? [] : ['surface_id = {surfaceId: String}']),
+    ...(environment === undefined ? [] : ['environment = {environment: String}']),
+  ]
+  return { sql: conditions.join(' AND '), params: { ...range, serviceName, surfaceId, environment } }
+}
+
+async function select<T>(
+  client: ClickHouseClient,
+  filter: RatesFilter,
+  query: (condition: string) => string,
+  signal: AbortSignal,
+  params: Readonly<Record<string, unknown>> = {},
+): Promise<T[]> {
+  const { sql, params: own } = conditionOf(filter)
+  const settings = { max_rows_to_read: String(ROWS_READ_MAX) }
+  return selectRows<T>(client, { query: query(sql), params: { ...own, ...params }, signal, settings })
+}
+
+/** Returns the rates of services, with a row for entering and one for other spans of each, those with most spans first. */
+export function selectServices(
+  client: ClickHouseClient,
+  filter: RatesFilter,
+  signal: AbortSignal,
+): Promise<ServiceRow[]> {
+  const query = (condition: string) => `
+    SELECT serviceName, isEntry, ${RATES}
+    FROM (SELECT service_name AS serviceName, ${IS_ENTRY} AS isEntry, ${COUNTS}
+          FROM span_stats WHERE ${condition} GROUP BY serviceName, isEntry)
+    ORDER BY isEntry DESC, count DESC, serviceName`
+  return select(client, filter, query, signal)
+}
+
+/** Returns the rates of some services by step. */
+export function selectServiceSteps(
+  client: ClickHouseClient,
+  filter: RatesFilter,
+  { serviceNames, stepSeconds }: { readonly serviceNames: readonly string[]; readonly stepSeconds: number },
+  signal: AbortSignal,
+): Promise<StepRow[]> {
+  const query = (condition: string) => `
+    SELECT serviceName, isEntry, step, ${RATES}
+    FROM (SELECT service_name AS serviceName, ${IS_ENTRY} AS isEntry,
+                 toUInt32(intDiv(toUnixTimestamp(minute) - {fromSeconds: UInt32}, {stepSeconds: UInt32})) AS step, ${COUNTS}
+          FROM span_stats WHERE ${condition} AND service_name IN {serviceNames: Array(String)}
+          GROUP BY serviceName, isEntry, step)`
+  return select(client, filter, query, signal, { serviceNames, stepSeconds })
+}
+
+/** Returns the operations of a service, those first whose spans took most time together. */
+export function selectOperations(
+  client: ClickHouseClient,
+  filter: RatesFilter,
+  limit: number,
+  signal: AbortSignal,
+): Promise<OperationRow[]> {
+  const query = (condition: string) => `
+    SELECT operation, kind, ${RATES}, slowestSpan.1 AS slowest, lower(hex(slowestSpan.2)) AS slowestTraceId
+    FROM (SELECT CAST(operation, 'String') AS operation, kind, ${COUNTS}, max(span_stats.slowest) AS slowestSpan
+          FROM span_stats WHERE ${condition} GROUP BY operation, kind)
+    ORDER BY durationSum DESC, operation, kind LIMIT {limit: UInt32}`
+  return select(client, filter, query, signal, { limit })
+}
+
+/** Returns the versions of a service by environment, the one with the latest span first. */
+export function selectVersionRates(
+  client: ClickHouseClient,
+  filter: RatesFilter,
+  { isEntry, limit }: { readonly isEntry: boolean; readonly limit: number },
+  signal: AbortSignal,
+): Promise<VersionRow[]> {
+  const query = (condition: string) => `
+    SELECT version, environment, first, last, ${RATES}
+    FROM (SELECT CAST(service_version, 'String') AS version, CAST(environment, 'String') AS environment,
+                 toUnixTimestamp(min(minute)) AS first, toUnixTimestamp(max(minute)) AS last, ${COUNTS}
+          FROM span_stats WHERE ${condition} ${isEntry ? `AND ${IS_ENTRY}` : ''} GROUP BY version, environment)
+    ORDER BY last DESC, first DESC, version, environment LIMIT {limit: UInt32}`
+  return select(client, filter, query, signal, { limit })
+}

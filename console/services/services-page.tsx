@@ -1,0 +1,103 @@
+import { listServices, type Service } from '../api/generated/client.ts'
+import { NoData } from '../onboarding/no-data.tsx'
+import { counted } from '../state/format.ts'
+import { useLoad } from '../state/load.ts'
+import { addressOf, given, place, present } from '../state/router.ts'
+import { Sparkline } from '../ui/bars.tsx'
+import { type Column, DataTable } from '../ui/data-table.tsx'
+import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Title } from '../ui/text.tsx'
+import { formatChange, ratesColumns } from './rates.tsx'
+
+const PAGE_SIZE = 100
+/** Times of the pages of services. */
+export const SERVICE_PERIODS = [['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)] as const
+
+/** The list of services, those with most spans first. */
+export function ServicesPage() {
+  const { query } = place.value
+  const loaded = useLoad(`services ${query}`, signal =>
+    listServices(
+      {
+        limit: PAGE_SIZE,
+        ...given(query, 'environment', 'surface', 'cursor'),
+        ...present({ $from: startOf(query.get('last')) }),
+      },
+      { signal },
+    ),
+  )
+  return (
+    <>
+      <Title text="Services" />
+      <Filters>
+        <ChoiceFilter name="last" label="Time" options={SERVICE_PERIODS} />
+        <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
+        <SurfaceFilter />
+      </Filters>
+      <Shown loaded={loaded} what="services">
+        {({ services, from, to, nextCursor }) => (
+          <>
+            <DataTable
+              caption="Services, those with most spans first"
+              columns={columnsOf((Date.parse(to) - Date.parse(from)) / 1_000)}
+              rows={services}
+              keyOf={({ name }) => name}
+              empty={<NoServices isFiltered={query.size > 0} />}
+            />
+            <p class="quiet">
+              {counted(services.length, 'service')} on this page. Spans of servers and consumers count, or all spans of
+              a service without such spans.
+            </p>
+            <Pages nextCursor={nextCursor} />
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+function columnsOf(seconds: number): readonly Column<Service>[] {
+  return [
+    {
+      head: 'Service',
+      cell: ({ name }) => (
+        <a data-row href={addressOf(`services/${encodeURIComponent(name)}`, linked(place.value.query))}>
+          <span class="type">{name || '(no name)'}</span>
+        </a>
+      ),
+    },
+    { head: 'Spans', isPlain: true, cell: ({ steps }) => <Sparkline counts={steps.spans} /> },
+    ...ratesColumns<Service>(seconds),
+    {
+      head: 'Rate since yesterday',
+      isNumber: true,
+      cell: ({ spans, dayBefore }) => formatChange(spans, dayBefore.spans),
+    },
+    {
+      head: 'p95 since yesterday',
+      isNumber: true,
+      cell: ({ durationMs, dayBefore }) => formatChange(durationMs?.p95, dayBefore.durationMs?.p95),
+    },
+  ]
+}
+
+/** Time, environment and surface of the list are those of the service too. */
+function linked(query: URLSearchParams): Record<string, string> {
+  return given(query, 'last', 'environment', 'surface') as Record<string, string>
+}
+
+function NoServices({ isFiltered }: { readonly isFiltered: boolean }) {
+  return (
+    <NoData kind="traces">
+      {isFiltered ? (
+        <Notice title="No service matches" text="Widen the time, or clear a filter." />
+      ) : (
+        <Notice
+          title="No spans in this hour"
+          text="Choose a longer time. Spans are counted a minute after they arrive."
+        />
+      )}
+    </NoData>
+  )
+}
