@@ -76,6 +76,8 @@ export interface BundleCommandContext extends QueuesCommandContext {
   readonly withClickHouse: (run: (clickhouse: ClickHouseClient) => Promise<void>) => Promise<void>
   /** Returns the settings. Secrets may be named by files. */
   readonly environment: () => Promise<Readonly<Record<string, string | undefined>>>
+  /** Writes text or bytes to stdout and waits while the reader is slow. */
+  readonly write: (content: string | Uint8Array) => Promise<void>
   /** The working directory. */
   readonly directory: string
   readonly fetch: typeof fetch
@@ -105,8 +107,8 @@ export interface DoctorCommandContext extends CommandOutput {
 /** What a command uses that needs only the directory. */
 export interface DirectoryCommandContext extends CommandOutput {
   readonly withDirectory: (run: (directory: DirectoryConnection) => Promise<void>) => Promise<void>
-  /** Writes text to stdout and waits while the reader is slow. */
-  readonly write: (text: string) => Promise<void>
+  /** Writes text or bytes to stdout and waits while the reader is slow. */
+  readonly write: (content: string | Uint8Array) => Promise<void>
   readonly stdin: AsyncIterable<Uint8Array>
   readonly env: Readonly<Record<string, string | undefined>>
   /** The working directory. */
@@ -136,8 +138,8 @@ export interface ReadCommandContext extends CommandOutput {
   /** The working directory. */
   readonly directory: string
   readonly fetch: typeof fetch
-  /** Writes text to stdout and waits while the reader is slow. */
-  readonly write: (text: string) => Promise<void>
+  /** Writes text or bytes to stdout and waits while the reader is slow. */
+  readonly write: (content: string | Uint8Array) => Promise<void>
   /** Registers a function that runs once, when the process is asked to stop. */
   readonly onStop: (stop: () => void) => void
 }

@@ -25,7 +25,7 @@ import {
 import { EXIT } from './exit-codes.ts'
 import { withLocalStores } from './local-environment.ts'
 import { addCommands, type ProgramContext, runProgram } from './program.ts'
-import { writeText } from './terminal.ts'
+import { writeContent } from './terminal.ts'
 
 /** Starts `npm run cli -- …`. It reads the settings of the other processes (deploy/env.example). */
 const program = new Command('penstock')
@@ -58,7 +58,7 @@ const context: ProgramContext = {
     withBuckets(parseConfig(installationConfigSchema, await environment()), bucket, run),
   withInstallation: async (bucket, run) =>
     withInstallation(parseConfig(installationConfigSchema, await environment()), bucket, logger, run),
-  write: text => writeText(process.stdout, text),
+  write: content => writeContent(process.stdout, content),
   // Loading undici takes a tenth of a second.
   fetch: namesProxy(process.env)
     ? async (...request) => (await import('./proxied-fetch.ts')).proxiedFetch(...request)

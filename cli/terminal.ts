@@ -85,9 +85,9 @@ export function printable(text: string): string {
 }
 
 /**
- * Writes text to a stream and waits while its buffer is full. Throws if the stream breaks (EPIPE: the reader has closed
+ * Writes text or bytes to a stream and waits while its buffer is full. Throws if the stream breaks (EPIPE: the reader has closed
  * it).
  */
-export async function writeText(stream: Writable, text: string): Promise<void> {
-  if (!stream.write(text)) await once(stream, 'drain')
+export async function writeContent(stream: Writable, content: string | Uint8Array): Promise<void> {
+  if (!stream.write(content)) await once(stream, 'drain')
 }

@@ -14,7 +14,7 @@ host=${ADMIN_BIND_HOST:-127.0.0.1}
 [ "$host" != 0.0.0.0 ] || host=127.0.0.1
 
 exec 3<>"/dev/tcp/$host/$port" || exit 1
-printf 'GET /%s HTTP/1.0\r\n\r\n' "${1:-livez}" >&3
+printf 'GET /%s HTTP/1.0\r\nHost: localhost\r\n\r\n' "${1:-livez}" >&3
 IFS= read -r -t 2 status <&3 || exit 1
 case $status in *' 200 '*) exit 0 ;; esac
 # The reason is in the body, after the empty line. Docker keeps it with the health of the container.

@@ -138,7 +138,15 @@ describe('the containers of compose.yaml', () => {
   })
 
   it('runs the commands of operators', async () => {
-    const [api = ''] = composition.containers('api')
-    expect(await docker('exec', api, 'penstock', 'workspace', 'list')).toContain('local')
+    const { penstock } = composition
+    expect(await penstock('workspace', 'list')).toContain('local')
+    const backup = JSON.parse(await penstock('backup', 'create', '--json'))
+    expect(backup.directory.isEncrypted).toBe(true)
+    await penstock('backup', 'verify', '--backup', backup.name)
+    // It ends with 12 after warnings.
+    const doctor = await penstock('doctor', '--json').catch(({ stdout }: { stdout: string }) => stdout.trim())
+    const findings = doctor.split('\n').map(line => JSON.parse(line))
+    expect(findings.map(({ check }) => check)).toContain('backups')
+    expect(findings.filter(({ result }) => result === 'fault')).toEqual([])
   })
 })

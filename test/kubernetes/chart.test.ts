@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { QUEUES } from '../../schemas/queues/names.ts'
 import { type Cluster, findCluster } from '../support/kubernetes/cluster.ts'
 import {
   type Installation,
@@ -136,6 +137,30 @@ describe.runIf(typeof found !== 'string')('the chart on a cluster', () => {
     await expect(kubectlWith(JSON.stringify(root), '-n', NAMESPACE, 'apply')).rejects.toThrow(
       'violates PodSecurity "restricted',
     )
+  })
+
+  it('answers the commands of operators in the toolbox', async () => {
+    const penstock = (...args: string[]) => installation.inToolbox('penstock', ...args)
+    const lines = (text: string) => text.split('\n').map(line => JSON.parse(line))
+
+    const queues = lines(await penstock('queues', '--json'))
+    expect(queues.map(({ queue }) => queue)).toEqual([...QUEUES])
+    expect(queues.filter(({ workers }) => workers === 0)).toEqual([])
+
+    await penstock('directory', 'backup')
+    const backup = JSON.parse(await penstock('backup', 'create', '--json'))
+    expect(backup.directory.isEncrypted).toBe(true)
+    expect(await penstock('backup', 'list')).toContain(backup.name)
+    await penstock('backup', 'verify', '--backup', backup.name)
+
+    // It ends with 12 after warnings.
+    const findings = lines(await penstock('doctor', '--json').catch(({ stdout }: { stdout: string }) => stdout.trim()))
+    expect(findings.map(({ check }) => check)).toContain('backups')
+    expect(findings.filter(({ result }) => result === 'fault')).toEqual([])
+
+    const bundle = 'penstock debug-bundle --admin http://penstock-edge-admin:4319 --output - | tar -xzO'
+    const name = 'penstock-debug/processes/1/readyz.txt'
+    expect(await installation.inToolbox('bash', '-c', `set -o pipefail; ${bundle} ${name}`)).toContain('status 200')
   })
 
   it('replaces all processes under load: no request fails, and each is stored once', async () => {

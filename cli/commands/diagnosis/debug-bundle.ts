@@ -21,7 +21,7 @@ ${exitCodesHelp({
 
 Examples:
   $ npm run cli -- debug-bundle --admin http://127.0.0.1:4319 http://127.0.0.1:4302 http://127.0.0.1:4301
-  $ npm run cli -- debug-bundle --output problem.tar.gz`
+  $ npm run --silent cli -- debug-bundle --output - > problem.tar.gz`
 
 const adminUrlSchema = z.url({ protocol: /^https?$/, error: 'It must be an address such as http://127.0.0.1:4302.' })
 
@@ -32,7 +32,7 @@ interface BundleOptions {
 
 /** Adds `debug-bundle`. */
 export function addDebugBundle(parent: Command, context: BundleCommandContext): void {
-  const { print, printError, exit, directory, now } = context
+  const { print, printError, write, exit, directory, now } = context
   const toUrl = parsedBy(adminUrlSchema)
   parent
     .command('debug-bundle')
@@ -41,10 +41,12 @@ export function addDebugBundle(parent: Command, context: BundleCommandContext): 
       ...before,
       toUrl(url),
     ])
-    .option('--output <file>', 'the file; by default penstock-debug-<time>.tar.gz')
+    .option('--output <file>', 'the file, or - for stdout; by default penstock-debug-<time>.tar.gz')
     .addHelpText('after', HELP)
     .action(async ({ admin = [], output }: BundleOptions) => {
       const { bytes, files, missing } = await makeBundle(context, admin)
+      for (const line of missing) printError(`missing: ${line}`)
+      if (output === '-') return write(bytes)
       const time = new Date(now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
       const file = resolve(directory, output ?? `penstock-debug-${time}.tar.gz`)
       try {
@@ -52,7 +54,6 @@ export function addDebugBundle(parent: Command, context: BundleCommandContext): 
       } catch (error) {
         return exit(EXIT.failed, `${file} could not be written: ${error instanceof Error ? error.message : error}`)
       }
-      for (const line of missing) printError(`missing: ${line}`)
       print(`${file}: ${counted(files, 'file')}, ${counted(bytes.length, 'byte')}`)
     })
 }

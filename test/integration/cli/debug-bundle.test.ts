@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -151,4 +151,14 @@ it('is written with what answers, and names what does not', async () => {
   }
   expect(JSON.parse(files.get('queues.json') ?? '')).toHaveLength(14)
   for (const text of [...files.values(), stderr]) expect(text).not.toContain(MARK)
+})
+
+it('goes to stdout where a container has no place for a file', async () => {
+  const file = join(directory, 'piped.tar.gz')
+  const argv = [MAIN, 'debug-bundle', '--output', '-']
+  const { stdout } = await run(process.execPath, argv, { env, cwd: directory, encoding: 'buffer' })
+  await writeFile(file, stdout)
+  const { stdout: names } = await run('tar', ['-tzf', file])
+  expect(names.split('\n')).toEqual(expect.arrayContaining(['penstock-debug/about.json', 'penstock-debug/queues.json']))
+  expect(await readdir(directory)).not.toContainEqual(expect.stringMatching(/^penstock-debug-/))
 })

@@ -77,8 +77,8 @@ async function runCommand(
       if (error !== undefined) stderr += `${error}\n`
       code = ended
     },
-    write: async (text: string) => {
-      stdout += text
+    write: async (content: string | Uint8Array) => {
+      stdout += typeof content === 'string' ? content : Buffer.from(content).toString()
     },
     stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
     env,

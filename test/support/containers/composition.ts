@@ -51,6 +51,8 @@ export interface Composition {
   readonly project: string
   /** Names of the containers of a service. */
   containers(service: ServiceName): readonly string[]
+  /** Runs a command of operators, as deploy/docker/README.md says, and returns its output. */
+  penstock(...args: string[]): Promise<string>
   /** Starts containers that have ended, waits until they are healthy, and lets the proxy look up where they are. */
   start(...names: string[]): Promise<void>
   /** Removes the containers with their data. */
@@ -127,6 +129,7 @@ export async function startComposition(): Promise<Composition> {
         secretAccessKey: await read('s3_secret_access_key'),
       },
       containers,
+      penstock: async (...args) => (await compose('run', '--rm', '-T', 'penstock', ...args)).stdout.trim(),
       async start(...started) {
         await docker('start', ...started)
         await untilHealthy(started)

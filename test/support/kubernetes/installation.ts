@@ -43,6 +43,8 @@ export interface Load {
 export interface Installation {
   /** Installs the chart, or upgrades it, and waits until all of it is ready. */
   upgrade(...values: string[]): Promise<void>
+  /** Runs a command in the toolbox, and returns its output. */
+  inToolbox(...command: string[]): Promise<string>
   startLoad(spans: number, phases: readonly (readonly [seconds: number, perSecond: number])[]): Promise<Load>
   /** Returns the rows of a query of ClickHouse. */
   query<T>(sql: string): Promise<T[]>
@@ -103,8 +105,9 @@ export async function install(cluster: Cluster): Promise<Installation> {
     await cluster.helm('upgrade', '--install', 'penstock', chart, ...where, ...set, '--wait', '--timeout', '10m')
   }
   await upgrade()
-  const penstock = (...args: string[]) =>
-    kubectl('-n', NAMESPACE, 'exec', 'deploy/penstock-toolbox', '--', 'penstock', ...args)
+  const inToolbox = (...command: string[]) =>
+    kubectl('-n', NAMESPACE, 'exec', 'deploy/penstock-toolbox', '--', ...command)
+  const penstock = (...args: string[]) => inToolbox('penstock', ...args)
   await penstock('workspace', 'create', '--slug', 'test', '--name', 'Test')
   const surface = JSON.parse(await penstock('surface', 'create', '--workspace', 'test', '--name', 'Test', '--json')).id
   const key = await penstock('key', 'create', '--workspace', 'test', '--surface', surface, '--kind', 'public')
@@ -115,6 +118,7 @@ export async function install(cluster: Cluster): Promise<Installation> {
   }
   return {
     upgrade,
+    inToolbox,
     async startLoad(spans, phases) {
       const run = randomBytes(8).toString('hex')
       const name = `load-${run}`
@@ -193,6 +197,7 @@ function secretLiterals(): string[] {
     AWS_ACCESS_KEY_ID: 'test-access',
     AWS_SECRET_ACCESS_KEY: 'test-secret',
     KEY_PEPPER: randomBytes(32).toString('base64'),
+    DIRECTORY_BACKUP_KEY: randomBytes(32).toString('base64'),
     AUTH_PUBLIC_KEY: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
   }
   return Object.entries(secrets).map(([name, value]) => `--from-literal=${name}=${value}`)
