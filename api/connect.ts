@@ -37,6 +37,7 @@ import { createTokenVerifier } from './auth/verify-token.ts'
 import { type ApiConfig, tokenIssuers } from './config.ts'
 import type { ApiDeps } from './deps.ts'
 import { ReadThreads } from './grafana/threads/read-threads.ts'
+import { createReadiness } from './readiness.ts'
 import { cachedRetention } from './retention.ts'
 import { connectTraceQueues } from './traces/completeness/trace-queues.ts'
 
@@ -137,7 +138,7 @@ export function connectApi(
   lifecycle.onStop('threads', () => threads.close())
   const replayJobs = new ReplayJobs(queues)
   const retentionOf = cachedRetention(directory, now)
-  let wasReady = false
+  let installation: InstallationWatch | undefined
   return {
     deps: {
       acceptedRequests: (asked, hours) => countAccepted(queues, asked, hours),
@@ -189,21 +190,20 @@ export function connectApi(
     },
     watchInstallation() {
       const stores = [claimedClickHouse(clickhouse), claimedBucket(objects)]
-      const installation = new InstallationWatch({ directory: redis, queues, stores, mayClaim: false, logger })
-      lifecycle.onStop('installation', () => installation.stop())
+      installation = new InstallationWatch({ directory: redis, queues, stores, mayClaim: false, logger })
+      lifecycle.onStop('installation', () => installation?.stop())
       return installation
     },
-    // Once ready, the API stays ready: if ClickHouse is unavailable, a 503 that names the reason is better than no response. The
-    // directory can be read and changed without ClickHouse, and without one of its tables.
-    async isReady() {
-      if (wasReady) return schema.fault === undefined || { note: schema.fault }
-      const fault = connectionFault(redis, 'directory')
-      if (fault !== undefined) return fault
-      const ping = await clickhouse.ping({ select: true, abort_signal: AbortSignal.timeout(800) })
-      if (!ping.success) return `clickhouse does not respond, or refuses the user: ${errorMessage(ping.error)}`
-      if (schema.fault !== undefined) return schema.fault
-      wasReady = true
-      return true
-    },
+    isReady: createReadiness({
+      directory: () => connectionFault(redis, 'directory'),
+      async clickhouse() {
+        const ping = await clickhouse.ping({ select: true, abort_signal: AbortSignal.timeout(800) })
+        return ping.success
+          ? undefined
+          : `clickhouse does not respond, or refuses the user: ${errorMessage(ping.error)}`
+      },
+      schema: () => schema.fault,
+      installation: () => installation?.fault,
+    }),
   }
 }

@@ -20,7 +20,7 @@ const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 const metrics = createMetrics('api')
 watchCertificates(metrics, { queues: config.REDIS_URL, directory: config.DIRECTORY_REDIS_URL })
 const api = connectApi(config, logger, metrics, lifecycle)
-const installation = api.watchInstallation()
+api.watchInstallation()
 
 await serve({
   routes: [
@@ -33,10 +33,7 @@ await serve({
   adminPort: config.API_ADMIN_PORT,
   settingsPrefix: 'API',
   settings: config,
-  isReady: async () => {
-    const isReady = await api.isReady()
-    return isReady === true ? (installation.fault ?? true) : isReady
-  },
+  isReady: api.isReady,
   logger,
   metrics,
   lifecycle,

@@ -35,7 +35,7 @@ Backs up directory, ClickHouse and the list of the objects, in this order, while
 to a disk of its configuration (deploy/clickhouse); all else is in the bucket, below backups/. Objects are not copied: keep their
 versions, or replicate the bucket. The command looks at every store first. It ends with the manifest, once no batch that may be in the
 backup in part waits in Redis: without its manifest a backup is not listed and not restored, and can be made again at once. Only the
-directory is encrypted, if DIRECTORY_BACKUP_KEY is set. Nothing removes a backup.
+directory is encrypted, if DIRECTORY_BACKUP_KEY is set. Remove old backups by docs/operate/backup-and-restore.md#remove-old-backups.
 
 ${exitCodesHelp({
   [EXIT.done]: 'the backup is complete',

@@ -8,6 +8,7 @@ import { checkDirectory } from './check-directory.ts'
 import { checkStores } from './check-installation.ts'
 import { checkQueues } from './check-queues.ts'
 import { checkDirectoryServer, checkQueueServers } from './check-redis.ts'
+import { checkRetention } from './check-retention.ts'
 import { checkSchema } from './check-schema.ts'
 import { checkSettings } from './check-settings.ts'
 
@@ -19,6 +20,7 @@ const CHECKS: Readonly<Record<string, (examined: Examined) => Promise<readonly F
   clickhouse: checkClickHouse,
   schema: checkSchema,
   bucket: checkBucket,
+  retention: checkRetention,
   installation: checkStores,
   clocks: checkClocks,
   queues: checkQueues,

@@ -242,3 +242,33 @@ it('throws a TransientError when a body ends early, and never returns a shorter 
   const stream = await store.getStream('k')
   await expect(buffer(bodyOf(stream))).rejects.toThrow(TransientError)
 })
+
+it('reads the rules that apply to all objects of a prefix', async () => {
+  const rule = (text: string, status = 'Enabled') =>
+    `<Rule><Status>${status}</Status>${text}<Expiration><Days>7</Days></Expiration></Rule>`
+  const rules = [
+    rule('<Filter><Prefix>replays/</Prefix></Filter>'),
+    rule('<Prefix>before/</Prefix>'),
+    rule('<Filter></Filter>'),
+    rule('<Filter><Prefix>off/</Prefix></Filter>', 'Disabled'),
+    rule('<Filter><And><Prefix>tagged/</Prefix><Tag><Key>a</Key><Value>b</Value></Tag></And></Filter>'),
+    '<Rule><Status>Enabled</Status><Filter><Prefix>a/</Prefix></Filter></Rule>',
+  ]
+  const store = await storeAgainst((request, response) => {
+    expect(request.url).toContain('lifecycle')
+    response.end(`<LifecycleConfiguration>${rules.join('')}</LifecycleConfiguration>`)
+  })
+  expect(await store.expirations()).toEqual(['replays/', 'before/', ''].map(prefix => ({ prefix, days: 7 })))
+})
+
+it.each([
+  ['NoSuchLifecycleConfiguration', 404, []],
+  ['AccessDenied', 403, undefined],
+  ['NotImplemented', 501, undefined],
+])('has no rules of a bucket without them, and does not know them with %s', async (code, status, expected) => {
+  const store = await storeAgainst((_, response) => {
+    response.writeHead(status, { 'content-type': 'application/xml' })
+    response.end(`<Error><Code>${code}</Code><Message>no</Message></Error>`)
+  })
+  expect(await store.expirations()).toEqual(expected)
+})

@@ -1,21 +1,25 @@
 import { Readable } from 'node:stream'
 import {
+  GetBucketLifecycleConfigurationCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
   HeadBucketCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
+  S3ServiceException,
 } from '@aws-sdk/client-s3'
 import { PermanentError, TransientError } from '../runtime/errors.ts'
 import { guardBody, readWholeBody } from './body.ts'
 import { checkedObjectKey } from './checked-key.ts'
-import { isNoSuchObject } from './errors.ts'
+import { isNoSuchObject, refusalStatus } from './errors.ts'
 import type { S3Bucket } from './s3-bucket.ts'
-import type { ByteRange, ListedObject, ObjectHead, ObjectStore } from './types.ts'
+import type { ByteRange, Expiration, ListedObject, ObjectHead, ObjectStore } from './types.ts'
+
+type Reads = 'get' | 'getStream' | 'head' | 'list' | 'expirations'
 
 /** Creates the reading operations of an object store. */
-export function createObjectReads(bucket: S3Bucket): Pick<ObjectStore, 'get' | 'getStream' | 'head' | 'list'> {
+export function createObjectReads(bucket: S3Bucket): Pick<ObjectStore, Reads> {
   return {
     get: (key, limitBytes) =>
       bucket.call('get', async abortSignal => {
@@ -34,6 +38,7 @@ export function createObjectReads(bucket: S3Bucket): Pick<ObjectStore, 'get' | '
       }),
     head: key => bucket.call('head', abortSignal => head(bucket, key, abortSignal)),
     list: (prefix, after) => list(bucket, prefix, after),
+    expirations: () => bucket.call('expirations', abortSignal => readExpirations(bucket, abortSignal)),
   }
 }
 
@@ -124,4 +129,22 @@ async function* list(bucket: S3Bucket, prefix: string, after?: string): AsyncGen
 /** Decodes a listed key. Some stores encode a space as `+`, as in a form; a plus is always `%2B`. */
 function decodeListedKey(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '))
+}
+
+/** A store without such rules refuses the request, or answers with something else. So does one whose policy forbids it. */
+async function readExpirations(bucket: S3Bucket, abortSignal: AbortSignal): Promise<Expiration[] | undefined> {
+  const command = new GetBucketLifecycleConfigurationCommand({ Bucket: bucket.name })
+  try {
+    const { Rules: rules } = await bucket.client.send(command, { abortSignal })
+    return rules?.flatMap(({ Status: status, Filter: filter, Prefix: before, Expiration: expiration }) => {
+      // A rule for tags or sizes is not for all objects of its prefix.
+      const isForAll = filter === undefined || Object.keys(filter).every(name => name === 'Prefix')
+      if (status !== 'Enabled' || expiration?.Days === undefined || !isForAll) return []
+      return [{ prefix: filter?.Prefix ?? before ?? '', days: expiration.Days }]
+    })
+  } catch (error) {
+    if (error instanceof S3ServiceException && error.name === 'NoSuchLifecycleConfiguration') return []
+    if (refusalStatus(error) !== undefined) return undefined
+    throw error
+  }
 }

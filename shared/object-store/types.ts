@@ -40,8 +40,16 @@ export interface ObjectStore {
   presignPut(key: string, options: PresignPutOptions): Promise<PresignedAddress>
   /** Creates an address from which the object can be read without credentials. */
   presignGet(key: string, expiresInS: number): Promise<PresignedAddress>
+  /** Returns the rules by which the store deletes objects with their age. Undefined if it does not show them. */
+  expirations(): Promise<readonly Expiration[] | undefined>
   /** Closes all connections. */
   close(): void
+}
+
+/** A rule of the bucket: objects whose keys begin with `prefix` are deleted when they are `days` old. */
+export interface Expiration {
+  readonly prefix: string
+  readonly days: number
 }
 
 /** Properties that are stored with an object. */

@@ -137,7 +137,20 @@ it('a healthy installation has a finding of each check, and exits with 0', async
   expect(examined.code).toBe(0)
   expect(examined.findings.map(({ check }) => check)).toEqual([
     ...['settings', 'redis of the queues', 'redis of the directory', 'clickhouse', 'schema', 'bucket'],
-    ...['installation', 'clocks', 'queues', 'directory', 'backups'],
+    ...['retention', 'installation', 'clocks', 'queues', 'directory', 'backups'],
+  ])
+})
+
+it('another RETENTION_DAYS than that of the tables is a fault', async () => {
+  const examined = await withWorkers(QUEUES, () => examine({ RETENTION_DAYS: '7' }))
+  expect(notWell(examined)).toEqual([
+    {
+      check: 'retention',
+      result: 'fault',
+      text: expect.stringMatching(
+        /^RETENTION_DAYS is 7, but the table build_reports keeps rows for 30 days \(and \d\d more\): docs/,
+      ),
+    },
   ])
 })
 
@@ -232,6 +245,7 @@ it('stores that do not answer are faults, and the others are examined', async ()
     'clickhouse',
     'schema',
     'bucket',
+    'retention',
     'installation',
     'queues',
     'backups',

@@ -1,8 +1,10 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterEach, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { connectApi } from '../../../api/connect.ts'
+import { claimedClickHouse } from '../../../clickhouse/claimed-clickhouse.ts'
 import { createClickHouse } from '../../../clickhouse/client.ts'
+import { newInstallation } from '../../../shared/installation/queue-losses.ts'
 import { parseConfig } from '../../../shared/runtime/config.ts'
 import { createLifecycle } from '../../../shared/runtime/lifecycle.ts'
 import { createMetrics } from '../../../shared/runtime/metrics.ts'
@@ -54,4 +56,11 @@ it('workers and API that start before the migrations are not ready, and are once
   await migrateQuickly(admin, { database, retentionDays: 30, logger })
   await until('the workers are ready', () => workers.isReady() === true)
   await until('the API is ready', async () => (await api.isReady()) === true)
+  const installation = api.watchInstallation()
+  await until('the API has compared its stores', async () => (await api.isReady()) === true)
+  const clickhouse = createClickHouse({ url: services.clickhouseUrl, database })
+  await claimedClickHouse(clickhouse).replace({ id: newInstallation().id, epochs: {} })
+  await clickhouse.close()
+  await installation.check()
+  expect(await api.isReady()).toMatch(/^ClickHouse belongs to installation/)
 })

@@ -87,6 +87,12 @@ async function send(count: number): Promise<void> {
 const spansOf = async (database: TestDatabase) =>
   Number((await database.rows<{ n: string }>('SELECT count() AS n FROM spans'))[0]?.n)
 const jobsDone = async () => Number((await redis.hget(queueKeys('traces').flow, 'donePayloads')) ?? 0)
+/** Returns once no worker waits for jobs: one that does takes those that are sent next. */
+const untilNoneWaits = () =>
+  until('no worker waits for jobs', async () => {
+    const clients = String(await redis.client('LIST')).split('\n')
+    return !clients.some(client => client.includes(' db=13 ') && client.includes(' cmd=bzpopmin '))
+  })
 /** Has each process connect again, and check its stores then. Otherwise it does so each minute. */
 const endConnections = () => redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
 
@@ -105,6 +111,7 @@ it('a worker with the ClickHouse of another installation takes no job, and says 
   expect(await spansOf(strange)).toBe(0)
 
   await stop(worker)
+  await untilNoneWaits()
   const before = await jobsDone()
   await send(10)
   await stranger.installation.check()
@@ -126,6 +133,7 @@ it('a worker takes no more jobs once its ClickHouse is that of another installat
   await endConnections()
   await until('the worker is not ready', () => /^ClickHouse belongs to/.test(String(worker.isReady())))
   await until('the edge is connected', () => edge.isReady() === true)
+  await untilNoneWaits()
   const done = await jobsDone()
   await send(20)
   await worker.installation.check()
