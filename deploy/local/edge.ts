@@ -21,7 +21,7 @@ import { addressesOf } from './processes/processes.ts'
 import { loadSecrets } from './workspace/secrets.ts'
 
 /**
- * Serves every operation at one base address (docs/operate/processes.md#starting): the routes of the edge and of the API on one
+ * Serves every operation at one base address (deploy/local/README.md): the routes of the edge and of the API on one
  * server, the console, and the issuer that signs its user in. In production an ingress does this by path. The server is
  * ready when the edge is ready, because ClickHouse is not on the accept path here either.
  */

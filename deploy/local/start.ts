@@ -24,7 +24,7 @@ import { writePrivateJson } from './workspace/private-file.ts'
 import { provision } from './workspace/provision.ts'
 import { type LocalSecrets, loadSecrets } from './workspace/secrets.ts'
 
-/** Contents of `.local/credentials.json` (docs/operate/processes.md#credentials-file). */
+/** Contents of `.local/credentials.json` (deploy/local/README.md#credentials-file). */
 export interface LocalCredentials {
   baseUrl: string
   ingestUrl: string

@@ -84,7 +84,7 @@ describe.skipIf(typeof found === 'string')('alerts and dashboards', () => {
       LOG_LEVEL: 'warn',
     }
     local = runLocalStart(join(dir, 'local'), { ...(await freePorts()), ...settings })
-    at = await local.untilReady(60_000)
+    at = await local.untilReady(150_000)
     const { ingest, workers, api } = at.adminUrls
     prometheus = await startPrometheus({
       command: commands.prometheus,

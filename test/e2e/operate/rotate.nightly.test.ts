@@ -255,7 +255,8 @@ describe('sessions end', () => {
     const dir = join(installation.services.dir, 'local')
     await mkdir(dir)
     const before = await loadSecrets(dir)
-    await page.run('Key of sessions of npm start', { LOCAL_DIR: dir })
+    const pageOfStart = await installation.openPage('../../deploy/local/README.md', { LOCAL_DIR: dir })
+    await pageOfStart.run('Key of sessions')
     const after = await loadSecrets(dir)
     const verified = async (token: string) => jwtVerify(token, await importSPKI(after.authPublicKey, 'EdDSA'))
     await expect(verified(before.sessionToken)).rejects.toThrow()
@@ -263,6 +264,7 @@ describe('sessions end', () => {
     const { authPrivateKey: _, authPublicKey: __, sessionToken: ___, ...kept } = before
     expect(after).toMatchObject(kept)
     expect(page.left()).toEqual([])
+    expect(pageOfStart.left()).toEqual([])
   })
 })
 
