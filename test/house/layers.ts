@@ -49,6 +49,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'clickhouse/queries/logs/',
       'clickhouse/queries/metrics/',
       'clickhouse/queries/pipeline/',
+      'clickhouse/queries/services/',
       'clickhouse/queries/select-receipt.ts',
       'clickhouse/queries/releases/',
       'clickhouse/queries/replay/',
@@ -116,6 +117,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ],
     ['api/grafana/', 'api/mcp/'],
     ['api/deps.ts'],
+    ['api/readiness.ts'],
     ['api/routes.ts', 'api/connect.ts'],
     ['api/main.ts'],
   ],
@@ -137,6 +139,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'console/settings/',
       'console/traces/',
     ],
+    ['console/services/'],
     ['console/app.tsx'],
     ['console/main.tsx'],
     // Scripts of Node, which import nothing of the pages.

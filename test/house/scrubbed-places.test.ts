@@ -24,6 +24,7 @@ const WRITERS: Readonly<Record<string, Reason>> = {
   'workers/source-maps/complete-release.ts': 'code',
   'workers/source-maps/map-contents.ts': 'code',
   'workers/source-maps/store-source-maps.ts': 'code',
+  'workers/span-stats/stats-batch.ts': 'of scrubbed',
   'workers/upkeep/failures/judge-failures.ts': 'of scrubbed',
   'workers/upkeep/start-upkeep.ts': 'of scrubbed',
 }

@@ -10,7 +10,7 @@ const CACHE_BYTES = 8 * MIB
 
 /** Number of the operation `other`. */
 export const REST = 0
-/** Stands for an operation without a number. */
+/** Returned for an operation without a number. */
 export const UNKNOWN = -1
 
 /** The operation of spans with a name, as long as they have the same route as the ones before. */
@@ -20,8 +20,8 @@ interface OfName {
 }
 
 /**
- * Numbers the operations of a batch: the names of spans, or their routes if the names do not contain them. An operation has a number
- * once it was remembered, so that those over the limits take no memory.
+ * Numbers the operations of a batch: the names of spans, or their routes if the names do not contain them. An operation has a
+ * number once it was remembered, so that those over the limits take no memory.
  */
 export class Operations {
   readonly texts: string[] = [OTHER]

@@ -3,7 +3,7 @@ import type { ScopeColumns } from '../../clickhouse/tables/scope-columns.ts'
 import { DAY_MS, MINUTE_MS } from '../../schemas/units.ts'
 import { cutString } from '../otlp/protobuf/cut-text.ts'
 
-/** What the spans of a resource have in common that arrived on one day. */
+/** Workspace, surface and service of spans, and the day on which they arrived. */
 export interface StatsScope {
   readonly workspaceId: string
   readonly surfaceId: string
