@@ -276,6 +276,27 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await takePictures(page, 'session')
   })
 
+  it('shows services with their rates, and a service with its operations and versions', async () => {
+    await until('the services are listed', async () => {
+      await page.goto(stack.urlOf('services'))
+      await heading('Services').waitFor()
+      return (await page.locator('a[data-row]').count()) > 1
+    })
+    const pricing = page.getByRole('link', { name: 'pricing', exact: true })
+    await pricing.waitFor()
+    expect(await violations(page)).toEqual([])
+    await takePictures(page, 'services')
+    await pricing.click()
+    await heading(/^pricing/).waitFor()
+    const sent = failedOrder('session-1').filter(({ service }) => service === 'pricing')
+    await page.getByText(`(${sent.length} spans, –)`).waitFor()
+    await page.getByText(`(${sent.filter(({ isError }) => isError).length} span; the day before –)`).waitFor()
+    for (const { name } of sent) await page.getByRole('rowheader', { name, exact: true }).waitFor()
+    await page.getByRole('rowheader', { name: '1.4.2', exact: true }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await takePictures(page, 'service')
+  })
+
   it('shows releases, and whether everything that was accepted is stored', async () => {
     await page.keyboard.press('g')
     await page.keyboard.press('r')

@@ -67,6 +67,7 @@ beforeAll(async () => {
         'completions',
         'build-reports',
         'exceptions',
+        'span-stats',
       ] as const),
       ...(['receipts', 'dead-letters', 'dead-letter-index'] as const),
     ],
@@ -81,7 +82,9 @@ beforeAll(async () => {
   }
   mine = await withLetter(await makeTenant(tenantDeps))
   theirs = await withLetter(await makeTenant(tenantDeps))
-  await until('the data of both workspaces is stored', async () => (await isStored(mine)) && (await isStored(theirs)))
+  // Statistics of spans are stored 12 s after others at the latest.
+  const areStored = async () => (await isStored(mine)) && (await isStored(theirs))
+  await until('the data of both workspaces is stored', areStored, { deadlineMs: 60_000 })
   for (const tenant of [mine, theirs]) await commentTwice(tenant)
   theirView = await viewOf(theirs)
   bad = await makeBadCredentials(directory, mine, workloads)
@@ -126,6 +129,7 @@ function processOf({ operation }: MatrixRow): { baseUrl: string } {
 interface Shown {
   readonly findings?: unknown[]
   readonly traces?: unknown[]
+  readonly spans?: number
   readonly logs?: unknown[]
   readonly metrics?: unknown[]
   readonly keys?: unknown[]
@@ -146,6 +150,7 @@ async function isStored({ things, credentials }: Tenant): Promise<boolean> {
     shown('GET /v3/findings/:findingId/traces').traces?.length === 2 &&
     shown('GET /v3/logs').logs?.length === 4 &&
     shown('GET /v3/sessions').sessions?.length === 2 &&
+    shown('GET /v3/services/:name').spans === 2 &&
     shown('GET /v3/metrics').metrics?.length === 2 &&
     shown('GET /v3/usage/keys').keys?.length === 2 &&
     shown('GET /v3/sessions/:sessionId/replay').chunks?.length === 2 &&

@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, expect, it } from 'vitest'
 import { connectApi } from '../../../api/connect.ts'
@@ -30,15 +29,7 @@ afterEach(async () => {
   await admin.close()
 })
 
-/** What an earlier file has left there may belong to an installation with another ClickHouse. */
-async function emptyRedis(): Promise<void> {
-  const redis = new Redis(services.redisUrl)
-  await redis.flushdb()
-  redis.disconnect()
-}
-
 it('workers and API that start before the migrations are not ready, and are once these have run', async () => {
-  await emptyRedis()
   await admin.command({ query: `CREATE DATABASE ${database}` })
   const config = parseConfig(workersConfigSchema, {
     REDIS_URL: services.redisUrl,
