@@ -20,7 +20,6 @@ const ofSpans = {
   }),
   environment: z.string().max(256).optional().meta({
     description: 'Only spans with this `deployment.environment.name`. If empty, only those without one.',
-    example: 'production',
   }),
   from: instantQuerySchema.optional().meta({
     description: 'Only spans that ended in this minute or later. An hour before `to` unless given.',
@@ -125,7 +124,8 @@ const durationMs = { average: 20.5, p50: 17.2, p95: 61.9, p99: 120.4 }
 const EXAMPLE_RATES = { spans: 1_204, errors: 12, durationMs }
 const exampleRange = { ...EXAMPLE_RANGE, stepSeconds: 1_800 }
 const exampleService: Service = {
-  ...{ name: EXAMPLE.serviceName, counts: 'entries', ...EXAMPLE_RATES, dayBefore: EXAMPLE_RATES },
+  ...{ name: EXAMPLE.serviceName, counts: 'entries', ...EXAMPLE_RATES },
+  dayBefore: { spans: 0, errors: 0, durationMs: null },
   steps: { spans: [100, 604, 500], errors: [0, 12, 0], p95Ms: [60.1, 63.4, 61.2] },
 }
 

@@ -150,7 +150,7 @@ async function isStored({ things, credentials }: Tenant): Promise<boolean> {
     shown('GET /v3/findings/:findingId/traces').traces?.length === 2 &&
     shown('GET /v3/logs').logs?.length === 4 &&
     shown('GET /v3/sessions').sessions?.length === 2 &&
-    shown('GET /v3/services/:name').spans === 2 &&
+    shown('GET /v3/services/:name').spans === 4 &&
     shown('GET /v3/metrics').metrics?.length === 2 &&
     shown('GET /v3/usage/keys').keys?.length === 2 &&
     shown('GET /v3/sessions/:sessionId/replay').chunks?.length === 2 &&

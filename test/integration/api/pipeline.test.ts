@@ -15,6 +15,7 @@ import { type Services, s3Settings, startServices } from '../../support/services
 import { until } from '../../support/until.ts'
 
 const DATABASE = 'penstock'
+const POOLS = ['logs', 'traces', 'exceptions', 'span-stats', 'dead-letters', 'dead-letter-index'] as const
 const QUERY_TIMEOUT_MS = 3_000
 const LOGS = JSON.stringify({
   resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: 'a' } }, { body: { stringValue: 'b' } }] }] }],
@@ -105,7 +106,7 @@ describe('the pipeline of a workspace', () => {
   })
 
   it('shows nothing waiting once it is stored, and its rates', async () => {
-    pools = startPools(['logs', 'traces', 'exceptions', 'dead-letters', 'dead-letter-index'], services, DATABASE)
+    pools = startPools(POOLS, services, DATABASE)
     await until('nothing waits', async () => (await read()).queues.every(({ workBytes }) => workBytes === 0))
     const { history, queues, readAt } = await read()
     for (const { requests = 0, settledBefore = readAt } of queues) {
@@ -133,7 +134,7 @@ describe('the pipeline of a workspace', () => {
     // They are removed there after some hours.
     await saveRequestCounts(onOneServer(redis), clickhouse, Date.now() + DAY_MS)
     expect(queueOf(await read(), 'logs')).toMatchObject({ requests: 2 })
-    pools = startPools(['logs', 'traces', 'exceptions', 'dead-letters', 'dead-letter-index'], services, DATABASE)
+    pools = startPools(POOLS, services, DATABASE)
     await until('nothing waits', async () => (await read()).queues.every(({ workBytes }) => workBytes === 0))
   })
 
