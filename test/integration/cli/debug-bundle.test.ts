@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { HIDDEN } from '../../../cli/bundle/settings.ts'
+import { QUEUES } from '../../../schemas/queues/names.ts'
 import { createDirectory, newId } from '../../../shared/directory/directory.ts'
 import { directoryKeys } from '../../../shared/directory/record.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -117,7 +118,7 @@ it('has versions, settings, queues, stores and processes, and none of the secret
     workspaces: 1,
     first: [{ id: workspaceId, surfaces: 0 }],
   })
-  expect(JSON.parse(files.get('queues.json') ?? '')).toHaveLength(14)
+  expect(JSON.parse(files.get('queues.json') ?? '')).toHaveLength(QUEUES.length)
   expect(files.get('redis/queues-info.txt')).toContain('redis_version:')
   expect(JSON.parse(files.get('redis/directory-settings.json') ?? '')).toMatchObject({ appendfsync: 'always' })
   const tables = JSON.parse(files.get('clickhouse/tables.json') ?? '') as { name: string; definition: string }[]
@@ -149,7 +150,7 @@ it('is written with what answers, and names what does not', async () => {
     expect(missing).toContain(`${name}: `)
     expect(stderr).toContain(`missing: ${name}: `)
   }
-  expect(JSON.parse(files.get('queues.json') ?? '')).toHaveLength(14)
+  expect(JSON.parse(files.get('queues.json') ?? '')).toHaveLength(QUEUES.length)
   for (const text of [...files.values(), stderr]) expect(text).not.toContain(MARK)
 })
 

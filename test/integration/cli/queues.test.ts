@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { QUEUES } from '../../../schemas/queues/names.ts'
 import { ensureReceiptSecret } from '../../../shared/directory/receipt-secret.ts'
 import { openReceiptId } from '../../../shared/ids/receipt.ts'
 import { newJobId, queueKeys } from '../../../shared/queue/queue.ts'
@@ -51,7 +52,7 @@ it('shows the queues, and marks one that has requests and no worker', async () =
   const { stdout } = await run()
   const [head, ...table] = stdout.trimEnd().split('\n')
   expect(head?.split(/ +/)).toEqual('QUEUE PARTITIONS REQUESTS COST OLDEST WORKERS BUSY FAILED STUCK'.split(' '))
-  expect(table).toHaveLength(14)
+  expect(table).toHaveLength(QUEUES.length)
   await enqueue('a', 'b')
   expect(await rowOf('traces')).toMatchObject({ partitions: 1, requests: 2, workers: 0, notes: ['NO WORKER'] })
   expect((await run()).stdout).toMatch(/^traces +1 +2 +\d+ +\d+ s +0 +0\.0 +0 +0 +NO WORKER$/m)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { QUEUES } from '../../../schemas/queues/names.ts'
 import { GIB } from '../../../schemas/units.ts'
 import { createDirectory } from '../../../shared/directory/directory.ts'
 import { queueKeys } from '../../../shared/queue/queue.ts'
@@ -48,7 +49,7 @@ it('the age of the oldest payload of every queue, worker-only ones included, is 
   await redis.del(queueKeys('receipts').pending)
   expect(seriesValue(text, 'penstock_queue_oldest_age_seconds', 'queue="receipts"')).toBeCloseTo(90, -1)
   expect(seriesValue(text, 'penstock_queue_oldest_age_seconds', 'queue="traces"')).toBe(0)
-  expect(text.match(/^penstock_queue_oldest_age_seconds\{/gm)).toHaveLength(14)
+  expect(text.match(/^penstock_queue_oldest_age_seconds\{/gm)).toHaveLength(QUEUES.length)
 })
 
 it('a queue has the workers whose heartbeats name it, and none once they have stopped', async () => {
