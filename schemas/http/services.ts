@@ -20,6 +20,7 @@ const ofSpans = {
   }),
   environment: z.string().max(256).optional().meta({
     description: 'Only spans with this `deployment.environment.name`. If empty, only those without one.',
+    example: '',
   }),
   from: instantQuerySchema.optional().meta({
     description: 'Only spans that ended in this minute or later. An hour before `to` unless given.',
