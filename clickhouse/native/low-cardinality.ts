@@ -84,6 +84,11 @@ export class Dictionary {
     return startOfString(this.keys.bytes, this.startOf(index))
   }
 
+  /** Decodes the value with this index. */
+  textOf(index: number): string {
+    return this.keys.bytes.toString('utf8', this.bytesOf(index), this.startOf(index + 1))
+  }
+
   truncate(length: number): void {
     // Without the key that was begun, if the payload was refused within it.
     this.keys.truncate(this.startOf(length))

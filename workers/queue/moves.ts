@@ -1,8 +1,15 @@
 import { hash } from 'node:crypto'
 import type { Settlement } from '../../schemas/queues/jobs.ts'
 import type { QueueName } from '../../schemas/queues/names.ts'
+import { PIECE_BYTES } from '../../shared/queue/large-values.ts'
 import { replayedFrom } from '../../shared/queue/letters/replayed-letter.ts'
-import { encodePayload, type PayloadFrame, withJsonBody } from '../../shared/queue/payload-frame.ts'
+import {
+  encodePayload,
+  frameBytes,
+  PAYLOAD_HEADER_BYTES,
+  type PayloadFrame,
+  withJsonBody,
+} from '../../shared/queue/payload-frame.ts'
 import { type Move, sharesOf } from './payloads/payload-store.ts'
 
 /** A request that a job is done with. `refusal` is absent if the request is stored. */
@@ -23,6 +30,23 @@ export function frameMoves(
   if (frames.length === 0) return []
   const payload = { jobId, payload: encodePayload(frames), frames: frames.length, shares: sharesOf(frames) }
   return [{ queue, ...payload, ...(backlogLimitBytes !== undefined && { backlogLimitBytes }) }]
+}
+
+/** Yields these frames in pieces, as payloads of at most 1 MiB each, unless one frame is larger. */
+export function* inPieces(all: Iterable<PayloadFrame>): Generator<readonly PayloadFrame[]> {
+  let frames: PayloadFrame[] = []
+  let bytes = PAYLOAD_HEADER_BYTES
+  for (const frame of all) {
+    const size = frameBytes(frame)
+    if (frames.length > 0 && bytes + size > PIECE_BYTES) {
+      yield frames
+      frames = []
+      bytes = PAYLOAD_HEADER_BYTES
+    }
+    frames.push(frame)
+    bytes += size
+  }
+  if (frames.length > 0) yield frames
 }
 
 /**

@@ -2,8 +2,9 @@ import type { IngestLogEntry } from '../../clickhouse/tables/ingest-log-table.ts
 import { type PassedOn, passedOnSchema, RECORDS_VERSION } from '../../schemas/queues/exceptions.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import { PIECE_BYTES } from '../../shared/queue/large-values.ts'
-import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
+import { inPieces } from '../queue/moves.ts'
 
 /**
  * A request whose exceptions leave with its batch, as frames for the queue `exceptions`. `entry` is what the log reports of it
@@ -25,25 +26,11 @@ export interface PassedOnRequest {
 const HEAD_BYTES = 64 * 1024
 
 /**
- * Yields the frames of each piece: at most 1 MiB, unless what the log reports of one request is larger. The same batch has the
+ * Returns the frames of each piece: at most 1 MiB, unless what the log reports of one request is larger. The same batch has the
  * same pieces each time. A request with more records has several frames, and its outcome is in the last.
  */
-export function* piecesOf(requests: readonly PassedOnRequest[], records: Buffer): Generator<readonly PayloadFrame[]> {
-  let frames: PayloadFrame[] = []
-  let bytes = PAYLOAD_HEADER_BYTES
-  for (const request of requests) {
-    for (const frame of framesOf(request, records)) {
-      const size = frameBytes(frame)
-      if (frames.length > 0 && bytes + size > PIECE_BYTES) {
-        yield frames
-        frames = []
-        bytes = PAYLOAD_HEADER_BYTES
-      }
-      frames.push(frame)
-      bytes += size
-    }
-  }
-  if (frames.length > 0) yield frames
+export function piecesOf(requests: readonly PassedOnRequest[], records: Buffer): Iterable<readonly PayloadFrame[]> {
+  return inPieces(requests.flatMap(request => [...framesOf(request, records)]))
 }
 
 function* framesOf({ source, signal, jobId, entry, start, end }: PassedOnRequest, records: Buffer) {

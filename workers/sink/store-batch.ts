@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { clickHouseText } from '../../clickhouse/client.ts'
+import type { QueueName } from '../../schemas/queues/names.ts'
 import { MIB } from '../../schemas/units.ts'
-import { decodePayload, encodePayload } from '../../shared/queue/payload-frame.ts'
+import { decodePayload, encodePayload, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { newJobId } from '../../shared/queue/queue.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Reason } from '../../shared/runtime/reason.ts'
@@ -150,32 +151,24 @@ export class BatchStorer {
 
   /** The job ids of the moves derive from the batch, so that a repetition after a crash adds no second job. */
   async #movesOf({ batchId }: NamedBatch, batch: Batch): Promise<Move[]> {
-    const requests = batch.rows.stackRequests?.() ?? []
+    const { rows } = batch
+    const requests = rows.stackRequests?.() ?? []
+    const records = rows.passedOn?.bytes
+    const exceptions = piecesOf(batch.exceptions, records?.bytes.subarray(0, records.length) ?? NO_RECORDS)
     return [
       ...batch.letterMoves(),
-      ...(await this.#writeExceptions(batchId, batch)),
-      ...(await this.#writeSpanStats(batchId, batch)),
+      ...(await this.#writeAhead('exceptions', batchId, exceptions)),
+      ...(await this.#writeAhead('span-stats', batchId, rows.spanStats?.() ?? [])),
       ...movesByWorkspace('symbolication', `stacks-${batchId}`, requests, SYMBOLICATION_BACKLOG_BYTES),
     ]
   }
 
-  /** Writes the exceptions of the batch, so that the script that finishes it moves references only. */
-  async #writeExceptions(batchId: string, { exceptions, rows }: Batch): Promise<Move[]> {
+  /** Writes what the batch passes on to a queue, so that the script that finishes it moves references only. */
+  async #writeAhead(queue: QueueName, batchId: string, pieces: Iterable<readonly PayloadFrame[]>): Promise<Move[]> {
     const moves: Move[] = []
-    const records = rows.passedOn?.bytes
-    for (const frames of piecesOf(exceptions, records?.bytes.subarray(0, records.length) ?? NO_RECORDS)) {
-      const pieces = frameMoves('exceptions', `exceptions-${batchId}-${moves.length}`, frames)
-      for (const piece of pieces) moves.push(await this.#deps.store.writeAhead(piece))
-    }
-    return moves
-  }
-
-  /** Does the same for the statistics of its spans: they count with the batch that stores these, or not at all. */
-  async #writeSpanStats(batchId: string, { rows }: Batch): Promise<Move[]> {
-    const moves: Move[] = []
-    for (const frames of rows.spanStats?.() ?? []) {
-      const pieces = frameMoves('span-stats', `span-stats-${batchId}-${moves.length}`, frames)
-      for (const piece of pieces) moves.push(await this.#deps.store.writeAhead(piece))
+    for (const frames of pieces) {
+      const pieceMoves = frameMoves(queue, `${queue}-${batchId}-${moves.length}`, frames)
+      for (const move of pieceMoves) moves.push(await this.#deps.store.writeAhead(move))
     }
     return moves
   }

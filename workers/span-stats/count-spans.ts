@@ -34,8 +34,8 @@ const CARRY_FROM = MAX_DURATION_NANO
 const HIGHEST_STATUS_CLASS = 5
 
 /**
- * Counts the rows of a batch, in the order in which their keys appear: equal rows give equal counts. Takes about 100 ns a row.
- * An operation is the name of the span, or its route if the name does not contain it.
+ * Counts the rows of a batch, in the order in which their keys appear: equal rows give equal counts. It takes about a quarter of
+ * the time of decoding the spans. An operation is the name of the span, or its route if the name does not contain it.
  */
 export function countSpans(table: SpansTable): SpanStats[] {
   const counter = new SpanCounter(table)

@@ -4,8 +4,9 @@ import type { SpanStatsTable } from '../../clickhouse/tables/span-stats-table.ts
 import { DAY_MS } from '../../schemas/units.ts'
 import { parseJson } from '../../shared/json/parse-json.ts'
 import { PIECE_BYTES } from '../../shared/queue/large-values.ts'
-import { frameBytes, PAYLOAD_HEADER_BYTES, type PayloadFrame } from '../../shared/queue/payload-frame.ts'
+import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import { TransientError } from '../../shared/runtime/errors.ts'
+import { inPieces } from '../queue/moves.ts'
 import type { SpanStats } from './count-spans.ts'
 
 /**
@@ -29,19 +30,8 @@ const BUCKETS_AT = 47
 const BUCKET_BYTES = 6
 
 /** Returns the payloads that bring the statistics of a batch to the queue `span-stats`, each of about 1 MiB at most. */
-export function piecesOfStats(stats: readonly SpanStats[]): PayloadFrame[][] {
-  const pieces: PayloadFrame[][] = []
-  let bytes = Number.POSITIVE_INFINITY
-  for (const frame of framesOf(stats)) {
-    const size = frameBytes(frame)
-    if (bytes + size > PIECE_BYTES) {
-      pieces.push([])
-      bytes = PAYLOAD_HEADER_BYTES
-    }
-    pieces.at(-1)?.push(frame)
-    bytes += size
-  }
-  return pieces
+export function piecesOfStats(stats: readonly SpanStats[]): (readonly PayloadFrame[])[] {
+  return [...inPieces(framesOf(stats))]
 }
 
 /** Yields a frame for each surface and day, and further ones for what is over half a piece. */

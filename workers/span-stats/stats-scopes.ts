@@ -1,4 +1,5 @@
 import type { LowCardinality } from '../../clickhouse/native/low-cardinality.ts'
+import { readOrigin } from '../../clickhouse/queries/attributes/origin.ts'
 import type { ScopeColumns } from '../../clickhouse/tables/scope-columns.ts'
 import { DAY_MS, MINUTE_MS } from '../../schemas/units.ts'
 import { cutString } from '../otlp/protobuf/cut-text.ts'
@@ -71,10 +72,10 @@ export class StatsScopes {
     this.#origin = originIndex
     this.#day = day
     this.#latest = this.#find({
-      workspaceId: textAt(workspaceId, workspaceIndex),
-      surfaceId: textAt(surfaceId, surfaceIndex),
+      workspaceId: workspaceId.dictionary.textOf(workspaceIndex),
+      surfaceId: surfaceId.dictionary.textOf(surfaceIndex),
       receivedAtMs,
-      serviceName: textAt(serviceName, serviceIndex),
+      serviceName: serviceName.dictionary.textOf(serviceIndex),
       ...this.#ofOrigin(originIndex),
     })
     return this.#latest
@@ -99,15 +100,14 @@ export class StatsScopes {
     return this.all.push({ ...scope, surface }) - 1
   }
 
-  /** Reads the first two lines of an origin (workers/otlp/protobuf/origin-writer.ts). */
   #ofOrigin(index: number) {
     const known = this.#ofOrigins.get(index)
     if (known !== undefined) return known
-    const [version = '', resource = ''] = textAt(this.#columns.origin, index).split('\n', 2)
-    const attributes = resource === '' ? {} : (JSON.parse(resource) as Readonly<Record<string, unknown>>)
+    const { serviceVersion, resourceJson } = readOrigin('', this.#columns.origin.dictionary.textOf(index))
+    const attributes = (resourceJson === '' ? {} : JSON.parse(resourceJson)) as Readonly<Record<string, unknown>>
     const environment = ENVIRONMENT_KEYS.map(key => attributes[key]).find(value => typeof value === 'string')
     const read = {
-      serviceVersion: version === '' ? '' : String(JSON.parse(version)),
+      serviceVersion,
       environment: cutString(String(environment ?? ''), ENVIRONMENT_BYTES),
     }
     this.#ofOrigins.set(index, read)
@@ -120,8 +120,4 @@ export const OTHER = 'other'
 
 function indexAt({ indexes }: LowCardinality, row: number): number {
   return indexes.view.getUint32(4 * row, true)
-}
-
-function textAt({ dictionary }: LowCardinality, index: number): string {
-  return dictionary.keys.bytes.toString('utf8', dictionary.bytesOf(index), dictionary.startOf(index + 1))
 }

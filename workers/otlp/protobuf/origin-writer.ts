@@ -67,8 +67,7 @@ export class OriginWriter {
 
   /** Writes a short text as a line. */
   #text({ dictionary }: LowCardinality, index: number): void {
-    const text = dictionary.keys.bytes.toString('utf8', dictionary.bytesOf(index), dictionary.startOf(index + 1))
-    this.#columns.origin.dictionary.keys.rawText(`${JSON.stringify(text)}\n`)
+    this.#columns.origin.dictionary.keys.rawText(`${JSON.stringify(dictionary.textOf(index))}\n`)
   }
 
   /** Copies a text that is JSON. */
