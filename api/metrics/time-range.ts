@@ -1,12 +1,7 @@
 import { METRICS_RANGE_DAYS_MAX, STEPS_MAX } from '../../schemas/http/metrics.ts'
-import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
+import { HOUR_MS } from '../../schemas/units.ts'
 import { invalid, type Outcome } from '../http/outcome.ts'
-
-/** A range of time in Unix ms. The end is exclusive. */
-interface TimeRange {
-  readonly fromMs: number
-  readonly toMs: number
-}
+import { readTimeRange, type TimeRange } from '../http/time-range.ts'
 
 /** Whole steps of a range. */
 export interface Steps extends TimeRange {
@@ -14,26 +9,12 @@ export interface Steps extends TimeRange {
   readonly count: number
 }
 
-/** Bounds within the range of nanoseconds in 64 bits. */
-const MIN_MS = 0
-const MAX_MS = Date.UTC(2200, 0, 1)
-
 /** Returns the requested range, by default the last hour. Refuses one that is empty or too long. */
 export function timeRange(
-  { from, to }: { from?: string | undefined; to?: string | undefined },
+  query: { from?: string | undefined; to?: string | undefined },
   nowMs: number,
 ): Outcome<TimeRange> {
-  const toMs = bounded(to === undefined ? nowMs : Date.parse(to))
-  const fromMs = bounded(from === undefined ? toMs - HOUR_MS : Date.parse(from))
-  if (fromMs >= toMs) return invalid('from must be before "to", which is now unless given')
-  if (toMs - fromMs > METRICS_RANGE_DAYS_MAX * DAY_MS) {
-    return invalid(`from must be at most ${METRICS_RANGE_DAYS_MAX} days before "to", which is now unless given`)
-  }
-  return { ok: true, value: { fromMs, toMs } }
-}
-
-function bounded(ms: number): number {
-  return Math.min(Math.max(ms, MIN_MS), MAX_MS)
+  return readTimeRange(query, nowMs, { defaultMs: HOUR_MS, daysMax: METRICS_RANGE_DAYS_MAX })
 }
 
 const DEFAULT_STEPS_SECONDS = [60, 300, 900, 3_600, 10_800]

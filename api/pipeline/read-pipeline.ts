@@ -27,8 +27,9 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import { queryDirectory } from '../http/directory.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import { invalid, type Outcome } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 import type { Resource } from '../http/resource.ts'
+import { readTimeRange } from '../http/time-range.ts'
 import { divideTime } from '../http/time-steps.ts'
 import { readFromQueues } from './list-watermarks.ts'
 import { countedQueues, depthsOf, type SurfaceMarks, waitingRequests } from './queue-depths.ts'
@@ -56,8 +57,6 @@ const PIPELINE: Resource = {
   },
 }
 
-/** A bound within those of the times of ClickHouse. */
-const TIME_MAX_MS = Date.UTC(2200, 0, 1)
 /** Share of the time of a request in which stored data is read, so that the queues are returned if it is not available. */
 const STORE_SHARE = 0.6
 const UNAVAILABLE = 'stored data cannot be read at the moment: read again after some seconds'
@@ -76,18 +75,9 @@ export function readPipelineRoute(deps: Deps): Route {
   })
 }
 
-function stepsOf({ from, to }: PipelineQuery, nowMs: number): Outcome<TimeSteps> {
-  const toMs = bounded(to === undefined ? nowMs : Date.parse(to))
-  const fromMs = bounded(from === undefined ? toMs - DAY_MS : Date.parse(from))
-  if (fromMs >= toMs) return invalid('from must be before "to", which is now unless given')
-  if (toMs - fromMs > PIPELINE_DAYS_MAX * DAY_MS) {
-    return invalid(`from must be at most ${PIPELINE_DAYS_MAX} days before "to", which is now unless given`)
-  }
-  return { ok: true, value: divideTime(fromMs, toMs) }
-}
-
-function bounded(ms: number): number {
-  return Math.min(Math.max(ms, 0), TIME_MAX_MS)
+function stepsOf(query: PipelineQuery, nowMs: number): Outcome<TimeSteps> {
+  const range = readTimeRange(query, nowMs, { defaultMs: DAY_MS, daysMax: PIPELINE_DAYS_MAX })
+  return range.ok ? { ok: true, value: divideTime(range.value.fromMs, range.value.toMs) } : range
 }
 
 interface Read {

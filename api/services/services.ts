@@ -22,6 +22,7 @@ import {
   type Service,
   type ServiceDetails,
   type ServicesPage,
+  SPAN_KINDS,
   type SpanRates,
 } from '../../schemas/http/services.ts'
 import { DAY_MS, DAY_S, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
@@ -30,8 +31,9 @@ import type { Route } from '../../shared/http/route.ts'
 import { cutPage, decodeCursor, digestOf, encodeCursor, INVALID_CURSOR, OTHER_LIST } from '../http/cursor.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import { invalid, type Outcome } from '../http/outcome.ts'
+import type { Outcome } from '../http/outcome.ts'
 import { notFound, type Resource } from '../http/resource.ts'
+import { readTimeRange } from '../http/time-range.ts'
 import { divideTime } from '../http/time-steps.ts'
 
 interface Deps extends GuardedRouteDeps {
@@ -58,9 +60,11 @@ const SERVICES: Resource = {
   },
 }
 
-/** Bounds within the range of times of ClickHouse. */
-const MAX_MS = Date.UTC(2100, 0, 1)
-const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
+/** Minutes have 32 bits, also those of the day before. */
+const RANGE_BOUNDS = {
+  ...{ defaultMs: HOUR_MS, daysMax: SERVICES_RANGE_DAYS_MAX },
+  ...{ minMs: DAY_MS, maxMs: Date.UTC(2100, 0, 1) },
+} as const
 
 /** A range in Unix seconds, from the start of its first step to the end of a minute. */
 interface Range {
@@ -72,21 +76,14 @@ interface Range {
 
 type RangeQuery = z.infer<typeof readServiceQuerySchema>
 
-function rangeOf({ from, to }: Pick<RangeQuery, 'from' | 'to'>, nowMs: number): Outcome<Range> {
-  const toMs = bounded(to === undefined ? nowMs : Date.parse(to))
-  const fromMs = bounded(from === undefined ? toMs - HOUR_MS : Date.parse(from))
-  if (fromMs >= toMs) return invalid('from must be before "to", which is now unless given')
-  if (toMs - fromMs > SERVICES_RANGE_DAYS_MAX * DAY_MS) {
-    return invalid(`from must be at most ${SERVICES_RANGE_DAYS_MAX} days before "to", which is now unless given`)
-  }
+function rangeOf(query: Pick<RangeQuery, 'from' | 'to'>, nowMs: number): Outcome<Range> {
+  const range = readTimeRange(query, nowMs, RANGE_BOUNDS)
+  if (!range.ok) return range
+  const { fromMs, toMs } = range.value
   const stepSeconds = Math.max(divideTime(fromMs, toMs).stepMs, MINUTE_MS) / 1_000
   const { startMs, count } = divideTime(fromMs, toMs, stepSeconds)
   const fromSeconds = startMs / 1_000
   return { ok: true, value: { fromSeconds, toSeconds: 60 * Math.ceil(toMs / MINUTE_MS), stepSeconds, count } }
-}
-
-function bounded(ms: number): number {
-  return Math.min(Math.max(ms, DAY_MS), MAX_MS)
 }
 
 /** Later pages have the range of the first one. */
@@ -226,7 +223,7 @@ function milliseconds(nanoseconds: number): number {
 function presentOperation(row: OperationRow): ServiceDetails['operations'][number] {
   return {
     name: row.operation,
-    kind: KINDS[row.kind] ?? 'unspecified',
+    kind: SPAN_KINDS[row.kind] ?? 'unspecified',
     ...presentRates(row),
     slowest: { traceId: row.slowestTraceId, durationMs: milliseconds(Number(row.slowest)) },
   }

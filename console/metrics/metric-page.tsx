@@ -5,7 +5,7 @@ import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { type FilterRules, PAIRS, validQuery } from '../ui/filter-rules.ts'
-import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { ChoiceFilter, Filters, HOUR_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { aggregationOf, aggregationsOf, formatOf, labelsOf } from './aggregations.ts'
@@ -43,7 +43,7 @@ export function MetricPage({ id: name }: { readonly id: string }) {
         <a href={addressOf('metrics')}>Metrics</a> {metric?.description}
       </p>
       <Filters>
-        <ChoiceFilter name="last" label="Time" options={[['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)]} />
+        <ChoiceFilter name="last" label="Time" options={HOUR_OPTIONS} />
         {loaded.value && (
           <ChoiceFilter name="aggregation" label="Show" options={aggregationsOf(loaded.value.kind)} isOpen />
         )}

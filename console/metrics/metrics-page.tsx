@@ -4,7 +4,7 @@ import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { ChoiceFilter, Filters, HOUR_OPTIONS, Pages, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { unitName } from './units.ts'
@@ -56,7 +56,7 @@ export function MetricsPage() {
       <Filters>
         <TextFilter name="prefix" label="Name begins with" type="search" placeholder="http." />
         <TextFilter name="service" label="Service" />
-        <ChoiceFilter name="last" label="Points of" options={[['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)]} />
+        <ChoiceFilter name="last" label="Points of" options={HOUR_OPTIONS} />
       </Filters>
       <Shown loaded={loaded} what="metrics">
         {({ metrics, nextCursor }) => (

@@ -5,11 +5,11 @@ import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { Bars } from '../ui/bars.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ChoiceFilter, Filters, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
+import { startOf } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Fact, Facts, Time, Title } from '../ui/text.tsx'
 import { formatChange, formatErrors, formatMs, formatRate, ratesColumns } from './rates.tsx'
-import { SERVICE_PERIODS } from './services-page.tsx'
+import { ServiceFilters } from './services-page.tsx'
 
 type Operation = ServiceDetails['operations'][number]
 type Version = ServiceDetails['versions'][number]
@@ -36,11 +36,7 @@ export function ServicePage({ id: name }: { readonly id: string }) {
         {' · '}
         <a href={addressOf('logs', { service: name })}>Logs</a>
       </p>
-      <Filters>
-        <ChoiceFilter name="last" label="Time" options={SERVICE_PERIODS} />
-        <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
-        <SurfaceFilter />
-      </Filters>
+      <ServiceFilters />
       <Shown loaded={loaded} what="the service">
         {service => <Details service={service} />}
       </Shown>

@@ -5,14 +5,12 @@ import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { Sparkline } from '../ui/bars.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
+import { ChoiceFilter, Filters, HOUR_OPTIONS, Pages, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Title } from '../ui/text.tsx'
 import { formatChange, ratesColumns } from './rates.tsx'
 
 const PAGE_SIZE = 100
-/** Times of the pages of services. */
-export const SERVICE_PERIODS = [['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)] as const
 
 /** The list of services, those with most spans first. */
 export function ServicesPage() {
@@ -30,11 +28,7 @@ export function ServicesPage() {
   return (
     <>
       <Title text="Services" />
-      <Filters>
-        <ChoiceFilter name="last" label="Time" options={SERVICE_PERIODS} />
-        <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
-        <SurfaceFilter />
-      </Filters>
+      <ServiceFilters />
       <Shown loaded={loaded} what="services">
         {({ services, from, to, nextCursor }) => (
           <>
@@ -54,6 +48,17 @@ export function ServicesPage() {
         )}
       </Shown>
     </>
+  )
+}
+
+/** The filters of the pages of services. */
+export function ServiceFilters() {
+  return (
+    <Filters>
+      <ChoiceFilter name="last" label="Time" options={HOUR_OPTIONS} />
+      <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
+      <SurfaceFilter />
+    </Filters>
   )
 }
 

@@ -124,6 +124,9 @@ export const PERIOD_OPTIONS = [
   ['30d', 'Last 30 days'],
 ] as const
 
+/** Options of a filter of the last time that is the last hour by default. */
+export const HOUR_OPTIONS = [['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)] as const
+
 /** Choices of whether what is listed belongs to a finding. */
 export const FINDING_OPTIONS = [
   ['', 'With or without'],

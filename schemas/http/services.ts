@@ -10,6 +10,8 @@ import { callerProblems } from './problem-sets.ts'
 export const SERVICES_RANGE_DAYS_MAX = 31
 /** Most operations and versions that the response about a service shows. */
 export const OPERATIONS_MAX = 200
+/** Kinds of spans by their numbers in OTLP. */
+export const SPAN_KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
 
 const EXAMPLE_RANGE = { from: '2026-09-21T13:14:00.000Z', to: '2026-09-21T14:14:00.000Z' } as const
 
@@ -96,7 +98,7 @@ export const serviceDetailsSchema = z
             name: z
               .string()
               .meta({ description: 'Name of the spans, or their route if the name does not contain it.' }),
-            kind: z.enum(['unspecified', 'internal', 'server', 'client', 'producer', 'consumer']),
+            kind: z.enum(SPAN_KINDS),
             ...rates,
             slowest: z.strictObject({ traceId: z.string(), durationMs: milliseconds }),
           })

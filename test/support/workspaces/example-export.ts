@@ -16,7 +16,8 @@ interface Example {
   body: Uint8Array
 }
 
-const SERVICE = 'penstock-example'
+/** Name of the service of the span. */
+export const SERVICE = 'penstock-example'
 const EXCEPTION = {
   type: 'EmptyCartError',
   message: 'the cart is empty',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { HOUR_MS } from '../../../schemas/units.ts'
 import { encodeReplayMetadata } from '../clients/encode-replay-metadata.ts'
 import { entryOf, mapOf } from '../clients/release-client.ts'
+import { SERVICE } from './example-export.ts'
 
 /** Ids that a request may contain, of one workspace or of resources that do not exist. */
 export interface Things {
@@ -242,7 +243,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   read('GET /v3/traces', 'own', (_, query) => `/v3/traces?${query}`),
   read('GET /v3/traces', 'own', () => '/v3/traces?hasFinding=true&attribute=http.route%3D/cart'),
   read('GET /v3/services', 'own', () => `/v3/services?${AROUND_NOW}`),
-  read('GET /v3/services/:name', 'own', () => `/v3/services/penstock-example?${AROUND_NOW}`),
+  read('GET /v3/services/:name', 'own', () => `/v3/services/${SERVICE}?${AROUND_NOW}`),
   read('GET /v3/traces/:traceId', 'absent', ({ traceId }) => `/v3/traces/${traceId}`),
   read('GET /v3/traces/:traceId/completeness', 'absent', ({ traceId }) => `/v3/traces/${traceId}/completeness`),
   row('POST /v3/traces/:traceId/spans', READERS, 'absent', ({ traceId, spanId }) => ({
