@@ -84,6 +84,8 @@ function isDropped({ record, name, resource }: Found, signal: string, rules: rea
 /** Makes up rules that match some of the records. */
 function rulesFor(found: readonly Found[], random: Random): DropRule[] {
   const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)]
+  // No text of a rule is longer.
+  const named = (text: string | undefined) => text !== undefined && text.length <= DROP_CHARACTERS && text
   // The bytes of a record, whose hash decides without a trace, are not known here.
   const hasTraces = found.every(
     ({ record: { traceId = [] } }) => traceId.length === 16 && traceId.some(byte => byte !== 0),
@@ -91,15 +93,14 @@ function rulesFor(found: readonly Found[], random: Random): DropRule[] {
   const services = found.flatMap(({ resource }) => resource.filter(({ key }) => key === 'service.name')).map(textOf)
   const pairs = found.flatMap(({ record, resource }) => [...(record.attributes ?? []), ...resource])
   const rules = Array.from({ length: 1 + Math.floor(random() * 3) }, (_, i): DropRule | undefined => {
-    const [service, name, pair] = [pick(services), pick(found)?.name, pick(pairs)]
-    const text = (pair && textOf(pair)) ?? ''
-    // No value of a rule is longer.
-    const value = text.length <= DROP_CHARACTERS && text
+    const [service, name, pair] = [named(pick(services)), named(pick(found)?.name), pick(pairs)]
+    const value = pair && named(textOf(pair))
     const conditions = {
       ...(random() < 0.3 && service && { services: [service, 'other'] }),
       ...(random() < 0.5 && name && { names: ['other', random() < 0.5 ? name : `${[...name].slice(0, 2).join('')}*`] }),
       ...(random() < 0.4 &&
-        pair?.key && { attributes: [{ key: pair.key, ...(random() < 0.7 && value && { value }) }] }),
+        pair &&
+        named(pair.key) && { attributes: [{ key: pair.key, ...(random() < 0.7 && value && { value }) }] }),
     }
     if (Object.keys(conditions).length === 0)
       return random() < 0.2 ? { name: `r-${i}`, signals: ['logs'], keep: 0 } : undefined
