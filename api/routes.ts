@@ -11,6 +11,7 @@ import { findingRuleRoutes } from './findings/rules.ts'
 import { findingWorkRoutes } from './findings/work/change-findings.ts'
 import { findingMergeRoutes } from './findings/work/merge-findings.ts'
 import { jaegerRoutes } from './grafana/jaeger/routes.ts'
+import { exemplarRoutes } from './grafana/prometheus/exemplars.ts'
 import { labelRoutes } from './grafana/prometheus/labels.ts'
 import { queryRoutes } from './grafana/prometheus/query.ts'
 import { tempoRoutes } from './grafana/tempo/routes.ts'
@@ -26,6 +27,7 @@ import { readReplayRoute } from './replay/read-replay.ts'
 import { readReplayEventsRoute } from './replay/read-replay-events.ts'
 import { retentionRoutes } from './retention.ts'
 import { scrubbingRoutes } from './scrubbing.ts'
+import { serviceMapRoute } from './services/service-map.ts'
 import { serviceRoutes } from './services/services.ts'
 import { listSessionsRoute } from './sessions/list-sessions.ts'
 import { readSessionRoute } from './sessions/session.ts'
@@ -43,12 +45,14 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     ...traceRoutes(deps),
     listTracesRoute(deps),
     ...serviceRoutes(deps),
+    serviceMapRoute(deps),
     ...tempoRoutes(deps),
     ...jaegerRoutes(deps),
     ...logRoutes(deps),
     ...metricRoutes(deps),
     ...queryRoutes(deps),
     ...labelRoutes(deps),
+    ...exemplarRoutes(deps),
     mcpRoute(deps),
     listFindingsRoute(deps),
     ...findingRoutes(deps),

@@ -10,6 +10,7 @@ import { invalid, type Outcome } from '../http/outcome.ts'
 import type { Resource } from '../http/resource.ts'
 import type { readLogsPage } from '../logs/logs.ts'
 import type { readWatermarksPage } from '../pipeline/list-watermarks.ts'
+import type { readMap } from '../services/service-map.ts'
 import type { readTimelinePage } from '../sessions/timeline.ts'
 import type { OutlineDeps } from '../traces/outline/outline-trace.ts'
 import type { readTracesPage } from '../traces/search/list-traces.ts'
@@ -23,6 +24,7 @@ export type ReadDeps = Parameters<typeof readFindingsPage>[0] &
   Parameters<typeof readLogsPage>[0] &
   Parameters<typeof readTimelinePage>[0] &
   Parameters<typeof readWatermarksPage>[0] &
+  Parameters<typeof readMap>[0] &
   OutlineDeps
 
 /** The result of a tool, before it is fitted to its limit. */

@@ -3,7 +3,6 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import {
   type OperationRow,
   type RatesFilter,
-  type RatesRow,
   type ServiceRow,
   type StepRow,
   selectOperations,
@@ -18,23 +17,21 @@ import {
   OPERATIONS_MAX,
   readService,
   readServiceQuerySchema,
-  SERVICES_RANGE_DAYS_MAX,
   type Service,
   type ServiceDetails,
   type ServicesPage,
   SPAN_KINDS,
-  type SpanRates,
 } from '../../schemas/http/services.ts'
-import { DAY_MS, DAY_S, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
+import { DAY_S } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage, decodeCursor, digestOf, encodeCursor, INVALID_CURSOR, OTHER_LIST } from '../http/cursor.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
-import { notFound, type Resource } from '../http/resource.ts'
-import { readTimeRange } from '../http/time-range.ts'
-import { divideTime } from '../http/time-steps.ts'
+import { notFound } from '../http/resource.ts'
+import { filterOf, presentRange, type Range, rangeOf, SERVICES } from './range.ts'
+import { milliseconds, NO_SPANS, presentRates, selectRates } from './rates.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
@@ -46,44 +43,6 @@ interface Deps extends GuardedRouteDeps {
 /** Returns the routes of services. */
 export function serviceRoutes(deps: Deps): Route[] {
   return [listServicesRoute(deps), readServiceRoute(deps)]
-}
-
-const SERVICES: Resource = {
-  notFound: {
-    code: 'NOT_FOUND',
-    message: 'there is no such service with spans in the range, or they are no longer retained',
-  },
-  unavailable: {
-    code: 'INGEST_INFRA_UNAVAILABLE',
-    message: 'services are unavailable: retry after the delay',
-    retryAfterSeconds: 5,
-  },
-}
-
-/** Minutes have 32 bits, also those of the day before. */
-const RANGE_BOUNDS = {
-  ...{ defaultMs: HOUR_MS, daysMax: SERVICES_RANGE_DAYS_MAX },
-  ...{ minMs: DAY_MS, maxMs: Date.UTC(2100, 0, 1) },
-} as const
-
-/** A range in Unix seconds, from the start of its first step to the end of a minute. */
-interface Range {
-  readonly fromSeconds: number
-  readonly toSeconds: number
-  readonly stepSeconds: number
-  readonly count: number
-}
-
-type RangeQuery = z.infer<typeof readServiceQuerySchema>
-
-function rangeOf(query: Pick<RangeQuery, 'from' | 'to'>, nowMs: number): Outcome<Range> {
-  const range = readTimeRange(query, nowMs, RANGE_BOUNDS)
-  if (!range.ok) return range
-  const { fromMs, toMs } = range.value
-  const stepSeconds = Math.max(divideTime(fromMs, toMs).stepMs, MINUTE_MS) / 1_000
-  const { startMs, count } = divideTime(fromMs, toMs, stepSeconds)
-  const fromSeconds = startMs / 1_000
-  return { ok: true, value: { fromSeconds, toSeconds: 60 * Math.ceil(toMs / MINUTE_MS), stepSeconds, count } }
 }
 
 /** Later pages have the range of the first one. */
@@ -147,23 +106,6 @@ function readServiceRoute(deps: Deps): Route {
   })
 }
 
-function filterOf(workspaceId: string, { fromSeconds, toSeconds }: Range, { surface, environment }: RangeQuery) {
-  return { workspaceId, fromSeconds, toSeconds, surfaceId: surface, environment } satisfies RatesFilter
-}
-
-function presentRange({ fromSeconds, toSeconds, stepSeconds }: Range) {
-  return { from: rfc3339FromUnixMs(1_000 * fromSeconds), to: rfc3339FromUnixMs(1_000 * toSeconds), stepSeconds }
-}
-
-/** Returns the rates of each service, those with most spans first: of its entries, if there are any. */
-async function selectRates(clickhouse: ClickHouseClient, filter: RatesFilter, signal: AbortSignal) {
-  const chosen = new Map<string, ServiceRow>()
-  for (const row of await selectServices(clickhouse, filter, signal)) {
-    if (!chosen.has(row.serviceName)) chosen.set(row.serviceName, row)
-  }
-  return [...chosen.values()].sort((a, b) => Number(b.count) - Number(a.count))
-}
-
 interface Rates {
   readonly filter: RatesFilter
   readonly range: Range
@@ -196,8 +138,6 @@ async function completeServices(
   }))
 }
 
-const NO_SPANS: RatesRow = { count: '0', errors: '0', durationSum: '0', p50: 0, p95: 0, p99: 0 }
-
 function presentSteps(rows: readonly StepRow[], count: number): Service['steps'] {
   const byStep = new Map(rows.map(row => [row.step, row]))
   const all = Array.from({ length: count }, (_, step) => byStep.get(step) ?? NO_SPANS)
@@ -206,18 +146,6 @@ function presentSteps(rows: readonly StepRow[], count: number): Service['steps']
     errors: all.map(row => Number(row.errors)),
     p95Ms: all.map(row => presentRates(row).durationMs?.p95 ?? null),
   }
-}
-
-function presentRates({ count, errors, durationSum, p50, p95, p99 }: RatesRow): SpanRates {
-  const spans = Number(count)
-  const average = milliseconds(Number(durationSum) / spans)
-  const quantiles = { p50: milliseconds(p50), p95: milliseconds(p95), p99: milliseconds(p99) }
-  return { spans, errors: Number(errors), durationMs: spans === 0 ? null : { average, ...quantiles } }
-}
-
-/** Converts nanoseconds, which a quantile does not have exactly, to milliseconds with four digits. */
-function milliseconds(nanoseconds: number): number {
-  return Number((nanoseconds / 1e6).toPrecision(4))
 }
 
 function presentOperation(row: OperationRow): ServiceDetails['operations'][number] {

@@ -50,6 +50,8 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   release_frames: 0.25,
   source_maps: 0.25,
   span_stats: 0.25,
+  // One a minute.
+  service_edges: 0.25,
   deleted_rows: 0.25,
   request_counts: 0.25,
 }

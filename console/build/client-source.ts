@@ -54,6 +54,7 @@ const CALLED = new Set([
   'listMetrics',
   'readMetricSeries',
   'listServices',
+  'readServiceMap',
   'readService',
   'readReplay',
   'readReplayEvents',

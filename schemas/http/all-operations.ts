@@ -34,6 +34,7 @@ import { readScrubbing, replaceScrubbing, tryScrubbing } from './privacy/scrubbi
 import { readReceipt } from './receipts.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
+import { readServiceMap } from './service-map.ts'
 import { listServices, readService } from './services.ts'
 import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline } from './sessions/operations.ts'
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
@@ -118,6 +119,7 @@ const OPERATIONS: readonly Operation[] = [
   readCompleteness,
   readSpans,
   listServices,
+  readServiceMap,
   readService,
   ...TEMPO_OPERATIONS,
   ...JAEGER_OPERATIONS,

@@ -13,9 +13,11 @@ export const OPERATIONS_MAX = 200
 /** Kinds of spans by their numbers in OTLP. */
 export const SPAN_KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
 
-const EXAMPLE_RANGE = { from: '2026-09-21T13:14:00.000Z', to: '2026-09-21T14:14:00.000Z' } as const
+/** Range of the examples. */
+export const EXAMPLE_RANGE = { from: '2026-09-21T13:14:00.000Z', to: '2026-09-21T14:14:00.000Z' } as const
 
-const ofSpans = {
+/** Parameters that choose spans. */
+export const ofSpans = {
   surface: surfaceFilter.meta({
     description: 'Only spans of the surface with this id.',
     example: EXAMPLE.surfaceId,
@@ -42,24 +44,33 @@ export const readServiceQuerySchema = z.object(ofSpans).refine(isOrdered, ordere
 const count = z.number().int().min(0)
 const milliseconds = z.number().min(0)
 
+/** Durations of spans. */
+export const durationsSchema = z
+  .strictObject({ average: milliseconds, p50: milliseconds, p95: milliseconds, p99: milliseconds })
+  .nullable()
+  .meta({ id: 'Durations', description: 'Null without spans. Quantiles are within 1.1 % of the exact ones.' })
+
 const rates = {
   spans: count,
   errors: count.meta({ description: 'Those with the status `ERROR`.' }),
-  durationMs: z
-    .strictObject({ average: milliseconds, p50: milliseconds, p95: milliseconds, p99: milliseconds })
-    .nullable()
-    .meta({ id: 'Durations', description: 'Null without spans. Quantiles are within 1.1 % of the exact ones.' }),
+  durationMs: durationsSchema,
 }
 const ratesSchema = z.strictObject(rates).meta({ id: 'SpanRates' })
 /** Spans with their failures and durations. */
 export type SpanRates = z.infer<typeof ratesSchema>
 
-const service = {
+const named = {
   name: z.string().meta({ description: 'The `service.name`.' }),
   counts: z.enum(['entries', 'all']).meta({
     description: 'The spans that count: those of servers and consumers, or all spans of a service without such spans.',
   }),
   ...rates,
+}
+/** A service of the map. */
+export const mapNodeSchema = z.strictObject(named).meta({ id: 'ServiceOfMap' })
+
+const service = {
+  ...named,
   dayBefore: ratesSchema.meta({ description: 'The same of the range a day earlier.' }),
   steps: z
     .strictObject({
@@ -73,7 +84,8 @@ const serviceSchema = z.strictObject(service).meta({ id: 'Service' })
 /** A service with its rates. */
 export type Service = z.infer<typeof serviceSchema>
 
-const range = {
+/** The range of a response. */
+export const rangeOfResponse = {
   from: z.iso.datetime(),
   to: z.iso.datetime(),
   stepSeconds: count.meta({ description: 'Length of a step. Steps begin at multiples of it since 1970.' }),
@@ -81,7 +93,7 @@ const range = {
 
 /** Response of GET /v3/services. */
 export const servicesPageSchema = z
-  .strictObject({ ...range, services: z.array(serviceSchema), nextCursor: nextCursorSchema })
+  .strictObject({ ...rangeOfResponse, services: z.array(serviceSchema), nextCursor: nextCursorSchema })
   .meta({ id: 'ServicesPage', description: 'Services, those with most spans first.' })
 /** Response of GET /v3/services. */
 export type ServicesPage = z.infer<typeof servicesPageSchema>
@@ -89,7 +101,7 @@ export type ServicesPage = z.infer<typeof servicesPageSchema>
 /** Response of GET /v3/services/{name}. */
 export const serviceDetailsSchema = z
   .strictObject({
-    ...range,
+    ...rangeOfResponse,
     ...service,
     operations: z
       .array(

@@ -68,6 +68,7 @@ export const TABLE_CONTENTS: Readonly<Record<string, Content>> = {
   spans: 'erased',
   trace_buckets: 'none',
   span_stats: 'none',
+  service_edges: 'none',
   logs: 'erased',
   metric_points: 'metrics',
   exceptions: 'erased',

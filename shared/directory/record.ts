@@ -151,6 +151,7 @@ export const mapKeys = {
  * - deletedMap: the run that is deleting the object of this map, with an expiry (string)
  * - done: task → time when it was done last, in Unix ms (hash)
  * - judged: until when failed spans are judged, and the window that is in progress (string)
+ * - edges-before: the arrival in Unix ms before which calls between services are counted (string)
  * - removedReleases: expired releases whose manifests and claims are still to be removed (set)
  * - queuesSeen: the last check that found the data of the queues, as JSON (string)
  * - ungrouped: workspace → why stored exceptions are to be grouped again by its rules, a text that is new each time (hash)
@@ -163,6 +164,7 @@ export const upkeepKeys = {
   lease: (task: string) => `${DIRECTORY_ROOT}:upkeep:${task}`,
   done: `${DIRECTORY_ROOT}:upkeep-done`,
   judged: `${DIRECTORY_ROOT}:upkeep-judged`,
+  edgesBefore: `${DIRECTORY_ROOT}:upkeep-edges-before`,
   removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
   queuesSeen: `${DIRECTORY_ROOT}:upkeep-queues-seen`,
   ungrouped: `${DIRECTORY_ROOT}:upkeep-ungrouped`,

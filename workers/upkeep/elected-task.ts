@@ -12,6 +12,7 @@ export const TASKS = [
   'erasures',
   'rewrites',
   'failures',
+  'edges',
   'grouping',
   'retention',
   'releases',

@@ -17,6 +17,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 import { createKnownRules } from '../exceptions/known-rules.ts'
 import { insertBuffer } from '../sink/insert-buffer.ts'
 import { ObjectDeleter } from './delete-objects.ts'
+import { countEdges } from './edges/count-edges.ts'
 import { type ElectedTask, runElected } from './elected-task.ts'
 import { type ErasePersonDeps, erasePerson } from './erase-person.ts'
 import { expireReleases } from './expire-releases.ts'
@@ -63,7 +64,8 @@ interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
 }
 
 /**
- * Starts the tasks that delete data on purpose, and those that decide which failures count and group exceptions by changed rules.
+ * Starts the tasks that delete data on purpose, those that decide which failures count and group exceptions by changed rules, and
+ * the one that counts which service calls which.
  * Every process of the workers may run them, and each task is done by the one that is elected. `stop` resolves when none of them
  * is in a step any more.
  */
@@ -89,7 +91,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     oldUploads(shared),
     unusedMaps(shared),
   ]
-  const tasks = [failures(shared), grouping(shared), ...deletions]
+  const tasks = [failures(shared), edges(shared), grouping(shared), ...deletions]
   const running = tasks.map(task => runElected(electedDeps, task))
   return {
     async stop() {
@@ -140,6 +142,13 @@ function failures({ clickhouse, directory, directoryRedis: redis, queues }: Task
   const deps = { clickhouse, redis, settledBeforeMs: settledBefore, rules: createKnownRules(directory) }
   const run = (assertElected: () => Promise<void>) => judgeFailures({ ...deps, assertElected })
   return { name: 'failures', everyMs: 10_000, lookEveryMs: 2_000, run }
+}
+
+function edges({ clickhouse, directoryRedis: redis, queues }: TaskDeps): ElectedTask {
+  const settledBefore = async () => (await readOldestWatermarks(queues, { beyondLosses: true })).settledBeforeMs.traces
+  const deps = { clickhouse, redis, settledBeforeMs: settledBefore }
+  const run = (assertElected: () => Promise<void>) => countEdges({ ...deps, assertElected })
+  return { name: 'edges', everyMs: 10_000, lookEveryMs: 2_000, run }
 }
 
 function grouping({ clickhouse, directory, logger, stopping }: TaskDeps): ElectedTask {

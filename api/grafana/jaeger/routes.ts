@@ -1,7 +1,10 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { selectEdges } from '../../../clickhouse/queries/services/select-edges.ts'
 import { selectServices, selectTagValues } from '../../../clickhouse/queries/traces/search/select-tags.ts'
 import {
   type JaegerSearchQuery,
+  jaegerDependencies,
+  jaegerDependenciesQuerySchema,
   jaegerOperations,
   jaegerOperationsQuerySchema,
   jaegerSearch,
@@ -10,12 +13,14 @@ import {
   jaegerServices,
   jaegerTrace,
 } from '../../../schemas/http/grafana/jaeger.ts'
-import { DAY_MS, MIB } from '../../../schemas/units.ts'
+import { EDGES_MAX } from '../../../schemas/http/service-map.ts'
+import { DAY_MS, MIB, MINUTE_MS } from '../../../schemas/units.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../../http/guarded-route.ts'
 import { invalid, type Outcome, okJson } from '../../http/outcome.ts'
 import { notFound, TRACES } from '../../http/resource.ts'
+import { SERVICES } from '../../services/range.ts'
 import {
   filterOfConditions,
   goDurationNanos,
@@ -30,6 +35,8 @@ import { jaegerAnswer, jaegerTraceJson } from './present-trace.ts'
 interface Deps extends GuardedRouteDeps, ReadTraceDeps {
   /** Slots for searches of traces. */
   readonly traceSearches: Pick<FairSlots, 'run'>
+  /** Slots for reads of the statistics of spans. */
+  readonly serviceReads: Pick<FairSlots, 'run'>
   readonly now: () => number
 }
 
@@ -43,7 +50,7 @@ const NAMES_MAX = 1_000
 
 /** Returns the routes of the interface of Jaeger (docs/api/other-tools.md#jaeger). */
 export function jaegerRoutes(deps: Deps): readonly Route[] {
-  return [traceRoute(deps), searchRoute(deps), servicesRoute(deps), ...operationRoutes(deps)]
+  return [traceRoute(deps), searchRoute(deps), servicesRoute(deps), ...operationRoutes(deps), dependenciesRoute(deps)]
 }
 
 function traceRoute(deps: Deps): Route {
@@ -128,6 +135,35 @@ function operationRoutes(deps: Deps): Route[] {
       },
     }),
   ]
+}
+
+function dependenciesRoute(deps: Deps): Route {
+  const { clickhouse, serviceReads, now } = deps
+  return guardedRoute(deps, jaegerDependencies, {
+    resource: SERVICES,
+    query: jaegerDependenciesQuerySchema,
+    async run({ workspaceId, query: { endTs = now(), lookback = DAY_MS }, deadline }) {
+      const minutes = (ms: number) => Math.max(60 * Math.ceil(ms / MINUTE_MS), 0)
+      const filter = { workspaceId, fromSeconds: minutes(endTs - lookback), toSeconds: minutes(endTs) }
+      const read = () => selectEdges(clickhouse, filter, EDGES_MAX, deadline)
+      const calls = new Map<string, number>()
+      for (const { caller, callee, hasCaller, hasCallee, count } of await serviceReads.run(
+        workspaceId,
+        read,
+        deadline,
+      )) {
+        if (!hasCaller || !hasCallee) continue
+        const key = JSON.stringify([caller, callee])
+        calls.set(key, (calls.get(key) ?? 0) + Number(count))
+      }
+      return answer(
+        [...calls].map(([key, callCount]) => {
+          const [parent, child] = JSON.parse(key) as [string, string]
+          return { parent, child, callCount }
+        }),
+      )
+    },
+  })
 }
 
 function readOperations(

@@ -9,6 +9,8 @@ import {
 } from '../../../clickhouse/queries/metrics/select-labels.ts'
 import { selectMetricDetails } from '../../../clickhouse/queries/metrics/select-metric-kinds.ts'
 import { selectMetricNames } from '../../../clickhouse/queries/metrics/select-metric-names.ts'
+import { DERIVED_BOUNDS, DERIVED_METRICS } from '../../../clickhouse/queries/services/derived-metrics.ts'
+import { selectDerivedLabels } from '../../../clickhouse/queries/services/select-derived.ts'
 import {
   ANSWERS,
   listLabels,
@@ -56,7 +58,9 @@ export function labelRoutes(deps: Deps): readonly Route[] {
     const isAny = found.some(({ keys, hasPoints }) => hasPoints || keys.length > 0)
     const hasBuckets = found.some(each => each.hasBuckets)
     const own = isAny ? [NAME_LABEL, ...OWN_LABELS, ...(hasBuckets ? ['le'] : [])] : []
-    return cut([...new Set([...own, ...found.flatMap(({ keys }) => keys)])].filter(label => label !== '').sort(), limit)
+    const derived = (await derivedSeries(clickhouse, searches, request.deadline)).flatMap(Object.keys)
+    const all = new Set([...own, ...found.flatMap(({ keys }) => keys), ...derived])
+    return cut([...all].filter(label => label !== '').sort(), limit)
   }
 
   const values = async (request: PrometheusRequest): Promise<PrometheusAnswer> => {
@@ -64,7 +68,9 @@ export function labelRoutes(deps: Deps): readonly Route[] {
     const label = unescapedLabel(request.param('label'))
     const column = label === NAME_LABEL ? undefined : label
     const found = await eachOf(searches, search => selectLabelValues(clickhouse, search, column, request.deadline))
-    return cut([...new Set(found.flat())].sort(), limit)
+    const derived = await derivedSeries(clickhouse, searches, request.deadline)
+    const all = new Set([...found.flat(), ...derived.flatMap(series => series[label] ?? [])])
+    return cut([...all].sort(), limit)
   }
 
   const series = async (request: PrometheusRequest): Promise<PrometheusAnswer> => {
@@ -73,7 +79,8 @@ export function labelRoutes(deps: Deps): readonly Route[] {
       const rows = await selectSeriesLabels(clickhouse, search, request.deadline)
       return rows.flatMap(row => presentSeries(row, search.ofBuckets))
     })
-    const byKey = new Map(found.flat().map(each => [labelsText(Object.entries(each)), each]))
+    const all = [...found.flat(), ...(await derivedSeries(clickhouse, searches, request.deadline))]
+    const byKey = new Map(all.map(each => [labelsText(Object.entries(each)), each]))
     return cut([...byKey.values()], limit)
   }
 
@@ -103,7 +110,9 @@ async function readMetadata(
   const names = (await selectMetricNames(clickhouse, page, deadline)).map(({ name }) => name)
   const wanted = metric === undefined ? names : names.filter(name => name === metric)
   const rows = wanted.length === 0 ? [] : await selectMetricDetails(clickhouse, filter, wanted, deadline)
-  const data = Object.fromEntries(wanted.map(name => [name, [] as unknown[]]))
+  const derived = DERIVED_METRICS.filter(({ name }) => metric === undefined || name === metric)
+  const data = Object.fromEntries([...wanted, ...derived.map(({ name }) => name)].map(name => [name, [] as unknown[]]))
+  for (const { name, type, help } of derived) data[name]?.push({ type, help, unit: type === 'histogram' ? 's' : '' })
   for (const row of rows) {
     const type = row.type === 'sum' ? (isSampled(row) ? 'gauge' : 'counter') : row.type
     const shown = type === 'exponential_histogram' ? 'histogram' : type
@@ -146,17 +155,43 @@ async function eachOf<T>(searches: readonly Search[], select: (search: Search) =
   return found
 }
 
+/** Returns the series of derived metrics. */
+async function derivedSeries(
+  clickhouse: ClickHouseClient,
+  searches: readonly Search[],
+  signal: AbortSignal,
+): Promise<Record<string, string>[]> {
+  const found = await eachOf(searches, async search => {
+    const rows = await selectDerivedLabels(clickhouse, search, signal)
+    return rows.flatMap(({ names, labels }) =>
+      names.flatMap(name => {
+        const present = Object.fromEntries(labelsOf(name, labels))
+        return name.endsWith('_bucket') ? ofEachBound(present, DERIVED_BOUNDS, search.ofBuckets) : [present]
+      }),
+    )
+  })
+  return found.flat()
+}
+
 /** Returns the labels of a series by each of its names. A histogram has a series for each of its buckets. */
 function presentSeries(row: SeriesLabelsRow, ofBuckets: readonly LabelMatcher[]): Record<string, string>[] {
   const { name, attributes, serviceName, surfaceId, instanceId, suffixes, bounds } = row
   const own = { 'service.name': serviceName, 'surface.id': surfaceId, [INSTANCE_LABEL]: instanceId }
-  const isShown = (le: string) =>
-    ofBuckets.every(({ operator, value }) => (operator === '=' ? le === value : operator !== '!=' || le !== value))
   return suffixes.flatMap(suffix => {
     const present = Object.fromEntries(labelsOf(`${name}${suffix}`, { ...attributes, ...own }))
-    if (suffix !== '_bucket') return [present]
-    return [...bounds, '+Inf'].filter(isShown).map(le => ({ ...present, le }))
+    return suffix === '_bucket' ? ofEachBound(present, [...bounds, '+Inf'], ofBuckets) : [present]
   })
+}
+
+/** Returns the labels of each bucket of a series whose bound is asked for. */
+function ofEachBound(
+  labels: Record<string, string>,
+  bounds: readonly string[],
+  ofBuckets: readonly LabelMatcher[],
+): Record<string, string>[] {
+  const isShown = (le: string) =>
+    ofBuckets.every(({ operator, value }) => (operator === '=' ? le === value : operator !== '!=' || le !== value))
+  return bounds.filter(isShown).map(le => ({ ...labels, le }))
 }
 
 function cut(data: readonly unknown[], limit: number): PrometheusAnswer {

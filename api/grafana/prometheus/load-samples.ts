@@ -1,10 +1,11 @@
 import { type ClickHouseClient, isClickHouseCode } from '../../../clickhouse/client.ts'
-import { INSTANCE_LABEL } from '../../../clickhouse/queries/metrics/label-matchers.ts'
 import {
   type SamplePart,
   type SampleSeriesRow,
   selectSamples,
 } from '../../../clickhouse/queries/metrics/select-samples.ts'
+import { derivedMetricOf } from '../../../clickhouse/queries/services/derived-metrics.ts'
+import { selectDerivedSamples } from '../../../clickhouse/queries/services/select-derived.ts'
 import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
 import { DAY_MS } from '../../../schemas/units.ts'
 import { NAME_LABEL, type SelectorExpression } from './promql/expression.ts'
@@ -93,7 +94,11 @@ async function loadSelector(
     onlyLast: selector.rangeMs === undefined,
     limit: SELECTED_SERIES_MAX + 1,
   }
-  const reads = storedNames(name).map(async stored => selectSamples(clickhouse, { ...search, ...stored }, signal))
+  const derived = derivedMetricOf(name)
+  const reads =
+    derived === undefined
+      ? storedNames(name).map(async stored => selectSamples(clickhouse, stored, search, signal))
+      : [selectDerivedSamples(clickhouse, { metric: derived, part: name }, search, signal)]
   const rows = (await Promise.all(reads).catch(refuseExpression)).flat()
   if (rows.length > SELECTED_SERIES_MAX) {
     throw new PromqlError(
@@ -110,7 +115,8 @@ export function refuseExpression(error: unknown): never {
   throw new PromqlError('error parsing regexp: a matcher has an expression that RE2 does not accept')
 }
 
-function nameOf({ matchers }: SelectorExpression): string {
+/** Returns the name of the metric that a selector selects. */
+export function nameOf({ matchers }: SelectorExpression): string {
   const ofName = matchers.filter(({ label }) => label === NAME_LABEL)
   const [only] = ofName
   if (only !== undefined && ofName.length === 1 && only.operator === '=') return only.value
@@ -119,11 +125,8 @@ function nameOf({ matchers }: SelectorExpression): string {
   )
 }
 
-function sampled(name: string, { le, source, segments }: SampleSeriesRow): SampledSeries {
-  const [attributes, serviceName, surfaceId, instanceId, isDelta] = source
-  const given = { ...attributes, 'service.name': serviceName, 'surface.id': surfaceId, [INSTANCE_LABEL]: instanceId }
-  const labels = labelsOf(name, le === '' ? given : { ...given, le })
-  return { labels: new Map(labels), isDelta: Boolean(isDelta), segments }
+function sampled(name: string, { le, labels, isDelta, segments }: SampleSeriesRow): SampledSeries {
+  return { labels: new Map(labelsOf(name, le === '' ? labels : { ...labels, le })), isDelta, segments }
 }
 
 /** Returns the labels of a series. Attributes without a key, or with that of the name of the metric, are none. */

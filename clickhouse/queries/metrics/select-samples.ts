@@ -1,6 +1,13 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { selectRows } from '../../select.ts'
-import { INSTANCE, type LabelMatcher, labelsCondition, labelsOf, type PackedAttributes } from './label-matchers.ts'
+import {
+  INSTANCE,
+  INSTANCE_LABEL,
+  type LabelMatcher,
+  labelsCondition,
+  labelsOf,
+  type PackedAttributes,
+} from './label-matchers.ts'
 import { BUCKETS, IS_RECORDED, POINTS_SETTINGS, type PointsFilter, pointsCondition } from './metric-points.ts'
 import { HAS_NUMBER, NUMBER } from './samples-by-step.ts'
 
@@ -18,11 +25,8 @@ interface SegmentGrid {
 }
 
 /** Selects samples of a metric. */
-interface SampleSearch {
+export interface SampleSearch {
   readonly filter: PointsFilter
-  /** Name of the stored metric. */
-  readonly name: string
-  readonly part: SamplePart
   readonly matchers: readonly LabelMatcher[]
   readonly grid: SegmentGrid
   /** Whether only the last sample of each segment is needed. */
@@ -48,8 +52,9 @@ export type SampleSegment = readonly [
   max: number,
 ]
 
-type Source<Attributes> = readonly [
-  attributes: Attributes,
+/** The labels of a series of points, which become its attributes. */
+type PackedLabels = readonly [
+  attributes: PackedAttributes,
   serviceName: string,
   surfaceId: string,
   instanceId: string,
@@ -62,7 +67,9 @@ export interface SampleSeriesRow {
   readonly seriesId: string
   /** Upper bound of a bucket. */
   readonly le: string
-  readonly source: Source<Readonly<Record<string, string>>>
+  readonly labels: Readonly<Record<string, string>>
+  /** Whether samples count since the one before, and not since a start. */
+  readonly isDelta: boolean
   readonly segments: readonly SampleSegment[]
 }
 
@@ -103,38 +110,57 @@ const WHOLE = `
     AS resets,
   arraySum(samples) AS total, arrayMin(samples) AS least, arrayMax(samples) AS most`
 
-/** Returns series with their samples by segments of time. */
-export async function selectSamples(
-  client: ClickHouseClient,
-  { filter, name, part, matchers, grid, onlyLast, limit }: SampleSearch,
-  signal: AbortSignal,
-): Promise<SampleSeriesRow[]> {
-  const points = pointsCondition(filter)
-  const isBucket = part === 'bucket'
-  const labels = labelsCondition(matchers, isBucket ? { le: 'bound' } : {})
-  const { sample, where } = PARTS[part]
-  const query = `
-    SELECT lower(hex(series)) AS seriesId, le, any(labelsOfSegment) AS packed,
+/**
+ * Returns the query of series with their samples by segments of time. `points` has `series`, `le`, `labelsOfPoint`, `atMs` and
+ * `sample`. Binds the grid, and `limit`.
+ */
+export function seriesBySegments(
+  points: string,
+  { onlyLast }: Pick<SampleSearch, 'onlyLast'>,
+  seriesId: string,
+): string {
+  return `
+    SELECT ${seriesId} AS seriesId, le, any(labelsOfSegment) AS packed,
            arraySort(groupArray((segment, lastMs, last${onlyLast ? '' : SUMMARY}))) AS segments
     FROM (
       SELECT series, le, any(labelsOfPoint) AS labelsOfSegment, ${onlyLast ? LAST : WHOLE},
              toUInt32(2 * step + (atMs > {baseMs: Int64} + step * {stepMs: Int64} - {remainderMs: Int64})) AS segment
       FROM (
-        SELECT series_id AS series, ${isBucket ? 'bound' : "''"} AS le,
-               ((toString(attribute_keys), attribute_values), toString(service_name), surface_id, ${INSTANCE},
-                aggregation_temporality = 'delta') AS labelsOfPoint,
-               toInt64(intDiv(time_unix_nano, 1000000)) AS atMs, ${sample} AS sample,
-               intDiv(atMs - {baseMs: Int64} + {stepMs: Int64} - 1, {stepMs: Int64}) AS step
-        FROM metric_points ${isBucket ? ROW_OF_BUCKET : ''}
-        WHERE ${points.sql} AND metric_name = {name: String} AND ${IS_RECORDED} AND ${where} AND ${labels.sql})
+        SELECT *, intDiv(atMs - {baseMs: Int64} + {stepMs: Int64} - 1, {stepMs: Int64}) AS step FROM (${points}))
       GROUP BY series, le, segment)
     GROUP BY series, le ORDER BY series, le LIMIT {limit: UInt32}`
-  const { baseMs, stepMs, remainderMs } = grid
-  const rows = await selectRows<Omit<SampleSeriesRow, 'source'> & { packed: Source<PackedAttributes> }>(client, {
-    query,
-    params: { ...points.params, ...labels.params, name, limit, baseMs, stepMs, remainderMs },
+}
+
+/** Returns the series of a stored metric with their samples by segments of time. */
+export async function selectSamples(
+  client: ClickHouseClient,
+  { name, part }: { readonly name: string; readonly part: SamplePart },
+  search: SampleSearch,
+  signal: AbortSignal,
+): Promise<SampleSeriesRow[]> {
+  const points = pointsCondition(search.filter)
+  const isBucket = part === 'bucket'
+  const labels = labelsCondition(search.matchers, isBucket ? { le: 'bound' } : {})
+  const { sample, where } = PARTS[part]
+  const ofPoints = `
+    SELECT series_id AS series, ${isBucket ? 'bound' : "''"} AS le,
+           ((toString(attribute_keys), attribute_values), toString(service_name), surface_id, ${INSTANCE},
+            aggregation_temporality = 'delta') AS labelsOfPoint,
+           toInt64(intDiv(time_unix_nano, 1000000)) AS atMs, ${sample} AS sample
+    FROM metric_points ${isBucket ? ROW_OF_BUCKET : ''}
+    WHERE ${points.sql} AND metric_name = {name: String} AND ${IS_RECORDED} AND ${where} AND ${labels.sql}`
+  const rows = await selectRows<Omit<SampleSeriesRow, 'labels' | 'isDelta'> & { packed: PackedLabels }>(client, {
+    query: seriesBySegments(ofPoints, search, 'lower(hex(series))'),
+    params: { ...points.params, ...labels.params, name, limit: search.limit, ...search.grid },
     signal,
     settings: POINTS_SETTINGS,
   })
-  return rows.map(({ packed: [attributes, ...rest], ...row }) => ({ ...row, source: [labelsOf(attributes), ...rest] }))
+  return rows.map(({ packed: [attributes, serviceName, surfaceId, instanceId, isDelta], ...row }) => ({
+    ...row,
+    labels: {
+      ...labelsOf(attributes),
+      ...{ 'service.name': serviceName, 'surface.id': surfaceId, [INSTANCE_LABEL]: instanceId },
+    },
+    isDelta: Boolean(isDelta),
+  }))
 }

@@ -21,6 +21,7 @@ export const RETAINED_TABLES: readonly RetainedTable[] = [
   derived('session_traces', 'traces', 'day'),
   derived('trace_buckets', 'traces', 'day'),
   derived('span_stats', 'traces', BY_ARRIVAL),
+  derived('service_edges', 'traces', BY_ARRIVAL),
   source('logs', 'logs'),
   source('metric_points', 'metrics'),
   source('exceptions', 'findings'),

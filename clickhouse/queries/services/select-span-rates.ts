@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '../../client.ts'
 import { type BoundCondition, selectRows } from '../../select.ts'
+import { durationQuantile } from './duration-quantiles.ts'
 
 /** Which minutes of which spans are counted. Times are whole minutes in Unix seconds, the end exclusive. */
 export interface RatesFilter {
@@ -52,21 +53,18 @@ export interface VersionRow extends RatesRow {
 
 /** Kinds of spans with which requests and messages of others enter a service: server and consumer. */
 const IS_ENTRY = 'kind IN (2, 5)'
-/** Minutes and operations that one read may look at, a month of 50 services with 20 operations each. */
-const ROWS_READ_MAX = 100_000_000
-
-/** The middle of the bucket of a quantile: the first one that more spans than its share are up to. */
-const quantile = (level: number) => `
-  mapKeys(buckets)[arrayFirstIndex(reached -> reached > ${level} * count, arrayCumSum(mapValues(buckets)))]`
-const estimate = (level: number) => `if(${quantile(level)} = 0, 0, exp2((${quantile(level)} - 1.5) / 32))`
+/** Rows that one read may look at: a month of 50 services with 20 operations each. */
+export const ROWS_READ_MAX = 100_000_000
 
 const COUNTS = `
   sum(span_stats.spans) AS count, sumIf(span_stats.spans, status_code = 2) AS errors,
   sum(duration_sum_nano) AS durationSum, sumMap(durations) AS buckets`
 const RATES = `
-  count, errors, durationSum, ${estimate(0.5)} AS p50, ${estimate(0.95)} AS p95, ${estimate(0.99)} AS p99`
+  count, errors, durationSum, ${durationQuantile('buckets', 0.5)} AS p50, ${durationQuantile('buckets', 0.95)} AS p95,
+  ${durationQuantile('buckets', 0.99)} AS p99`
 
-function conditionOf({ serviceName, surfaceId, environment, ...range }: RatesFilter): BoundCondition {
+/** Returns the condition on rows of `span_stats` or `service_edges`. Only the first have `service_name`. */
+export function ratesCondition({ serviceName, surfaceId, environment, ...range }: RatesFilter): BoundCondition {
   const conditions = [
     'workspace_id = {workspaceId: String}',
     // No span arrives before it ends.
@@ -86,7 +84,7 @@ async function select<T>(
   signal: AbortSignal,
   params: Readonly<Record<string, unknown>> = {},
 ): Promise<T[]> {
-  const { sql, params: own } = conditionOf(filter)
+  const { sql, params: own } = ratesCondition(filter)
   const settings = { max_rows_to_read: String(ROWS_READ_MAX) }
   return selectRows<T>(client, { query: query(sql), params: { ...own, ...params }, signal, settings })
 }

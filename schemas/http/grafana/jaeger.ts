@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { DAY_MS } from '../../units.ts'
 import { EXAMPLE } from '../example-values.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { callerProblems } from '../problem-sets.ts'
+import { SERVICES_RANGE_DAYS_MAX } from '../services.ts'
 import { GO_DURATION, type NamedRead, toolLimit, toolRead } from './tool-read.ts'
 
 /** Most traces of a search, whose spans are all in the response. */
@@ -44,6 +46,29 @@ export const jaegerOperationsQuerySchema = z.object({
   service: z.string().max(1024).meta({
     description: 'The service.',
     example: EXAMPLE.serviceName,
+  }),
+})
+
+const millis = (most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,13}$/, 'must be milliseconds')
+    .transform(Number)
+    .refine(ms => ms <= most, `must be at most ${most}`)
+    .optional()
+
+/** Longest time of dependencies, in ms. */
+const LOOKBACK_MS_MAX = SERVICES_RANGE_DAYS_MAX * DAY_MS
+
+/** Query of the dependencies. */
+export const jaegerDependenciesQuerySchema = z.object({
+  endTs: millis(Date.UTC(2100, 0, 1)).meta({
+    description: 'Only calls before this time, in Unix ms. Now unless given.',
+    example: '1790000600000',
+  }),
+  lookback: millis(LOOKBACK_MS_MAX).meta({
+    description: 'Only calls of this time before, in ms. A day unless given.',
+    example: '86400000',
   }),
 })
 
@@ -95,6 +120,10 @@ export const jaegerTracesSchema = answer(jaegerTraceSchema)
 const jaegerNamesSchema = answer(z.string())
 /** Response with operations. */
 const jaegerOperationsSchema = answer(z.strictObject({ name: z.string(), spanKind: z.string() }))
+
+const jaegerDependenciesSchema = answer(
+  z.strictObject({ parent: z.string(), child: z.string(), callCount: z.number().int().min(1) }),
+)
 
 interface Read extends NamedRead {
   readonly schema: z.ZodType
@@ -179,7 +208,18 @@ export const jaegerOperations = get({
   data: [],
 })
 
+/** Lists which service calls which. */
+export const jaegerDependencies = get({
+  operationId: 'listJaegerDependencies',
+  path: '/jaeger/api/dependencies',
+  summary: 'List which service calls which',
+  parameters: { query: jaegerDependenciesQuerySchema },
+  schema: jaegerDependenciesSchema,
+  data: [],
+})
+
 /** Every operation of the interface of Jaeger. */
 export const JAEGER_OPERATIONS = [
   ...[jaegerTrace, jaegerSearch, jaegerServices, jaegerServiceOperations, jaegerOperations],
+  jaegerDependencies,
 ]

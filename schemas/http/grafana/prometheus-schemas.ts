@@ -85,6 +85,8 @@ const match = z
 export const labelsParameters = z.object({ ...range, limit, 'match[]': match.optional() })
 /** Parameters of a list of series. */
 export const seriesParameters = z.object({ ...range, limit, 'match[]': match.min(1) })
+/** Parameters of a list of exemplars. */
+export const exemplarsParameters = z.object({ query: expression, start: range.start, end: range.end })
 /** Parameters of the metadata of metrics. */
 export const metadataParameters = z.object({
   ...range,
@@ -128,6 +130,17 @@ export const queryResultSchema = success(
 export const labelListSchema = success(z.array(z.string()))
 /** Response with series. */
 export const seriesListSchema = success(z.array(labels))
+/** Response with exemplars. */
+export const exemplarsSchema = success(
+  z.array(
+    z.strictObject({
+      seriesLabels: labels,
+      exemplars: z.array(
+        z.strictObject({ labels: z.strictObject({ trace_id: z.string() }), value: z.string(), timestamp: z.number() }),
+      ),
+    }),
+  ),
+).meta({ id: 'Exemplars' })
 /** Response with the metadata of metrics. */
 export const metadataSchema = success(
   z.record(z.string(), z.array(z.strictObject({ type: z.string(), help: z.string(), unit: z.string() }))),

@@ -5,6 +5,8 @@ import type { PermittedOperation } from '../operation.ts'
 import { prometheusProblems } from '../problem-sets.ts'
 import {
   buildInfoAnswerSchema,
+  exemplarsParameters,
+  exemplarsSchema,
   instantQueryParameters,
   labelListSchema,
   labelsParameters,
@@ -37,6 +39,7 @@ export const ANSWERS = {
   labels: { status: 'success', data: ['__name__', 'http.request.method', 'http.route', 'service.name', 'surface.id'] },
   values: { status: 'success', data: ['/cart'] },
   series: { status: 'success', data: [metric] },
+  exemplars: { status: 'success', data: [] },
   metadata: {
     status: 'success',
     data: { [EXAMPLE.metricName]: [{ type: 'histogram', help: 'Duration of HTTP server requests.', unit: 's' }] },
@@ -53,6 +56,7 @@ const text = new URLSearchParams({ query: `{"${EXAMPLE.metricName}_count"}` })
 const FORMS = {
   instant: `${text}&time=${atSeconds}`,
   range: `${text}&start=${atSeconds}&end=${atSeconds + 60}&step=15s`,
+  exemplars: `${text}&start=${atSeconds}&end=${atSeconds + 60}`,
   list: `${new URLSearchParams({ 'match[]': `{"${EXAMPLE.metricName}_count"}` })}&start=${atSeconds}&end=${atSeconds + 600}`,
 } as const
 
@@ -147,6 +151,18 @@ export const listSeries = get({
 /** The same by POST. */
 export const listSeriesByForm = byForm(listSeries, FORMS.list)
 
+/** Lists exemplars. */
+export const listExemplars = get({
+  operationId: 'listPrometheusExemplars',
+  path: '/prometheus/api/v1/query_exemplars',
+  summary: 'List the longest span of each minute of the span metrics that a query reads',
+  parameters: { query: exemplarsParameters },
+  schema: exemplarsSchema,
+  example: ANSWERS.exemplars,
+})
+/** The same by POST. */
+export const listExemplarsByForm = byForm(listExemplars, FORMS.exemplars)
+
 /** Lists types, descriptions and units. */
 export const listMetadata = get({
   operationId: 'listPrometheusMetadata',
@@ -169,5 +185,6 @@ export const readBuildInfo = get({
 /** Every operation of the interface of Prometheus. */
 export const PROMETHEUS_OPERATIONS = [
   ...[queryInstant, queryInstantByForm, queryRange, queryRangeByForm],
+  ...[listExemplars, listExemplarsByForm],
   ...[listLabels, listLabelsByForm, listLabelValues, listSeries, listSeriesByForm, listMetadata, readBuildInfo],
 ]

@@ -6,10 +6,10 @@ import { ROOT } from '../../../deploy/local/config.ts'
 /** A page of docs/operate whose commands a test runs as an operator does. */
 export interface OperatePage {
   /**
-   * Runs the commands below a heading, in order. Throws if one fails, or if its output has not the lines that the page shows.
-   * Returns the output.
+   * Runs the commands below a heading, in order. Throws if one ends with another code than 0 and `exitCode`, or if its output has
+   * not the lines that the page shows. Returns the output.
    */
-  run(heading: string, env?: Readonly<Record<string, string>>): Promise<string>
+  run(heading: string, env?: Readonly<Record<string, string>>, exitCode?: number): Promise<string>
   /** Headings with commands that have not run. */
   left(): string[]
 }
@@ -36,13 +36,13 @@ export async function openPage(name: string, env: Readonly<Record<string, string
   const blocks = blocksOf(await readFile(`${ROOT}/docs/operate/${name}`, 'utf8'))
   const left = new Set(blocks.map(({ heading }) => heading))
   return {
-    async run(heading, further = {}) {
+    async run(heading, further = {}, exitCode = 0) {
       const found = blocks.filter(block => block.heading === heading)
       if (found.length === 0) throw new Error(`${name} has no commands below "${heading}"`)
       left.delete(heading)
       let output = ''
       for (const block of found) {
-        const printed = await runCommands(block.commands, { ...env, ...further })
+        const printed = await runCommands(block.commands, { ...env, ...further }, exitCode)
         const missing = missingLine(block.shown, printed)
         if (missing !== undefined) {
           throw new Error(`${name}, "${heading}": the output has no line "${missing}":\n${printed}`)
@@ -90,8 +90,8 @@ function missingLine(shown: readonly string[], output: string): string | undefin
 
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** Runs commands in a shell that ends at the first one that fails. Rejects with the output then. */
-function runCommands(commands: string, env: Readonly<Record<string, string>>): Promise<string> {
+/** Runs commands in a shell that ends at the first one that fails. Rejects with the output then, unless with this exit code. */
+function runCommands(commands: string, env: Readonly<Record<string, string>>, exitCode: number): Promise<string> {
   const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
     cwd: ROOT,
     env: { PATH: pathWith(''), HOME: process.env.HOME, ...env },
@@ -109,7 +109,7 @@ function runCommands(commands: string, env: Readonly<Record<string, string>>): P
   return new Promise<string>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => {
-      if (code === 0) resolve(stdout)
+      if (code === 0 || code === exitCode) resolve(stdout)
       else reject(new Error(`ended with ${code ?? signal}:\n${commands}\n${stdout}\n${stderr}`))
     })
   }).finally(() => clearTimeout(deadline))

@@ -80,9 +80,13 @@ export async function startApi(
   const server = createHttpServer({ routes, logger, heldBodyLimitBytes: MIB })
   lifecycle.onStop('server', () => server.close(1_000))
   const port = await server.listen('127.0.0.1', 0)
-  await until('the API is ready', async () => {
-    const health = await api.isReady()
+  let health: unknown
+  const isReady = async () => {
+    health = await api.isReady()
     return health === true || (database === WITHOUT_TABLES && /^clickhouse: .*run npm run migrate/.test(String(health)))
+  }
+  await until('the API is ready', isReady).catch(cause => {
+    throw new Error(`the API is not ready: ${health}`, { cause })
   })
   return {
     baseUrl: `http://127.0.0.1:${port}`,

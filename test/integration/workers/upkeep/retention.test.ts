@@ -63,7 +63,9 @@ async function fill(workspaceId: string, age: number): Promise<void> {
   await insertExceptions(client, [{ workspaceId, findingId: `fnd_${'a'.repeat(26)}`, traceId, sessionId, receivedAt }])
   await insertRows(client, 'failures', [columns])
   await insertRows(client, 'exception_twins', [{ ...columns, change: 0 }])
-  await insertRows(client, 'span_stats', [{ ...surface, minute: Math.floor(receivedAt / 60_000) * 60, spans: 1 }])
+  const minute = Math.floor(receivedAt / 60_000) * 60
+  await insertRows(client, 'span_stats', [{ ...surface, minute, spans: 1 }])
+  await insertRows(client, 'service_edges', [{ ...surface, minute, calls: 1 }])
   await insertRows(client, 'logs', [{ ...columns, timestamp: at(receivedAt), body: 'x' }])
   await insertRows(client, 'metric_points', [{ ...surface, metric_name: 'm' }])
   await insertRows(client, 'session_identities', [{ ...columns, identifier: 'anna' }])

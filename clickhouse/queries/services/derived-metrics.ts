@@ -1,0 +1,157 @@
+import type { BoundCondition } from '../../select.ts'
+import { type LabelMatcher, valueCondition } from '../metrics/label-matchers.ts'
+
+/** A metric that is computed from what workers have counted, by the name that Grafana expects of Tempo. */
+export interface DerivedMetric {
+  /** The name without the suffix of its parts. */
+  readonly name: string
+  readonly type: 'counter' | 'histogram'
+  readonly help: string
+  readonly table: 'span_stats' | 'service_edges'
+  /** Labels, with the expression of each. */
+  readonly labels: Readonly<Record<string, string>>
+  /** Names of the metric as Prometheus shows it, with the expression of its value in a minute. */
+  readonly parts: Readonly<Record<string, string>>
+  /** Expression of the sorted map of durations by bucket, of a histogram. */
+  readonly buckets?: string
+  /** Expression of the longest duration and its trace, of a histogram. */
+  readonly slowest?: string
+}
+
+/** Exponents of the upper bounds of buckets in nanoseconds: from 16 µs to 137 s. */
+const BOUND_EXPONENTS = Array.from({ length: 24 }, (_, i) => 14 + i)
+const boundText = (exponent: number) => String(2 ** exponent / 1e9)
+
+/** Upper bounds of the buckets of derived histograms in seconds, as Prometheus writes them. */
+export const DERIVED_BOUNDS: readonly string[] = [...BOUND_EXPONENTS.map(boundText), '+Inf']
+
+/** Expression of the numbers of durations up to each of `DERIVED_BOUNDS`. Buckets are those of workers/span-stats/duration-bucket.ts. */
+export function countsUpToBounds(buckets: string): string {
+  const keys = [...BOUND_EXPONENTS.map(exponent => 32 * exponent + 1), 65_535]
+  return `arrayMap(highest -> arraySum(arrayMap((bucket, number) -> if(bucket <= highest, number, 0), mapKeys(${buckets}), mapValues(${buckets}))), [${keys}])`
+}
+
+const named = (column: string, names: readonly string[]) =>
+  `[${names.map(name => `'${name}'`).join(', ')}][${column} + 1]`
+const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'].map(kind => `SPAN_KIND_${kind}`)
+const STATUSES = ['UNSET', 'OK', 'ERROR'].map(status => `STATUS_CODE_${status}`)
+
+const OF_SPANS = {
+  table: 'span_stats',
+  labels: {
+    service: 'toString(service_name)',
+    span_name: 'toString(operation)',
+    span_kind: named('kind', KINDS),
+    status_code: named('status_code', STATUSES),
+  },
+} as const
+
+const PEER = "multiIf(peer != '', toString(peer), system != '', toString(system), 'unknown')"
+const OF_EDGES = {
+  table: 'service_edges',
+  labels: {
+    client: "if(has_caller, toString(caller), 'unknown')",
+    server: `if(has_callee, toString(callee), ${PEER})`,
+    connection_type:
+      "multiIf(kind = 'database', 'database', kind IN ('message', 'queue'), 'messaging_system', has_caller AND has_callee, '', 'virtual_node')",
+  },
+} as const
+
+function histogram(name: string, count: string, sum: string): Pick<DerivedMetric, 'name' | 'type' | 'parts'> {
+  return {
+    name,
+    type: 'histogram',
+    parts: { [`${name}_bucket`]: count, [`${name}_count`]: count, [`${name}_sum`]: sum },
+  }
+}
+
+function counter(name: string, value: string): Pick<DerivedMetric, 'name' | 'type' | 'parts'> {
+  return { name, type: 'counter', parts: { [name]: value } }
+}
+
+const CALLS = 'sum(service_edges.calls)'
+const SERVER_SUM = 'sum(if(has_callee, duration_sum_nano, caller_duration_sum_nano)) / 1e9'
+
+/** Every derived metric. The time of a callee without spans is that of its caller, as Tempo has it. */
+export const DERIVED_METRICS: readonly DerivedMetric[] = [
+  {
+    ...OF_SPANS,
+    ...counter('traces_spanmetrics_calls_total', 'sum(span_stats.spans)'),
+    help: 'Spans by service, name, kind and status.',
+  },
+  {
+    ...OF_SPANS,
+    ...histogram('traces_spanmetrics_latency', 'sum(span_stats.spans)', 'sum(duration_sum_nano) / 1e9'),
+    ...{ buckets: 'sumMap(durations)', slowest: 'max(span_stats.slowest)' },
+    help: 'Durations of spans in seconds.',
+  },
+  {
+    ...OF_EDGES,
+    ...counter('traces_service_graph_request_total', CALLS),
+    help: 'Calls between two services.',
+  },
+  {
+    ...OF_EDGES,
+    ...counter('traces_service_graph_request_failed_total', 'sum(service_edges.errors)'),
+    help: 'Calls between two services that failed.',
+  },
+  {
+    ...OF_EDGES,
+    ...histogram('traces_service_graph_request_server_seconds', CALLS, SERVER_SUM),
+    buckets: 'sumMap(if(has_callee, durations, caller_durations))',
+    slowest: 'max(service_edges.slowest)',
+    help: 'Durations of calls as the callee saw them, in seconds.',
+  },
+  {
+    ...OF_EDGES,
+    ...histogram(
+      'traces_service_graph_request_client_seconds',
+      'sumIf(service_edges.calls, has_caller)',
+      'sum(caller_duration_sum_nano) / 1e9',
+    ),
+    buckets: 'sumMap(caller_durations)',
+    slowest: 'max(service_edges.slowest)',
+    help: 'Durations of calls as the caller saw them, in seconds.',
+  },
+]
+
+/** Names of the parts of the metrics of a table. */
+export function partsOfTable(table: DerivedMetric['table']): readonly string[] {
+  return DERIVED_METRICS.filter(metric => metric.table === table).flatMap(({ parts }) => Object.keys(parts))
+}
+
+/** Tables of derived metrics, with their labels. */
+export const DERIVED_TABLES = [OF_SPANS, OF_EDGES] as const
+
+const BY_PART = new Map(
+  DERIVED_METRICS.flatMap(metric => Object.keys(metric.parts).map(part => [part, metric] as const)),
+)
+
+/** Returns the derived metric with a part of this name. */
+export function derivedMetricOf(part: string): DerivedMetric | undefined {
+  return BY_PART.get(part)
+}
+
+/** Returns the condition on the labels of a derived metric. Labels that it lacks are empty. */
+export function derivedCondition(
+  { labels }: Pick<DerivedMetric, 'labels'>,
+  matchers: readonly LabelMatcher[],
+): BoundCondition {
+  return labelsCondition(labels, matchers, 'label')
+}
+
+/** Returns the condition on labels, given the expression of each. The names of its parameters begin with `name`. */
+export function labelsCondition(
+  labels: Readonly<Record<string, string>>,
+  matchers: readonly LabelMatcher[],
+  name: string,
+): BoundCondition {
+  const conditions = matchers.map((matcher, i) => {
+    const column = Object.hasOwn(labels, matcher.label) ? labels[matcher.label] : "''"
+    return valueCondition(String(column), matcher, `${name}${i}`)
+  })
+  return {
+    sql: conditions.map(({ sql }) => `(${sql})`).join(' AND ') || 'true',
+    params: Object.assign({}, ...conditions.map(({ params }) => params)),
+  }
+}
