@@ -33,6 +33,7 @@ import { listSessionsRoute } from './sessions/list-sessions.ts'
 import { readSessionRoute } from './sessions/session.ts'
 import { readTimelineRoute } from './sessions/timeline.ts'
 import { listTracesRoute } from './traces/search/list-traces.ts'
+import { suggestionsRoute } from './traces/search/suggestions.ts'
 import { traceRoutes } from './traces/traces.ts'
 import { usageRoutes } from './usage.ts'
 import { surfaceKeyRoutes } from './workspaces/surface-keys.ts'
@@ -44,6 +45,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
   return [
     ...traceRoutes(deps),
     listTracesRoute(deps),
+    suggestionsRoute(deps),
     ...serviceRoutes(deps),
     serviceMapRoute(deps),
     ...tempoRoutes(deps),

@@ -40,6 +40,7 @@ import { heartbeat, identifySessionWith, listSessions, readSession, readTimeline
 import { completeSourceMaps, signSourceMaps, uploadSourceMap, uploadSourceMapPart } from './source-maps/operations.ts'
 import { drain, exportOtlp } from './telemetry.ts'
 import { listTraces, readCompleteness, readSpans, readTrace, readTraceColumns } from './traces/operations.ts'
+import { listSuggestions } from './traces/suggestions.ts'
 import { listKeyUsage, listUsage } from './usage.ts'
 import { listWatermarks } from './watermarks.ts'
 import {
@@ -115,6 +116,7 @@ const OPERATIONS: readonly Operation[] = [
   readFindingValues,
   readTrace,
   listTraces,
+  listSuggestions,
   readTraceColumns,
   readCompleteness,
   readSpans,

@@ -175,8 +175,8 @@ function readOperations(
   return runTraceSearch(traceSearches, { workspaceId, deadline }, TIMES, async () => {
     const search = { workspaceId, service, range: searchRange(undefined, undefined), nowMs: now() }
     const traceIds = await recentTraces(clickhouse, search, deadline)
-    const source = { workspaceId, traceIds, limit: NAMES_MAX }
-    return selectTagValues(clickhouse, source, { key: undefined, serviceName: service }, deadline)
+    const source = { workspaceId, traceIds, limit: NAMES_MAX, serviceName: service }
+    return selectTagValues(clickhouse, { ...source, key: undefined }, deadline)
   })
 }
 

@@ -148,7 +148,11 @@ function tagKeys(deps: Deps, request: TagRequest): Promise<Outcome<string[]>> {
   const { workspaceId, deadline } = request
   return runTraceSearch(deps.traceSearches, request, TIMES, async () => {
     const traceIds = await recentTraceIds(deps, request)
-    return selectTagKeys(deps.clickhouse, { workspaceId, traceIds, limit: VALUES_MAX }, deadline)
+    return selectTagKeys(
+      deps.clickhouse,
+      { workspaceId, traceIds, limit: VALUES_MAX, serviceName: undefined },
+      deadline,
+    )
   })
 }
 
@@ -163,7 +167,7 @@ async function tagValues(deps: Deps, request: TagRequest, tag: string): Promise<
     }
     const key = /^(span:)?name$/.test(tag) ? undefined : tag.replace(/^(span)?\./, '')
     const source = { workspaceId, traceIds: await recentTraceIds(deps, request), limit: VALUES_MAX }
-    return selectTagValues(deps.clickhouse, source, { key, serviceName: undefined }, deadline)
+    return selectTagValues(deps.clickhouse, { ...source, key, serviceName: undefined }, deadline)
   })
 }
 

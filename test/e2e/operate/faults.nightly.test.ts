@@ -249,12 +249,16 @@ async function untilNotReady(script: string, wrong: Readonly<Record<string, stri
     },
     log: line => process.env.STACK_LOG && console.log(line),
   })
+  let named: unknown
   const isNamed = async () => {
     const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => undefined)
-    return response?.status === 503 && reason.test(await response.text())
+    named = await response?.text()
+    return response?.status === 503 && reason.test(String(named))
   }
   try {
-    await until(`/readyz matches ${reason}`, isNamed, { deadlineMs: SIGN_DEADLINE_MS })
+    await until(`/readyz matches ${reason}`, isNamed, { deadlineMs: SIGN_DEADLINE_MS }).catch(cause => {
+      throw new Error(`/readyz has ${named} instead of ${reason}`, { cause })
+    })
   } finally {
     await started.kill9()
   }

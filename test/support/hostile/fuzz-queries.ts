@@ -106,6 +106,7 @@ export function foreignQuery(
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   '/prometheus/api/v1/query': ['query', 'time'],
   '/prometheus/api/v1/query_range': ['query', 'start', 'end', 'step'],
+  '/prometheus/api/v1/query_exemplars': ['query', 'start', 'end'],
   '/prometheus/api/v1/series': ['match[]', 'start', 'end'],
   '/prometheus/api/v1/labels': ['match[]', 'start', 'end'],
   '/prometheus/api/v1/label/:name/values': ['match[]', 'start', 'end'],
@@ -114,9 +115,12 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   '/tempo/api/traces/:traceId': ['start', 'end'],
   '/tempo/api/v2/traces/:traceId': ['start', 'end'],
   '/jaeger/api/traces': ['service', 'operation', 'tags', 'minDuration', 'start', 'end', 'limit'],
+  '/jaeger/api/dependencies': ['endTs', 'lookback'],
   '/jaeger/api/traces/:traceId': [],
   '/jaeger/api/services/:name/operations': [],
   '/v3/findings': ['status', 'q', 'service', 'from', 'to', 'limit', 'occurrences'],
+  '/v3/service-map': ['service', 'surface', 'environment', 'from', 'to'],
+  '/v3/suggestions': ['of', 'key', 'contains', 'service', 'from', 'to', 'limit'],
   '/v3/traces': [
     ...['service', 'name', 'status', 'minDurationMs', 'attribute', 'session', 'hasFinding'],
     ...['from', 'to', 'limit', 'cursor'],
