@@ -23,6 +23,7 @@ import { listWatermarksRoute } from './pipeline/list-watermarks.ts'
 import { readPipelineRoute } from './pipeline/read-pipeline.ts'
 import { readReceiptRoute } from './receipts.ts'
 import { releaseRoutes } from './releases/releases.ts'
+import { versionsRoute } from './releases/versions.ts'
 import { readReplayRoute } from './replay/read-replay.ts'
 import { readReplayEventsRoute } from './replay/read-replay-events.ts'
 import { retentionRoutes } from './retention.ts'
@@ -48,6 +49,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     suggestionsRoute(deps),
     ...serviceRoutes(deps),
     serviceMapRoute(deps),
+    versionsRoute(deps),
     ...tempoRoutes(deps),
     ...jaegerRoutes(deps),
     ...logRoutes(deps),

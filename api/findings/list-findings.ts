@@ -10,7 +10,6 @@ import {
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
 import { selectFindingsPage } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
-import { selectRecurrences } from '../../clickhouse/queries/findings/select-recurrences.ts'
 import { listFindings } from '../../schemas/http/findings/operations.ts'
 import {
   type FindingsPage,
@@ -25,13 +24,14 @@ import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { cutPage } from '../http/cursor.ts'
 import { queryDirectory } from '../http/directory.ts'
-import { dayOf, rfc3339FromUnixMs } from '../http/format-time.ts'
+import { rfc3339FromUnixMs } from '../http/format-time.ts'
 import { type CallerRead, type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import type { Outcome } from '../http/outcome.ts'
 import { FINDINGS } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
 import { titlesBy } from './explain-grouping.ts'
 import { chooseBuckets, presentFinding, type RequestedTime } from './load-finding.ts'
+import { resolvedFindings } from './work/resolved-findings.ts'
 import { loadStandings, type MergedWorkspace } from './work/standing.ts'
 
 interface Deps extends GuardedRouteDeps, ChooseDeps {
@@ -158,26 +158,13 @@ async function chooseFindings(
 ): Promise<Chosen> {
   if (status === 'resolved' || status === 'regressed') {
     const { all, regressed } = await resolvedFindings(deps, workspace, signal)
-    if (status === 'regressed') return { are: 'only', findingIds: [...regressed] }
+    if (status === 'regressed') return { are: 'only', findingIds: [...regressed.keys()] }
     return { are: 'only', findingIds: all.filter(id => !regressed.has(id)) }
   }
   const ignored = await ignoredFindings(deps, workspace, signal)
   if (status === 'ignored') return { are: 'only', findingIds: ignored }
   const resolved = await queryDirectory(deps.directory.resolvedFindings(workspace.workspaceId))
   return { are: 'not', findingIds: [...ignored, ...resolved.map(({ findingId }) => findingId)] }
-}
-
-async function resolvedFindings(deps: ChooseDeps, workspace: MergedWorkspace, signal: AbortSignal) {
-  const { clickhouse, directory } = deps
-  const resolved = await queryDirectory(directory.resolvedFindings(workspace.workspaceId))
-  const asked = resolved.map(({ findingId, atMs }) => ({ findingId, day: dayOf(atMs) }))
-  const resolvedAt = new Map(resolved.map(({ findingId, atMs }) => [findingId, atMs]))
-  const recurrences = await selectRecurrences(clickhouse, workspace, asked, signal)
-  const returned = recurrences.filter(({ id, lastReceivedMs }) => Number(lastReceivedMs) > (resolvedAt.get(id) ?? 0))
-  const ids = returned.map(({ id }) => id)
-  const standings = await loadStandings(deps, workspace, ids, signal)
-  const regressed = new Set(ids.filter(id => standings.get(id)?.status === 'regressed'))
-  return { all: resolved.map(({ findingId }) => findingId), regressed }
 }
 
 async function ignoredFindings(deps: ChooseDeps, workspace: MergedWorkspace, signal: AbortSignal): Promise<string[]> {

@@ -23,7 +23,7 @@ export const SERVICES: Resource = {
 
 /** Minutes have 32 bits, also those of the day before. */
 const RANGE_BOUNDS = {
-  ...{ defaultMs: HOUR_MS, daysMax: SERVICES_RANGE_DAYS_MAX },
+  daysMax: SERVICES_RANGE_DAYS_MAX,
   ...{ minMs: DAY_MS, maxMs: Date.UTC(2100, 0, 1) },
 } as const
 
@@ -38,9 +38,9 @@ export interface Range {
 /** Query of a read of a range. */
 export type RangeQuery = z.infer<typeof readServiceQuerySchema>
 
-/** Returns the range of a query in whole steps, of which there are about a hundred. */
-export function rangeOf(query: Pick<RangeQuery, 'from' | 'to'>, nowMs: number): Outcome<Range> {
-  const range = readTimeRange(query, nowMs, RANGE_BOUNDS)
+/** Returns the range of a query in whole steps, of which there are about a hundred. `defaultMs` is its length without a start. */
+export function rangeOf(query: Pick<RangeQuery, 'from' | 'to'>, nowMs: number, defaultMs = HOUR_MS): Outcome<Range> {
+  const range = readTimeRange(query, nowMs, { ...RANGE_BOUNDS, defaultMs })
   if (!range.ok) return range
   const { fromMs, toMs } = range.value
   const stepSeconds = Math.max(divideTime(fromMs, toMs).stepMs, MINUTE_MS) / 1_000

@@ -55,6 +55,8 @@ const CALLED = new Set([
   'readMetricSeries',
   'listServices',
   'readServiceMap',
+  'listVersions',
+  'listSuggestions',
   'readService',
   'readReplay',
   'readReplayEvents',

@@ -32,6 +32,7 @@ import { createErasure, listErasures, readErasure } from './privacy/erasures.ts'
 import { readRetention, replaceRetention } from './privacy/retention.ts'
 import { readScrubbing, replaceScrubbing, tryScrubbing } from './privacy/scrubbing.ts'
 import { readReceipt } from './receipts.ts'
+import { listVersions } from './releases/health.ts'
 import { deleteRelease, listReleases, readRelease, registerRelease, reportBuild } from './releases/operations.ts'
 import { readReplay, readReplayEvents, uploadReplay } from './replay.ts'
 import { readServiceMap } from './service-map.ts'
@@ -122,6 +123,7 @@ const OPERATIONS: readonly Operation[] = [
   readSpans,
   listServices,
   readServiceMap,
+  listVersions,
   readService,
   ...TEMPO_OPERATIONS,
   ...JAEGER_OPERATIONS,

@@ -30,6 +30,7 @@ export interface StagedSpan {
   readonly failed?: boolean
   readonly attributes?: Readonly<Record<string, string>>
   readonly environment?: string
+  readonly version?: string
   /** When it arrives, from the start of the minute. It ends a millisecond before. */
   readonly arrivesMs?: number
 }
@@ -69,10 +70,14 @@ export async function storeSpans(
   }
 }
 
-function exportOf({ service, environment, arrivesMs = 1_000, ...span }: StagedSpan, minuteMs: number): object {
+function exportOf({ service, environment, version, arrivesMs = 1_000, ...span }: StagedSpan, minuteMs: number): object {
   const { trace, id, parent, kind, flags = REMOTE, name = 'x', durationNano = 1_000, failed = false } = span
   const endUnixNano = BigInt(minuteMs + arrivesMs - 1) * 1_000_000n
-  const resource = { 'service.name': service, ...(environment && { 'deployment.environment.name': environment }) }
+  const resource = {
+    'service.name': service,
+    ...(environment && { 'deployment.environment.name': environment }),
+    ...(version && { 'service.version': version }),
+  }
   const shown = {
     ...{ traceId: hex(trace, 32), spanId: hex(id, 16), name, kind, flags },
     ...(parent !== undefined && { parentSpanId: hex(parent, 16) }),

@@ -18,3 +18,10 @@ export function readOrigin(serviceName: string, origin: string): ScopeRow & { re
     scopeDroppedAttributesCount: Number(line(8)),
   }
 }
+
+/** Column of the version of the service, which ClickHouse cuts out of the origin once for each different one. */
+export const SERVICE_VERSION = `JSONExtractString(concat('[', extract(origin, '^[^\\n]*'), ']'), 1)`
+const attributeOfResource = (key: string) => `JSONExtractString(extract(origin, '^[^\\n]*\\n([^\\n]*)'), '${key}')`
+const [STABLE, FORMER] = ['deployment.environment.name', 'deployment.environment'].map(attributeOfResource)
+/** Column of the environment of the service, by its current name or the former one. */
+export const ENVIRONMENT = `if(${STABLE} != '', ${STABLE}, ${FORMER})`

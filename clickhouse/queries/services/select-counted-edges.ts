@@ -2,6 +2,7 @@ import type { ClickHouseSettings } from '@clickhouse/client'
 import { GIB } from '../../../schemas/units.ts'
 import type { ClickHouseClient } from '../../client.ts'
 import { selectBytes } from '../../select.ts'
+import { ENVIRONMENT } from '../attributes/origin.ts'
 import { PEER } from './peer.ts'
 
 /** Columns of `service_edges` in the order of the selected ones. */
@@ -42,9 +43,6 @@ const DURATION = `least(if(end_time_unix_nano > start_time_unix_nano, end_time_u
 /** The bucket of workers/span-stats/duration-bucket.ts. */
 const bucketOf = (duration: string) => `if(${duration} = 0, 0, toUInt16(1 + ceil(log2(${duration}) * 32)))`
 const MINUTE = `toStartOfMinute(least(fromUnixTimestamp64Nano(least(end_time_unix_nano, 9223372036854775807), 'UTC'), received_at))`
-const RESOURCE = `extract(origin, '^[^\\n]*\\n([^\\n]*)')`
-const environmentOf = (key: string) => `JSONExtractString(${RESOURCE}, '${key}')`
-const ENVIRONMENT = `if(${environmentOf('deployment.environment.name')} != '', ${environmentOf('deployment.environment.name')}, ${environmentOf('deployment.environment')})`
 const NO_SPAN = "toFixedString('', 8)"
 /** A server or consumer whose parent is in another process: 256 is set if the SDK knows it, and then 512 if it is. */
 const IS_CALLED = `kind IN (2, 5) AND parent_span_id != ${NO_SPAN} AND bitAnd(flags, 768) != 256`

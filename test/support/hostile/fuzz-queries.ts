@@ -120,6 +120,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   '/jaeger/api/services/:name/operations': [],
   '/v3/findings': ['status', 'q', 'service', 'from', 'to', 'limit', 'occurrences'],
   '/v3/service-map': ['service', 'surface', 'environment', 'from', 'to'],
+  '/v3/versions': ['service', 'surface', 'environment', 'from', 'to'],
   '/v3/suggestions': ['of', 'key', 'contains', 'service', 'from', 'to', 'limit'],
   '/v3/traces': [
     ...['service', 'name', 'status', 'minDurationMs', 'attribute', 'session', 'hasFinding'],

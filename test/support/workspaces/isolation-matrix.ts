@@ -244,6 +244,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   read('GET /v3/traces', 'own', () => '/v3/traces?hasFinding=true&attribute=http.route%3D/cart'),
   read('GET /v3/services', 'own', () => `/v3/services?${AROUND_NOW}`),
   read('GET /v3/service-map', 'own', () => `/v3/service-map?${AROUND_NOW}`),
+  read('GET /v3/versions', 'own', () => `/v3/versions?${AROUND_NOW}`),
   read('GET /v3/suggestions', 'own', () => `/v3/suggestions?of=value&key=http.route&${AROUND_NOW}`),
   read('GET /v3/services/:name', 'own', () => `/v3/services/${SERVICE}?${AROUND_NOW}`),
   read('GET /v3/traces/:traceId', 'absent', ({ traceId }) => `/v3/traces/${traceId}`),
