@@ -19,6 +19,7 @@ const ROUTES: readonly PageRoute[] = [
   { pattern: /^(?:findings)?$/, load: async () => (await import('./findings/findings-page.tsx')).FindingsPage },
   { pattern: /^findings\/([^/]+)$/, load: async () => (await import('./findings/finding-page.tsx')).FindingPage },
   { pattern: /^services$/, load: async () => (await import('./services/services-page.tsx')).ServicesPage },
+  { pattern: /^services-map$/, load: async () => (await import('./services/map-page.tsx')).ServiceMapPage },
   { pattern: /^services\/([^/]+)$/, load: async () => (await import('./services/service-page.tsx')).ServicePage },
   { pattern: /^traces$/, load: async () => (await import('./traces/traces-page.tsx')).TracesPage },
   { pattern: /^logs$/, load: async () => (await import('./logs/logs-page.tsx')).LogsPage },

@@ -1,17 +1,22 @@
 import { z } from 'zod'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import {
+  type LastReleaseRow,
   type OperationRow,
   type RatesFilter,
+  type RatesRow,
   type ServiceRow,
   type StepRow,
+  selectLastReleases,
   selectOperations,
   selectServiceSteps,
   selectServices,
+  selectServicesBefore,
   selectVersionRates,
   type VersionRow,
 } from '../../clickhouse/queries/services/select-span-rates.ts'
 import {
+  LAST_RELEASE_DAYS,
   listServices,
   listServicesQuerySchema,
   OPERATIONS_MAX,
@@ -122,20 +127,39 @@ async function completeServices(
   const { fromSeconds, toSeconds, stepSeconds, count } = range
   const earlier = { ...filter, fromSeconds: fromSeconds - DAY_S, toSeconds: toSeconds - DAY_S }
   const serviceNames = rows.map(({ serviceName }) => serviceName)
-  const [steps, before] = await Promise.all([
+  const week = { ...filter, fromSeconds: toSeconds - LAST_RELEASE_DAYS * DAY_S }
+  const [steps, before, releases] = await Promise.all([
     selectServiceSteps(clickhouse, filter, { serviceNames, stepSeconds }, signal),
     selectServices(clickhouse, earlier, signal),
+    selectLastReleases(clickhouse, week, serviceNames, signal),
   ])
+  const seconds = toSeconds - fromSeconds
+  const sinceSeconds = week.fromSeconds - seconds
+  const beforeReleases = await selectServicesBefore(
+    clickhouse,
+    { ...filter, fromSeconds: sinceSeconds },
+    { releases, seconds },
+    signal,
+  )
   const keyOf = ({ serviceName, isEntry }: ServiceRow) => `${isEntry} ${serviceName}`
   const stepsOf = Map.groupBy(steps, keyOf)
   const beforeOf = new Map(before.map(row => [keyOf(row), row]))
+  const releaseOf = new Map(releases.map(release => [release.serviceName, release]))
+  const beforeReleaseOf = new Map(beforeReleases.map(row => [keyOf(row), row]))
   return rows.map(row => ({
     name: row.serviceName,
     counts: row.isEntry ? 'entries' : 'all',
     ...presentRates(row),
     dayBefore: presentRates(beforeOf.get(keyOf(row)) ?? NO_SPANS),
+    lastRelease: presentRelease(releaseOf.get(row.serviceName), beforeReleaseOf.get(keyOf(row)) ?? NO_SPANS),
     steps: presentSteps(stepsOf.get(keyOf(row)) ?? [], count),
   }))
+}
+
+function presentRelease(release: LastReleaseRow | undefined, before: RatesRow): Service['lastRelease'] {
+  if (release === undefined) return null
+  const { version, at } = release
+  return { version, at: rfc3339FromUnixMs(1_000 * at), before: presentRates(before) }
 }
 
 function presentSteps(rows: readonly StepRow[], count: number): Service['steps'] {

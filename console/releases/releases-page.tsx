@@ -7,6 +7,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { Versions } from './versions.tsx'
 
 const PAGE_SIZE = 50
 
@@ -40,6 +41,8 @@ export function ReleasesPage() {
   return (
     <>
       <Title text="Releases" />
+      <Versions />
+      <h2>Registered releases</h2>
       <Shown loaded={loaded} what="releases">
         {({ releases, nextCursor }) => (
           <>

@@ -1,6 +1,14 @@
-import { type MetricSeries, readService, type ServiceDetails } from '../api/generated/client.ts'
+import {
+  type Finding,
+  listFindings,
+  type MetricSeries,
+  readService,
+  readServiceMap,
+  type ServiceDetails,
+} from '../api/generated/client.ts'
+import { messageOf, titleOf } from '../findings/title.tsx'
 import { Chart } from '../metrics/chart.tsx'
-import { counted, formatSeconds } from '../state/format.ts'
+import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { Bars } from '../ui/bars.tsx'
@@ -8,8 +16,12 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { startOf } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Fact, Facts, Time, Title } from '../ui/text.tsx'
+import { CallsTable } from './calls-table.tsx'
 import { formatChange, formatErrors, formatMs, formatRate, ratesColumns } from './rates.tsx'
 import { ServiceFilters } from './services-page.tsx'
+
+/** Findings that the page shows. */
+const FINDINGS_SHOWN = 10
 
 type Operation = ServiceDetails['operations'][number]
 type Version = ServiceDetails['versions'][number]
@@ -30,6 +42,8 @@ export function ServicePage({ id: name }: { readonly id: string }) {
       <p class="quiet trace-id">
         <a href={addressOf('services', filters)}>Services</a>
         {' · '}
+        <a href={addressOf('services-map', { ...filters, service: name })}>Map</a>
+        {' · '}
         <a href={addressOf('findings', { service: name })}>Findings</a>
         {' · '}
         <a href={addressOf('traces', { service: name })}>Traces</a>
@@ -40,12 +54,72 @@ export function ServicePage({ id: name }: { readonly id: string }) {
       <Shown loaded={loaded} what="the service">
         {service => <Details service={service} />}
       </Shown>
+      <Dependencies name={name} />
+      <RecentFindings name={name} />
     </>
   )
 }
 
+/** The calls from and to a service. */
+function Dependencies({ name }: { readonly name: string }) {
+  const { query } = place.value
+  const loaded = useLoad(`calls of ${name} ${query}`, signal =>
+    readServiceMap(
+      { service: name, ...given(query, 'environment', 'surface'), ...present({ $from: startOf(query.get('last')) }) },
+      { signal },
+    ),
+  )
+  return (
+    <section>
+      <h2>Calls from and to it</h2>
+      <Shown loaded={loaded} what="the calls of the service">
+        {({ edges, from, to }) => <CallsTable edges={edges} seconds={(Date.parse(to) - Date.parse(from)) / 1_000} />}
+      </Shown>
+    </section>
+  )
+}
+
+/** The findings of a service that were received last. */
+function RecentFindings({ name }: { readonly name: string }) {
+  const loaded = useLoad(`findings of ${name}`, signal =>
+    listFindings({ service: name, status: 'open', limit: FINDINGS_SHOWN }, { signal }),
+  )
+  return (
+    <section>
+      <h2>Open findings</h2>
+      <Shown loaded={loaded} what="the findings of the service">
+        {({ findings }) => (
+          <DataTable
+            caption="Open findings, the one received last first"
+            columns={FINDING_COLUMNS}
+            rows={findings}
+            keyOf={({ id }) => id}
+            empty={<p class="quiet">None.</p>}
+          />
+        )}
+      </Shown>
+    </section>
+  )
+}
+
+const FINDING_COLUMNS: readonly Column<Finding>[] = [
+  {
+    head: 'Finding',
+    cell: finding => (
+      <>
+        <a data-row href={addressOf(`findings/${finding.id}`)}>
+          <span class="type">{titleOf(finding)}</span>
+        </a>
+        <span class="message">{messageOf(finding)}</span>
+      </>
+    ),
+  },
+  { head: 'Occurrences', isNumber: true, cell: ({ occurrenceCount }) => formatCount(occurrenceCount) },
+  { head: 'Last seen', cell: ({ lastSeenAt }) => <Time iso={lastSeenAt} /> },
+]
+
 function Details({ service }: { readonly service: ServiceDetails }) {
-  const { steps, from, to, stepSeconds, operations, versions, dayBefore, durationMs } = service
+  const { steps, from, to, stepSeconds, operations, versions, dayBefore, lastRelease, durationMs } = service
   const seconds = (Date.parse(to) - Date.parse(from)) / 1_000
   return (
     <>
@@ -59,6 +133,11 @@ function Details({ service }: { readonly service: ServiceDetails }) {
           {formatRate(service.spans, seconds)} ({counted(service.spans, 'span')},{' '}
           {formatChange(service.spans, dayBefore.spans)})
         </Fact>
+        {lastRelease !== null && (
+          <Fact name="Last release">
+            {lastRelease.version}, <Time iso={lastRelease.at} />
+          </Fact>
+        )}
         <Fact name="Errors">
           {formatErrors(service)} ({counted(service.errors, 'span')}; the day before {formatErrors(dayBefore)})
         </Fact>

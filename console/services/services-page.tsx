@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { listServices, type Service } from '../api/generated/client.ts'
 import { NoData } from '../onboarding/no-data.tsx'
 import { counted } from '../state/format.ts'
@@ -8,7 +9,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, HOUR_OPTIONS, Pages, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Title } from '../ui/text.tsx'
-import { formatChange, ratesColumns } from './rates.tsx'
+import { formatChange, formatErrors, formatMs, ratesColumns } from './rates.tsx'
 
 const PAGE_SIZE = 100
 
@@ -28,6 +29,9 @@ export function ServicesPage() {
   return (
     <>
       <Title text="Services" />
+      <p class="quiet trace-id">
+        <a href={addressOf('services-map', linked(query))}>Map of the calls between services</a>
+      </p>
       <ServiceFilters />
       <Shown loaded={loaded} what="services">
         {({ services, from, to, nextCursor }) => (
@@ -52,12 +56,13 @@ export function ServicesPage() {
 }
 
 /** The filters of the pages of services. */
-export function ServiceFilters() {
+export function ServiceFilters({ children }: { readonly children?: ComponentChildren }) {
   return (
     <Filters>
       <ChoiceFilter name="last" label="Time" options={HOUR_OPTIONS} />
       <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
       <SurfaceFilter />
+      {children}
     </Filters>
   )
 }
@@ -83,6 +88,15 @@ function columnsOf(seconds: number): readonly Column<Service>[] {
       head: 'p95 since yesterday',
       isNumber: true,
       cell: ({ durationMs, dayBefore }) => formatChange(durationMs?.p95, dayBefore.durationMs?.p95),
+    },
+    {
+      head: 'p95 since release',
+      isNumber: true,
+      title: ({ lastRelease }) =>
+        lastRelease === null
+          ? 'No release in the last seven days'
+          : `Before ${lastRelease.version}: ${formatMs(lastRelease.before.durationMs?.p95)}, ${formatErrors(lastRelease.before)} errors`,
+      cell: ({ durationMs, lastRelease }) => formatChange(durationMs?.p95, lastRelease?.before.durationMs?.p95),
     },
   ]
 }

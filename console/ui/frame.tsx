@@ -37,7 +37,7 @@ const SHORTCUTS: readonly (readonly [string, string])[] = [
 /** The frame of every page: navigation, theme, keys. */
 export function Frame({ children }: { readonly children: ComponentChildren }) {
   const keys = useRef<HTMLDialogElement>(null)
-  const current = place.value.path.split('/', 1)[0] || 'findings'
+  const current = place.value.path.split(/[/-]/, 1)[0] || 'findings'
   useKeys({
     ...Object.fromEntries(NAVIGATION.map(({ path, key }) => [`g ${key}`, () => go(addressOf(path))])),
     '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),

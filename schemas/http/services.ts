@@ -8,6 +8,8 @@ import { callerProblems } from './problem-sets.ts'
 
 /** Most days between `from` and `to`. */
 export const SERVICES_RANGE_DAYS_MAX = 31
+/** Days before the end of a range in which the last release is looked for. */
+export const LAST_RELEASE_DAYS = 7
 /** Most operations and versions that the response about a service shows. */
 export const OPERATIONS_MAX = 200
 /** Kinds of spans by their numbers in OTLP. */
@@ -72,6 +74,13 @@ export const mapNodeSchema = z.strictObject(named).meta({ id: 'ServiceOfMap' })
 const service = {
   ...named,
   dayBefore: ratesSchema.meta({ description: 'The same of the range a day earlier.' }),
+  lastRelease: z
+    .strictObject({ version: z.string(), at: z.iso.datetime(), before: ratesSchema })
+    .nullable()
+    .meta({
+      id: 'LastRelease',
+      description: `The version whose first span was latest, in the ${LAST_RELEASE_DAYS} days before the end of the range, and the same of a time as long as the range before it. Null without another version before.`,
+    }),
   steps: z
     .strictObject({
       spans: z.array(count),
@@ -141,6 +150,7 @@ const exampleRange = { ...EXAMPLE_RANGE, stepSeconds: 1_800 }
 const exampleService: Service = {
   ...{ name: EXAMPLE.serviceName, counts: 'entries', ...EXAMPLE_RATES },
   dayBefore: { spans: 0, errors: 0, durationMs: null },
+  lastRelease: null,
   steps: { spans: [100, 604, 500], errors: [0, 12, 0], p95Ms: [60.1, 63.4, 61.2] },
 }
 

@@ -149,3 +149,48 @@ export function selectVersionRates(
     ORDER BY last DESC, first DESC, version, environment LIMIT {limit: UInt32}`
   return select(client, filter, query, signal, { limit })
 }
+
+/** The version of a service that began last, and the minute of its first span in Unix seconds. */
+export interface LastReleaseRow {
+  readonly serviceName: string
+  readonly version: string
+  readonly at: number
+}
+
+/**
+ * Returns the version of each of these services that began last, if it began in the range of the filter after a span of another
+ * version.
+ */
+export function selectLastReleases(
+  client: ClickHouseClient,
+  filter: RatesFilter,
+  serviceNames: readonly string[],
+  signal: AbortSignal,
+): Promise<LastReleaseRow[]> {
+  const query = (condition: string) => `
+    SELECT serviceName, argMax(version, (first, version)) AS version, toUInt32(max(first)) AS at
+    FROM (SELECT toString(service_name) AS serviceName, toString(service_version) AS version, toUnixTimestamp(min(minute)) AS first
+          FROM span_stats WHERE ${condition} AND service_name IN {serviceNames: Array(String)} AND service_version != ''
+          GROUP BY serviceName, version)
+    GROUP BY serviceName HAVING min(first) < max(first)`
+  return select(client, filter, query, signal, { serviceNames })
+}
+
+/** Returns the rates of services in a time of the same length before each of these releases. */
+export function selectServicesBefore(
+  client: ClickHouseClient,
+  filter: RatesFilter,
+  { releases, seconds }: { readonly releases: readonly LastReleaseRow[]; readonly seconds: number },
+  signal: AbortSignal,
+): Promise<ServiceRow[]> {
+  const begin = 'transform(toString(service_name), {serviceNames: Array(String)}, {starts: Array(UInt32)}, toUInt32(0))'
+  const query = (condition: string) => `
+    SELECT serviceName, isEntry, ${RATES}
+    FROM (SELECT toString(service_name) AS serviceName, ${IS_ENTRY} AS isEntry, ${COUNTS}
+          FROM span_stats
+          WHERE ${condition} AND service_name IN {serviceNames: Array(String)}
+            AND toUnixTimestamp(minute) < ${begin} AND toUnixTimestamp(minute) >= ${begin} - {seconds: UInt32}
+          GROUP BY serviceName, isEntry)`
+  const serviceNames = releases.map(({ serviceName }) => serviceName)
+  return select(client, filter, query, signal, { serviceNames, starts: releases.map(({ at }) => at), seconds })
+}

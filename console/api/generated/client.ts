@@ -794,6 +794,9 @@ export type FoundTrace = {
     services: string[];
     serviceCount: number;
 };
+export type Suggestions = {
+    suggestions: string[];
+};
 export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "erased" | "dropped" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
 export type TraceLoss = {
     cause: "dead_lettered" | "refused" | "expired" | "erased" | "dropped";
@@ -954,6 +957,11 @@ export type SpanRates = {
     errors: number;
     durationMs: Durations;
 };
+export type LastRelease = {
+    version: string;
+    at: string;
+    before: SpanRates;
+} | null;
 export type ServiceSteps = {
     spans: number[];
     errors: number[];
@@ -970,6 +978,7 @@ export type Service = {
     durationMs: Durations;
     /** The same of the range a day earlier. */
     dayBefore: SpanRates;
+    lastRelease: LastRelease;
     steps: ServiceSteps;
 };
 export type ServicesPage = {
@@ -979,6 +988,93 @@ export type ServicesPage = {
     stepSeconds: number;
     services: Service[];
     nextCursor: NextCursor;
+};
+export type ServiceOfMap = {
+    /** The `service.name`. */
+    name: string;
+    /** The spans that count: those of servers and consumers, or all spans of a service without such spans. */
+    counts: "entries" | "all";
+    spans: number;
+    /** Those with the status `ERROR`. */
+    errors: number;
+    durationMs: Durations;
+};
+export type ServiceEdge = {
+    /** The calling service. Null if the span of the caller is not stored. */
+    caller: string | null;
+    /** The called service. Null if it has sent no span. */
+    callee: string | null;
+    kind: "request" | "message" | "queue" | "database" | "other";
+    /** What was called, by the attributes of the spans: a database, a queue, a host. Null if they name none. */
+    peer: {
+        system: string;
+        name: string;
+    } | null;
+    calls: number;
+    /** Calls of which either side has the status `ERROR`. */
+    errors: number;
+    /** Of the spans of the callee. Null without these. */
+    durationMs: Durations;
+    /** Of the spans of the caller. Null without these. */
+    callerDurationMs: Durations;
+    slowest: {
+        traceId: string;
+        durationMs: number;
+    };
+};
+export type ServiceMap = {
+    "from": string;
+    to: string;
+    /** Length of a step. Steps begin at multiples of it since 1970. */
+    stepSeconds: number;
+    /** Services with spans in the range, those with most first. */
+    services: ServiceOfMap[];
+    /** At most 1000, those first with most calls. */
+    edges: ServiceEdge[];
+    /** Whether there are more edges. */
+    isCut: boolean;
+};
+export type SessionsOfVersion = {
+    total: number;
+    /** Sessions with an exception of this version. */
+    errored: number;
+    /** Sessions with an exception that was not handled (`exception.escaped`). */
+    crashed: number;
+};
+export type PeopleOfVersion = {
+    total: number;
+    /** Identified people with an exception of this version. */
+    errored: number;
+    /** Identified people with an exception that was not handled (`exception.escaped`). */
+    crashed: number;
+};
+export type FindingsOfVersion = {
+    /** Findings whose first retained occurrence was in this version, in the range. */
+    "new": number;
+    /** Findings that are regressed because of this version. */
+    regressed: number;
+};
+export type VersionHealth = {
+    service: string;
+    /** The `service.version`. Empty for spans without one. */
+    version: string;
+    /** Minute of its first span in the range. */
+    firstAt: string | null;
+    lastAt: string | null;
+    spans: number;
+    /** Spans with the status `ERROR`. */
+    errors: number;
+    sessions: SessionsOfVersion;
+    people: PeopleOfVersion;
+    findings: FindingsOfVersion;
+};
+export type Versions = {
+    "from": string;
+    to: string;
+    /** At most 200, the latest first. */
+    versions: VersionHealth[];
+    /** Whether there are more versions. */
+    isCut: boolean;
 };
 export type ServiceOperation = {
     /** Name of the spans, or their route if the name does not contain it. */
@@ -1019,6 +1115,7 @@ export type ServiceDetails = {
     durationMs: Durations;
     /** The same of the range a day earlier. */
     dayBefore: SpanRates;
+    lastRelease: LastRelease;
     steps: ServiceSteps;
     /** At most 200, those first that took most time together. */
     operations: ServiceOperation[];
@@ -1913,6 +2010,33 @@ export function listTraces({ limit, cursor, service, name, status, minDurationMs
     }));
 }
 /**
+ * List services, names of spans, or keys and values of their attributes, to choose from
+ */
+export function listSuggestions({ $of, key, contains, service, $from, to, limit }: {
+    $of: "service" | "name" | "key" | "value";
+    key?: string;
+    contains?: string;
+    service?: string;
+    $from?: string;
+    to?: string;
+    limit?: number;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Suggestions;
+    }>(`/v3/suggestions${QS.query(QS.explode({
+        "of": $of,
+        key,
+        contains,
+        service,
+        "from": $from,
+        to,
+        limit
+    }))}`, {
+        ...opts
+    }));
+}
+/**
  * Read all spans of a trace, without their details
  */
 export function readTrace({ traceId }: {
@@ -1974,6 +2098,52 @@ export function listServices({ limit, cursor, surface, environment, $from, to }:
         environment,
         "from": $from,
         to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Read which service calls which, how often, and how long it takes
+ */
+export function readServiceMap({ surface, environment, $from, to, service }: {
+    surface?: string;
+    environment?: string;
+    $from?: string;
+    to?: string;
+    service?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: ServiceMap;
+    }>(`/v3/service-map${QS.query(QS.explode({
+        surface,
+        environment,
+        "from": $from,
+        to,
+        service
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the versions of services, with their sessions and people without crashes, and their findings
+ */
+export function listVersions({ surface, environment, $from, to, service }: {
+    surface?: string;
+    environment?: string;
+    $from?: string;
+    to?: string;
+    service?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Versions;
+    }>(`/v3/versions${QS.query(QS.explode({
+        surface,
+        environment,
+        "from": $from,
+        to,
+        service
     }))}`, {
         ...opts
     }));

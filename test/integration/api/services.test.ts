@@ -141,6 +141,15 @@ describe('services', () => {
     if (cart === undefined) throw new Error('there is no cart')
     await expectExact(cart, `service_name = 'cart' AND kind = 2`)
     expect(cart.dayBefore.spans).toBe(400)
+    const [{ first = 0 } = {}] = await database.rows<{ first: number }>(`
+      SELECT toUInt32(intDiv(min(end_time_unix_nano), 60000000000) * 60) AS first FROM spans
+      WHERE workspace_id = 'ws_1' AND service_name = 'cart' AND origin LIKE '"2"%'`)
+    const [{ n: before = '' } = {}] = await database.rows<{ n: string }>(`
+      SELECT count() AS n FROM spans WHERE workspace_id = 'ws_1' AND service_name = 'cart' AND kind = 2
+        AND end_time_unix_nano >= ${(first - 3_600) * 1e9} AND end_time_unix_nano < ${first * 1e9}`)
+    expect(cart.lastRelease).toMatchObject({ version: '2', at: new Date(first * 1_000).toISOString() })
+    expect(cart.lastRelease?.before.spans).toBe(Number(before))
+    expect(found.at(-1)?.lastRelease).toBeNull()
     expect([stepSeconds, from, to]).toEqual([
       60,
       new Date(HOUR).toISOString(),

@@ -39,7 +39,7 @@ const exception = (finding: string, sessionId: string, serviceVersion: string, m
       serviceVersion,
       sessionId,
       receivedAt,
-      occurredAtUnixNano: String(BigInt(receivedAt) * 1_000_000n),
+      occurredAtUnixNano: BigInt(receivedAt) * 1_000_000n,
     },
   }
 }

@@ -1,0 +1,118 @@
+import { listVersions, type VersionHealth } from '../api/generated/client.ts'
+import { formatErrors } from '../services/rates.tsx'
+import { formatCount } from '../state/format.ts'
+import { useLoad } from '../state/load.ts'
+import { addressOf, given, place, present } from '../state/router.ts'
+import { type Column, DataTable } from '../ui/data-table.tsx'
+import { ChoiceFilter, Filters, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Time } from '../ui/text.tsx'
+
+/** The time is a day by default. */
+const DAY_OPTIONS = [['', 'Last 24 hours'], ...PERIOD_OPTIONS.filter(([period]) => period !== '24h')] as const
+const SHARE = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 2 })
+const ADOPTION = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 0 })
+
+/** How the versions do that spans and exceptions of a time name. */
+export function Versions() {
+  const { query } = place.value
+  const loaded = useLoad(`versions ${query}`, signal =>
+    listVersions(
+      { ...given(query, 'service', 'environment', 'surface'), ...present({ $from: startOf(query.get('last')) }) },
+      { signal },
+    ),
+  )
+  return (
+    <section>
+      <h2>Versions in use</h2>
+      <Filters>
+        <ChoiceFilter name="last" label="Time" options={DAY_OPTIONS} />
+        <TextFilter name="service" label="Service" placeholder="all services" />
+        <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
+        <SurfaceFilter />
+      </Filters>
+      <Shown loaded={loaded} what="versions">
+        {({ versions, isCut }) => (
+          <>
+            <DataTable
+              caption="Versions, the one with the latest span first"
+              columns={columnsOf(versions)}
+              rows={versions}
+              keyOf={({ service, version }) => JSON.stringify([service, version])}
+              empty={<Notice title="No version in this time" text="Versions are those of service.version." />}
+            />
+            {isCut && <p class="quiet">There are more: choose a service or a shorter time.</p>}
+          </>
+        )}
+      </Shown>
+    </section>
+  )
+}
+
+function columnsOf(versions: readonly VersionHealth[]): readonly Column<VersionHealth>[] {
+  const totals = new Map<string, { sessions: number; spans: number }>()
+  for (const { service, sessions, spans } of versions) {
+    const known = totals.get(service) ?? { sessions: 0, spans: 0 }
+    totals.set(service, { sessions: known.sessions + sessions.total, spans: known.spans + spans })
+  }
+  const adoption = ({ service, sessions, spans }: VersionHealth) => {
+    const of = totals.get(service)
+    if (of === undefined || of.spans + of.sessions === 0) return '–'
+    return ADOPTION.format(of.sessions > 0 ? sessions.total / of.sessions : spans / of.spans)
+  }
+  return [
+    {
+      head: 'Version',
+      cell: ({ service, version }) => (
+        <>
+          <a data-row href={addressOf(`services/${encodeURIComponent(service)}`)}>
+            {version || '(none)'}
+          </a>
+          <span class="message">{service || '(no name)'}</span>
+        </>
+      ),
+    },
+    {
+      head: 'Adoption',
+      isNumber: true,
+      title: ({ sessions }) => (sessions.total > 0 ? 'Of the sessions of the service' : 'Of the spans of the service'),
+      cell: adoption,
+    },
+    { head: 'Sessions', isNumber: true, cell: ({ sessions }) => formatCount(sessions.total) },
+    freeColumn('Crash-free sessions', 'sessions', 'crashed'),
+    freeColumn('Error-free sessions', 'sessions', 'errored'),
+    freeColumn('Crash-free people', 'people', 'crashed'),
+    {
+      head: 'Span errors',
+      isNumber: true,
+      title: ({ spans, errors }) => `${errors.toLocaleString()} of ${spans.toLocaleString()} spans`,
+      cell: formatErrors,
+    },
+    {
+      head: 'New findings',
+      isNumber: true,
+      cell: ({ service, findings }) =>
+        findings.new === 0 ? '0' : <a href={addressOf('findings', { service })}>{formatCount(findings.new)}</a>,
+    },
+    {
+      head: 'Regressed',
+      isNumber: true,
+      cell: ({ service, findings }) =>
+        findings.regressed === 0 ? (
+          '0'
+        ) : (
+          <a href={addressOf('findings', { service, status: 'regressed' })}>{formatCount(findings.regressed)}</a>
+        ),
+    },
+    { head: 'Last span', cell: ({ lastAt }) => (lastAt === null ? '–' : <Time iso={lastAt} />) },
+  ]
+}
+
+function freeColumn(head: string, of: 'sessions' | 'people', without: 'crashed' | 'errored'): Column<VersionHealth> {
+  return {
+    head,
+    isNumber: true,
+    title: row => `${row[of][without].toLocaleString()} of ${row[of].total.toLocaleString()} ${of} ${without}`,
+    cell: row => (row[of].total === 0 ? '–' : SHARE.format(1 - row[of][without] / row[of].total)),
+  }
+}

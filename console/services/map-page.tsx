@@ -1,0 +1,178 @@
+import { readServiceMap, type ServiceMap } from '../api/generated/client.ts'
+import { useLoad } from '../state/load.ts'
+import { addressOf, given, place, present } from '../state/router.ts'
+import { startOf, TextFilter } from '../ui/filters.tsx'
+import { Notice, Shown } from '../ui/states.tsx'
+import { Time, Title } from '../ui/text.tsx'
+import { CallsTable } from './calls-table.tsx'
+import { LABELLED_EDGES, layoutMap, type MapEdge, type MapNode, NODE } from './layout-map.ts'
+import { formatErrors, formatMs, formatRate } from './rates.tsx'
+import { ServiceFilters } from './services-page.tsx'
+
+/** Characters of a name that a node has room for. */
+const NAME_CHARACTERS = 18
+
+/** Which service calls which, as a map and as a list. */
+export function ServiceMapPage() {
+  const { query } = place.value
+  const loaded = useLoad(`service map ${query}`, signal =>
+    readServiceMap(
+      { ...given(query, 'environment', 'surface', 'service'), ...present({ $from: startOf(query.get('last')) }) },
+      { signal },
+    ),
+  )
+  const filters = given(query, 'last', 'environment', 'surface') as Record<string, string>
+  return (
+    <>
+      <Title text="Service map" />
+      <p class="quiet trace-id">
+        <a href={addressOf('services', filters)}>Services</a>
+        {query.has('service') && (
+          <>
+            {' · '}
+            <a href={addressOf('services-map', filters)}>All services</a>
+          </>
+        )}
+      </p>
+      <ServiceFilters>
+        <TextFilter name="service" label="Service" placeholder="all services" />
+      </ServiceFilters>
+      <Shown loaded={loaded} what="the map of services">
+        {map => <Shape map={map} />}
+      </Shown>
+    </>
+  )
+}
+
+function Shape({ map }: { readonly map: ServiceMap }) {
+  const { services, edges, from, to, isCut } = map
+  if (services.length === 0 && edges.length === 0) {
+    return (
+      <Notice
+        title="No calls in this time"
+        text="Choose a longer time, or clear a filter. Calls are counted two minutes after their spans arrive."
+      />
+    )
+  }
+  const seconds = (Date.parse(to) - Date.parse(from)) / 1_000
+  return (
+    <>
+      <p class="quiet">
+        Calls that ended from <Time iso={from} exact /> to <Time iso={to} exact />.{' '}
+        {isCut && 'Only those with most calls are shown. '}Dashed boxes have sent no spans.
+      </p>
+      <Drawing map={map} seconds={seconds} />
+      <h2>Calls</h2>
+      <CallsTable edges={edges} seconds={seconds} />
+    </>
+  )
+}
+
+function Drawing({ map, seconds }: { readonly map: ServiceMap; readonly seconds: number }) {
+  const { width, height, nodes, edges } = layoutMap(map)
+  const rates = new Map(map.services.map(service => [service.name, service]))
+  const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is scrolled by keys once it has the focus
+    <section class="map" aria-label="Map of services" tabIndex={0}>
+      <svg
+        width={width}
+        height={height}
+        viewBox={`0 0 ${width} ${height}`}
+        class={edges.length <= LABELLED_EDGES ? 'labelled' : undefined}
+      >
+        <title>Services and the calls between them. The list below has the same.</title>
+        <defs>
+          <marker
+            id="arrow"
+            viewBox="0 0 8 8"
+            refX="7"
+            refY="4"
+            markerWidth="8"
+            markerHeight="8"
+            markerUnits="userSpaceOnUse"
+            orient="auto"
+          >
+            <path d="M0 0 8 4 0 8z" fill="context-stroke" />
+          </marker>
+        </defs>
+        {edges.map(edge => (
+          <Line key={`${edge.from} ${edge.to}`} edge={edge} seconds={seconds} names={nameOf} />
+        ))}
+        {nodes.map(node => (
+          <Box
+            key={node.id}
+            node={node}
+            rates={node.kind === 'service' ? rates.get(node.name) : undefined}
+            seconds={seconds}
+          />
+        ))}
+      </svg>
+    </section>
+  )
+}
+
+function Line(props: {
+  readonly edge: MapEdge
+  readonly seconds: number
+  readonly names: ReadonlyMap<string, string>
+}) {
+  const { points, label, calls, errors, p95Ms, from, to } = props.edge
+  const failed = errors > 0 ? `, ${formatErrors({ spans: calls, errors })} errors` : ''
+  const text = `${formatRate(calls, props.seconds)}, p95 ${formatMs(p95Ms)}${failed}`
+  const d = points.map(({ x, y }, i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`).join('')
+  return (
+    <g class={errors > 0 ? 'edge failing' : 'edge'}>
+      <title>{`${props.names.get(from)} to ${props.names.get(to)}: ${text}`}</title>
+      <path class="target" d={d} />
+      <path class="line" d={d} stroke-width={1 + Math.min(Math.log10(1 + calls), 4)} marker-end="url(#arrow)" />
+      <text x={label.x} y={label.y - 4} text-anchor="middle">
+        {formatRate(calls, props.seconds)}, {formatMs(p95Ms)}
+      </text>
+    </g>
+  )
+}
+
+/** What is said of a node without rates. */
+const WITHOUT_RATES: Readonly<Record<MapNode['kind'], string>> = {
+  service: 'no spans counted',
+  database: 'database',
+  queue: 'queue',
+  host: 'sends no spans',
+  unknown: 'no span',
+}
+
+function Box(props: {
+  readonly node: MapNode
+  readonly rates: ServiceMap['services'][number] | undefined
+  readonly seconds: number
+}) {
+  const { name, kind, x, y } = props.node
+  const { rates, seconds } = props
+  const shown = name.length > NAME_CHARACTERS ? `${name.slice(0, NAME_CHARACTERS - 1)}…` : name
+  const [first, second] =
+    rates === undefined
+      ? [WITHOUT_RATES[kind], '']
+      : [`${formatRate(rates.spans, seconds)}, ${formatErrors(rates)} errors`, `p95 ${formatMs(rates.durationMs?.p95)}`]
+  const box = (
+    <>
+      <title>{`${name}: ${first} ${second}`}</title>
+      <rect width={NODE.width} height={NODE.height} rx="6" />
+      <text x="10" y="19" class="name">
+        {shown || '(no name)'}
+      </text>
+      <text x="10" y="35" class="numbers">
+        {first}
+      </text>
+      <text x="10" y="49" class="numbers">
+        {second}
+      </text>
+    </>
+  )
+  const filters = given(place.value.query, 'last', 'environment', 'surface') as Record<string, string>
+  return (
+    <g class={`node ${kind}${(rates?.errors ?? 0) > 0 ? ' failing' : ''}`} transform={`translate(${x} ${y})`}>
+      {kind === 'service' ? <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>{box}</a> : box}
+    </g>
+  )
+}
