@@ -131,7 +131,7 @@ export function connectEdge(
     traffic: new ExpressTraffic(),
     largeSlots: new FairShares(MAX_LARGE_FRAMES),
   }
-  const tallies = new RequestTallies(queues.common, logger, now)
+  const tallies = new RequestTallies(queues, logger, now)
   lifecycle.onStop('counts of requests', () => tallies.stop())
   const { sinks, lanes } = connectSinks(wiring, parts)
   watchRedis(metrics, { directory: directoryRedis, queues: queues.firstOf('traces').redis })

@@ -19,7 +19,14 @@ export function CallsTable({ edges, seconds }: { readonly edges: readonly Servic
 
 function columnsOf(seconds: number): readonly Column<ServiceEdge>[] {
   return [
-    { head: 'Caller', cell: ({ caller }) => <ServiceName name={caller} /> },
+    {
+      head: 'Caller',
+      cell: ({ caller }) => (
+        <span class="type">
+          <ServiceName name={caller} />
+        </span>
+      ),
+    },
     {
       head: 'Called',
       cell: ({ callee, peer }) => (callee === null ? peerText(peer) : <ServiceName name={callee} />),
@@ -53,11 +60,7 @@ function columnsOf(seconds: number): readonly Column<ServiceEdge>[] {
 function ServiceName({ name }: { readonly name: string | null }) {
   if (name === null) return <>unknown</>
   const filters = given(place.value.query, 'last', 'environment', 'surface') as Record<string, string>
-  return (
-    <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>
-      <span class="type">{name || '(no name)'}</span>
-    </a>
-  )
+  return <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>{name || '(no name)'}</a>
 }
 
 function peerText(peer: ServiceEdge['peer']): string {

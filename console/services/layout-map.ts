@@ -1,5 +1,5 @@
 import { graphlib, layout } from '@dagrejs/dagre'
-import type { ServiceEdge, ServiceMap } from '../api/generated/client.ts'
+import type { ServiceEdge } from '../api/generated/client.ts'
 
 /** A service, or what services call that has sent no spans. */
 export interface MapNode {
@@ -62,11 +62,9 @@ function calleeOf({ caller, callee, kind, peer }: ServiceEdge): Node {
   return { id: `${kind} ${peer.system} ${name}`, name, kind: kind === 'database' || kind === 'queue' ? kind : 'host' }
 }
 
-/** Lays out a map in layers. Calls between the same two nodes are one line. */
-export function layoutMap({ services, edges }: Pick<ServiceMap, 'services' | 'edges'>): MapLayout {
-  const nodes = new Map<string, Node>(
-    services.map(({ name }) => [`service ${name}`, { id: `service ${name}`, name, kind: 'service' }]),
-  )
+/** Lays out what calls and is called, in layers. Calls between the same two nodes are one line. */
+export function layoutMap(edges: readonly ServiceEdge[]): MapLayout {
+  const nodes = new Map<string, Node>()
   const lines = new Map<string, Omit<MapEdge, 'points' | 'label'>>()
   for (const edge of edges) {
     const [from, to] = [callerOf(edge), calleeOf(edge)]

@@ -9,6 +9,8 @@ import { LABELLED_EDGES, layoutMap, type MapEdge, type MapNode, NODE } from './l
 import { formatErrors, formatMs, formatRate } from './rates.tsx'
 import { ServiceFilters } from './services-page.tsx'
 
+/** Share of errors from which lines and boxes are red. */
+const FAILING_SHARE = 0.01
 /** Characters of a name that a node has room for. */
 const NAME_CHARACTERS = 18
 
@@ -61,15 +63,35 @@ function Shape({ map }: { readonly map: ServiceMap }) {
         Calls that ended from <Time iso={from} exact /> to <Time iso={to} exact />.{' '}
         {isCut && 'Only those with most calls are shown. '}Dashed boxes have sent no spans.
       </p>
-      <Drawing map={map} seconds={seconds} />
+      {edges.length > 0 && <Drawing map={map} seconds={seconds} />}
+      <Alone map={map} />
       <h2>Calls</h2>
       <CallsTable edges={edges} seconds={seconds} />
     </>
   )
 }
 
+/** Names the services that call none, and that none calls. */
+function Alone({ map: { services, edges } }: { readonly map: ServiceMap }) {
+  const connected = new Set(edges.flatMap(({ caller, callee }) => [caller, callee]))
+  const alone = services.filter(({ name }) => !connected.has(name))
+  if (alone.length === 0) return null
+  const filters = given(place.value.query, 'last', 'environment', 'surface') as Record<string, string>
+  return (
+    <p class="quiet">
+      Without calls in this time:{' '}
+      {alone.map(({ name }, i) => (
+        <span key={name}>
+          {i > 0 && ', '}
+          <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>{name || '(no name)'}</a>
+        </span>
+      ))}
+    </p>
+  )
+}
+
 function Drawing({ map, seconds }: { readonly map: ServiceMap; readonly seconds: number }) {
-  const { width, height, nodes, edges } = layoutMap(map)
+  const { width, height, nodes, edges } = layoutMap(map.edges)
   const rates = new Map(map.services.map(service => [service.name, service]))
   const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
   return (
@@ -122,7 +144,7 @@ function Line(props: {
   const text = `${formatRate(calls, props.seconds)}, p95 ${formatMs(p95Ms)}${failed}`
   const d = points.map(({ x, y }, i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`).join('')
   return (
-    <g class={errors > 0 ? 'edge failing' : 'edge'}>
+    <g class={errors >= FAILING_SHARE * calls ? 'edge failing' : 'edge'}>
       <title>{`${props.names.get(from)} to ${props.names.get(to)}: ${text}`}</title>
       <path class="target" d={d} />
       <path class="line" d={d} stroke-width={1 + Math.min(Math.log10(1 + calls), 4)} marker-end="url(#arrow)" />
@@ -150,6 +172,7 @@ function Box(props: {
   const { name, kind, x, y } = props.node
   const { rates, seconds } = props
   const shown = name.length > NAME_CHARACTERS ? `${name.slice(0, NAME_CHARACTERS - 1)}…` : name
+  const isFailing = rates !== undefined && rates.spans > 0 && rates.errors >= FAILING_SHARE * rates.spans
   const [first, second] =
     rates === undefined
       ? [WITHOUT_RATES[kind], '']
@@ -171,7 +194,7 @@ function Box(props: {
   )
   const filters = given(place.value.query, 'last', 'environment', 'surface') as Record<string, string>
   return (
-    <g class={`node ${kind}${(rates?.errors ?? 0) > 0 ? ' failing' : ''}`} transform={`translate(${x} ${y})`}>
+    <g class={`node ${kind}${isFailing ? ' failing' : ''}`} transform={`translate(${x} ${y})`}>
       {kind === 'service' ? <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>{box}</a> : box}
     </g>
   )

@@ -130,23 +130,26 @@ function Details({ service }: { readonly service: ServiceDetails }) {
       </p>
       <Facts>
         <Fact name="Rate">
-          {formatRate(service.spans, seconds)} ({counted(service.spans, 'span')},{' '}
-          {formatChange(service.spans, dayBefore.spans)})
+          {formatRate(service.spans, seconds)} ({counted(service.spans, 'span')}
+          {changeNote(service.spans, dayBefore.spans)})
         </Fact>
-        {lastRelease !== null && (
-          <Fact name="Last release">
-            {lastRelease.version}, <Time iso={lastRelease.at} />
-          </Fact>
-        )}
         <Fact name="Errors">
-          {formatErrors(service)} ({counted(service.errors, 'span')}; the day before {formatErrors(dayBefore)})
+          {formatErrors(service)} ({counted(service.errors, 'span')}
+          {dayBefore.spans > 0 && `; the day before ${formatErrors(dayBefore)}`}
+          {lastRelease !== null && `; before ${lastRelease.version} ${formatErrors(lastRelease.before)}`})
         </Fact>
         {(['p50', 'p95', 'p99'] as const).map(quantile => (
           <Fact key={quantile} name={quantile}>
-            {formatMs(durationMs?.[quantile])} ({formatChange(durationMs?.[quantile], dayBefore.durationMs?.[quantile])}
-            )
+            {formatMs(durationMs?.[quantile])}
+            {changeNote(durationMs?.[quantile], dayBefore.durationMs?.[quantile])}
           </Fact>
         ))}
+        {lastRelease !== null && (
+          <Fact name="Last release">
+            {lastRelease.version}, <Time iso={lastRelease.at} />
+            {changeNote(durationMs?.p95, lastRelease.before.durationMs?.p95, 'p95 ')}
+          </Fact>
+        )}
       </Facts>
       <Bars counts={steps.spans} from={from} bucketSeconds={stepSeconds} noun="span" />
       {service.errors > 0 && <Bars counts={steps.errors} from={from} bucketSeconds={stepSeconds} noun="error" />}
@@ -168,6 +171,11 @@ function Details({ service }: { readonly service: ServiceDetails }) {
       />
     </>
   )
+}
+
+/** Returns by how much a value differs from one before, after a comma, or nothing if there was none. */
+function changeNote(now: number | undefined, before: number | undefined, of = ''): string {
+  return before === undefined || before === 0 ? '' : `, ${of}${formatChange(now, before)}`
 }
 
 /** The 95th percentiles as the chart of metrics draws a line. */

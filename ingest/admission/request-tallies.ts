@@ -1,8 +1,7 @@
-import type { Redis } from 'ioredis'
 import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { HOUR_MS } from '../../schemas/units.ts'
 import type { CommitOutcome, RequestCounter } from '../../shared/http/route.ts'
-import { queueKeys } from '../../shared/queue/queue.ts'
+import type { Queues } from '../../shared/queue/queues.ts'
 import { countField, OTHER_SURFACES, type RequestOutcome, refusedWith } from '../../shared/queue/request-counts.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -83,14 +82,14 @@ export class RequestTally implements RequestCounter {
  * acknowledged requests with those that Redis has accepted.
  */
 export class RequestTallies {
-  readonly #redis: Redis
+  readonly #queues: Pick<Queues, 'firstOf'>
   readonly #logger: Logger
   readonly #now: () => number
   readonly #tallies = new Map<AdmittedQueue, RequestTally>()
   readonly #timer: NodeJS.Timeout
 
-  constructor(redis: Redis, logger: Logger, now: () => number = Date.now) {
-    this.#redis = redis
+  constructor(queues: Pick<Queues, 'firstOf'>, logger: Logger, now: () => number = Date.now) {
+    this.#queues = queues
     this.#logger = logger
     this.#now = now
     this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref()
@@ -107,16 +106,16 @@ export class RequestTallies {
 
   /** Adds what was counted to Redis. While Redis is unavailable, it is kept. */
   async flush(): Promise<void> {
-    if (this.#redis.status !== 'ready') return
     const sent: Promise<unknown>[] = []
     for (const [queue, tallies] of this.#tallies) {
-      const key = queueKeys(queue).arrivals
+      const { redis, keys } = this.#queues.firstOf(queue)
+      if (redis.status !== 'ready') continue
       const taken = tallies.take()
       for (let i = 0; i < taken.length; i += SURFACES_PER_WRITE) {
-        const write = this.#redis.multi()
+        const write = redis.multi()
         for (const tally of taken.slice(i, i + SURFACES_PER_WRITE)) {
           for (const [outcome, requests] of countsOf(tally)) {
-            if (requests > 0) write.hincrby(key, countField(tally.hour, tally.member, outcome), requests)
+            if (requests > 0) write.hincrby(keys.arrivals, countField(tally.hour, tally.member, outcome), requests)
           }
         }
         sent.push(write.exec())

@@ -98,7 +98,7 @@ export class Queues {
       get redis() {
         return connection()
       },
-      beside: other => (other === name ? queue : this.at(other, this.#movesTo(name, own))),
+      beside: other => (other === name ? queue : this.at(other, this.serverNumberOf(name, own))),
     }
     this.#known.set(tag, queue)
     return queue
@@ -172,7 +172,8 @@ export class Queues {
     return true
   }
 
-  #movesTo(name: QueueName, number: number): number {
+  /** Returns the number of the divided queues that are on the same server as this queue. */
+  serverNumberOf(name: QueueName, number: number): number {
     if (this.areOnOneServer || number > 0) return number
     return name === 'completions' ? 2 : 1
   }

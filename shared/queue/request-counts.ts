@@ -1,5 +1,5 @@
 import { ADMITTED_QUEUES, type AdmittedQueue } from '../../schemas/queues/names.ts'
-import { queueKeys, shareMember } from './queue.ts'
+import { shareMember } from './queue.ts'
 import type { QueueList, Queues } from './queues.ts'
 import { readQueueMarks } from './registry/queue-marks.ts'
 import { numberOf } from './registry/queue-tag.ts'
@@ -94,11 +94,10 @@ export async function countAccepted(
   )
 }
 
-/** Returns where the counts of the queues of a name are. Those of edges belong to all of them. */
-function placesOf({ common }: Queues, list: QueueList, name: AdmittedQueue) {
-  const places = new Map([[queueKeys(name).arrivals, { redis: common, tag: `${name}.0` }]])
-  for (const { keys, redis, tag } of list.of(name)) places.set(keys.arrivals, { redis, tag })
-  return [...places].map(([key, place]) => ({ key, ...place }))
+/** Returns where the counts of the queues of a name are. Those of edges are with the first queue. */
+function placesOf(queues: Queues, list: QueueList, name: AdmittedQueue) {
+  const places = new Map([queues.firstOf(name), ...list.of(name)].map(queue => [queue.keys.arrivals, queue]))
+  return [...places].map(([key, { redis, tag }]) => ({ key, redis, tag }))
 }
 
 /**
@@ -115,7 +114,7 @@ export async function* takeRequestCounts(
   const marks = await readQueueMarks(queues, list.numbers)
   for (const queue of ADMITTED_QUEUES) {
     for (const { redis, key, tag } of placesOf(queues, list, queue)) {
-      const number = numberOf(tag)
+      const number = queues.serverNumberOf(queue, numberOf(tag))
       const epoch = marks.get(number)?.epoch ?? ''
       // Queues that are new, or whose loss is not recorded yet: their counts are taken once they have an epoch.
       if (epoch === '' && marks.size > 0 && list.numbers.includes(number)) continue
@@ -180,7 +179,8 @@ export async function countRefused(
     outcomes.map(outcome => countField(surface.hour, shareMember(surface), outcome)),
   )
   if (fields.length === 0) return []
-  const counts = await queues.common.hmget(queueKeys(queue).arrivals, ...fields)
+  const { redis, keys } = queues.firstOf(queue)
+  const counts = await redis.hmget(keys.arrivals, ...fields)
   const refusals = asked.map(({ surfaceId, hour }, i) => {
     const [received = 0, ...others] = outcomes.map((_, j) => Number(counts[i * outcomes.length + j] ?? 0))
     const sum = (some: readonly number[]) => some.reduce((total, count) => total + count, 0)
