@@ -61,13 +61,13 @@ export async function readMap(
 }
 
 function presentEdge(row: EdgeRow): ServiceEdge {
-  const { caller, callee, hasCaller, hasCallee, system, peer, count, errors } = row
+  const { caller, callee, hasCaller, hasCallee, system, peerName, count, errors } = row
   const ofCaller = { durationSum: row.callerDurationSum, p50: row.callerP50, p95: row.callerP95, p99: row.callerP99 }
   return {
     caller: hasCaller ? caller : null,
     callee: hasCallee ? callee : null,
     kind: CALL_KINDS.find(kind => kind === row.kind) ?? 'other',
-    peer: system === '' && peer === '' ? null : { system, name: peer },
+    peer: system === '' && peerName === '' ? null : { system, name: peerName },
     calls: Number(count),
     errors: Number(errors),
     durationMs: presentRates(hasCallee ? row : NO_SPANS).durationMs,

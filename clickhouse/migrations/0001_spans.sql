@@ -9,6 +9,8 @@
 -- attribute_keys, attribute_values: clickhouse/tables/packed-attributes.ts. A service has few lists of keys, so that conditions on keys
 --   are computed once for each list.
 -- details: events, links and what few spans have (clickhouse/tables/span-details.ts). Only reads of whole spans need it.
+-- peer: what a client, producer or consumer talks to, by its attributes: kind, system and name in three lines, or empty
+--   (workers/otlp/traces/peers.ts).
 -- by_attribute: which granules contain an attribute with its value, as hashes of both (docs/decisions/031). Read with the
 --   condition of clickhouse/queries/attributes/packed-attributes.ts, which must repeat this expression. Workers do not build
 --   it when they insert (clickhouse/client.ts): the first merge does. A part without it is read whole, and the answer is the same.
@@ -50,6 +52,7 @@ CREATE TABLE IF NOT EXISTS spans
   http_route String,
   http_status_code UInt16 COMMENT '0: no status; 65535: the status 0',
   details String CODEC(ZSTD(1)),
+  peer LowCardinality(String),
   start_bucket UInt32 MATERIALIZED intDiv(least(start_time_unix_nano, toUInt64(toUnixTimestamp64Nano(received_at))), 10000000000),
   INDEX by_attribute arrayMap((k, v) -> cityHash64(k, v), arrayPopFront(arrayPopBack(splitByChar('\0', attribute_keys))),
     arrayResize(splitByChar('\0', attribute_values), length(arrayPopFront(arrayPopBack(splitByChar('\0', attribute_keys)))))) TYPE bloom_filter(0.01) GRANULARITY 1,

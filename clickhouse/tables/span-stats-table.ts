@@ -15,6 +15,7 @@ export class SpanStatsTable {
   readonly httpStatusClass = new GrowingBuffer()
   readonly environment = new LowCardinality()
   readonly serviceVersion = new LowCardinality()
+  readonly peer = new LowCardinality()
   readonly spans = new GrowingBuffer()
   readonly durationSum = new GrowingBuffer()
   /** Ends of the lists of buckets, counted in buckets. */
@@ -36,6 +37,7 @@ export class SpanStatsTable {
     column('http_status_class', 'UInt8', this.httpStatusClass),
     column('environment', 'LowCardinality(String)', this.environment),
     column('service_version', 'LowCardinality(String)', this.serviceVersion),
+    column('peer', 'LowCardinality(String)', this.peer),
     column('spans', 'UInt64', this.spans),
     column('duration_sum_nano', 'UInt64', this.durationSum),
     column('durations', 'Map(UInt16, UInt64)', this.bucketEnds, this.buckets, this.bucketCounts),

@@ -1,6 +1,6 @@
 import { FixedColumns } from '../native/fixed-columns.ts'
 import { GrowingBuffer } from '../native/growing-buffer.ts'
-import type { LowCardinality } from '../native/low-cardinality.ts'
+import { LowCardinality } from '../native/low-cardinality.ts'
 import { column, TableBuffer } from '../native/table-buffer.ts'
 import { packedAttributeColumns } from './packed-attributes.ts'
 import { ScopeColumns } from './scope-columns.ts'
@@ -25,6 +25,8 @@ export class SpansTable {
   readonly httpRoute = new GrowingBuffer()
   readonly httpStatusCode = new GrowingBuffer()
   readonly details = new GrowingBuffer()
+  /** What a client, producer or consumer talks to (workers/otlp/traces/peers.ts). */
+  readonly peer = new LowCardinality()
   readonly buffer: TableBuffer
   private readonly fixed: FixedColumns
 
@@ -60,6 +62,7 @@ export class SpansTable {
       column('http_route', 'String', this.httpRoute),
       column('http_status_code', 'UInt16', this.httpStatusCode),
       column('details', 'String', this.details),
+      column('peer', 'LowCardinality(String)', this.peer),
     ]
     this.buffer = new TableBuffer('spans', columns, this.scope.originParts())
   }

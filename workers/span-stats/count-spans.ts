@@ -5,7 +5,7 @@ import { KeyNumbers } from './key-numbers.ts'
 import { Operations, REST, UNKNOWN } from './operations.ts'
 import { type StatsScope, StatsScopes } from './stats-scopes.ts'
 
-/** The spans of a batch that share a minute, service, operation, kind, status, environment and version. */
+/** The spans of a batch that share a minute, service, operation, kind, status, peer, environment and version. */
 export interface SpanStats {
   readonly scope: StatsScope
   readonly operation: string
@@ -14,6 +14,8 @@ export interface SpanStats {
   readonly kind: number
   readonly statusCode: number
   readonly httpStatusClass: number
+  /** What spans of a client or producer talk to (workers/otlp/traces/peers.ts). Empty for others. */
+  readonly peer: string
   readonly spans: number
   readonly durationSumNano: bigint
   readonly slowestNano: number
@@ -32,6 +34,10 @@ const MINUTE_NANO = 60_000_000_000
 /** Sums are carried into an integer of any size from here, so that none loses a nanosecond. */
 const CARRY_FROM = MAX_DURATION_NANO
 const HIGHEST_STATUS_CLASS = 5
+const CLIENT = 3
+const PRODUCER = 4
+/** Bits of the flags below the index of the peer, of which a batch has fewer than 2^23. */
+const PEER_BITS = 8
 
 /**
  * Counts the rows of a batch, in the order in which their keys appear: equal rows give equal counts. It takes about a quarter of
@@ -93,7 +99,7 @@ class SpanCounter {
   }
 
   stats(): SpanStats[] {
-    const { traceId } = this.#table
+    const { traceId, peer } = this.#table
     const durations = this.#durations()
     return Array.from({ length: this.#keys.length }, (_, key) => {
       const flags = this.#keys.part(key, 3)
@@ -104,7 +110,8 @@ class SpanCounter {
         minute: this.#keys.part(key, 2),
         kind: flags & 7,
         statusCode: (flags >> 3) & 3,
-        httpStatusClass: flags >> 5,
+        httpStatusClass: (flags >> 5) & 7,
+        peer: peer.dictionary.textOf(flags >> PEER_BITS),
         spans: this.#counts[key] as number,
         durationSumNano: BigInt(this.#sums[key] as number) + (this.#carries.get(key) ?? 0n),
         slowestNano: this.#slowest[key] as number,
@@ -122,13 +129,19 @@ class SpanCounter {
     return ofKeys.map(buckets => buckets.sort(([a], [b]) => a - b).flat())
   }
 
-  /** Returns kind, status and class of the HTTP status in eight bits. Values that are not in the specification are 0. */
+  /**
+   * Returns kind, status and class of the HTTP status in eight bits, and above them the index of the peer of a client or producer.
+   * Values that are not in the specification are 0.
+   */
   #flagsOf(row: number): number {
-    const { kind, statusCode, httpStatusCode } = this.#table
+    const { kind: kinds, statusCode, httpStatusCode, peer } = this.#table
+    const kind = (kinds.bytes[row] as number) & 7
+    const peerIndex = kind === CLIENT || kind === PRODUCER ? peer.indexes.view.getUint32(4 * row, true) : 0
     const status = statusCode.bytes[row] as number
     const statusClass = Math.floor(httpStatusCode.view.getUint16(2 * row, true) / 100)
     return (
-      ((kind.bytes[row] as number) & 7) |
+      kind |
+      (peerIndex << PEER_BITS) |
       ((status > 2 ? 0 : status) << 3) |
       ((statusClass > HIGHEST_STATUS_CLASS ? 0 : statusClass) << 5)
     )

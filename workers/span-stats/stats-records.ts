@@ -14,7 +14,7 @@ import type { SpanStats } from './count-spans.ts'
  *
  *   record := minute(u32, in minutes) kind(u8) statusCode(u8) httpStatusClass(u8) spans(u32) durationSumNano(u64)
  *             slowestNano(u64) slowestTraceId(16) buckets(u32 n) n × (bucket u16) n × (spans u32)
- *             serviceName operation environment serviceVersion
+ *             serviceName operation environment serviceVersion peer
  *
  * A text is its length as a varint and its UTF-8 bytes. Workspace, surface and the day of arrival are those of the frame. A change
  * of the form raises the version.
@@ -75,6 +75,7 @@ function append(out: GrowingBuffer, one: SpanStats): void {
   out.text(one.operation)
   out.text(one.scope.environment)
   out.text(one.scope.serviceVersion)
+  out.text(one.peer)
 }
 
 /**
@@ -119,6 +120,7 @@ export function appendRecords(
     table.operation.fill(table.operation.indexOf(nextText()), 1)
     table.environment.fill(table.environment.indexOf(nextText()), 1)
     table.serviceVersion.fill(table.serviceVersion.indexOf(nextText()), 1)
+    table.peer.fill(table.peer.indexOf(nextText()), 1)
     at = end
   }
   return rows

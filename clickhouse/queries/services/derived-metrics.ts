@@ -1,5 +1,6 @@
 import type { BoundCondition } from '../../select.ts'
 import { type LabelMatcher, valueCondition } from '../metrics/label-matchers.ts'
+import { lineOfPeer } from './calls.ts'
 
 /** A metric that is computed from what workers have counted, by the name that Grafana expects of Tempo. */
 export interface DerivedMetric {
@@ -7,7 +8,10 @@ export interface DerivedMetric {
   readonly name: string
   readonly type: 'counter' | 'histogram'
   readonly help: string
-  readonly table: 'span_stats' | 'service_edges'
+  /** `calls` are those of `callsWhere`. */
+  readonly table: 'span_stats' | 'calls'
+  /** Condition on groups of rows. */
+  readonly having: string
   /** Labels, with the expression of each. */
   readonly labels: Readonly<Record<string, string>>
   /** Names of the metric as Prometheus shows it, with the expression of its value in a minute. */
@@ -38,6 +42,7 @@ const STATUSES = ['UNSET', 'OK', 'ERROR'].map(status => `STATUS_CODE_${status}`)
 
 const OF_SPANS = {
   table: 'span_stats',
+  having: 'true',
   labels: {
     service: 'toString(service_name)',
     span_name: 'toString(operation)',
@@ -46,14 +51,16 @@ const OF_SPANS = {
   },
 } as const
 
-const PEER = "multiIf(peer != '', toString(peer), system != '', toString(system), 'unknown')"
+const PEER = `multiIf(${lineOfPeer('name')} != '', ${lineOfPeer('name')}, ${lineOfPeer('system')} != '', ${lineOfPeer('system')}, 'unknown')`
+const KIND = lineOfPeer('kind')
 const OF_EDGES = {
-  table: 'service_edges',
+  table: 'calls',
+  // Nothing is left of calls that were received.
+  having: 'sum(calls.calls) > 0',
   labels: {
-    client: "if(has_caller, toString(caller), 'unknown')",
-    server: `if(has_callee, toString(callee), ${PEER})`,
-    connection_type:
-      "multiIf(kind = 'database', 'database', kind IN ('message', 'queue'), 'messaging_system', has_caller AND has_callee, '', 'virtual_node')",
+    client: "if(has_caller, caller, 'unknown')",
+    server: `if(has_callee, callee, ${PEER})`,
+    connection_type: `multiIf(is_message OR (NOT has_callee AND ${KIND} = 'queue'), 'messaging_system', NOT has_callee AND ${KIND} = 'database', 'database', has_caller AND has_callee, '', 'virtual_node')`,
   },
 } as const
 
@@ -69,8 +76,8 @@ function counter(name: string, value: string): Pick<DerivedMetric, 'name' | 'typ
   return { name, type: 'counter', parts: { [name]: value } }
 }
 
-const CALLS = 'sum(service_edges.calls)'
-const SERVER_SUM = 'sum(if(has_callee, duration_sum_nano, caller_duration_sum_nano)) / 1e9'
+const CALLS = 'sum(calls.calls)'
+const SERVER_SUM = 'sum(if(has_callee, calls.duration_sum_nano, calls.caller_duration_sum_nano)) / 1e9'
 
 /** Every derived metric. The time of a callee without spans is that of its caller, as Tempo has it. */
 export const DERIVED_METRICS: readonly DerivedMetric[] = [
@@ -92,25 +99,25 @@ export const DERIVED_METRICS: readonly DerivedMetric[] = [
   },
   {
     ...OF_EDGES,
-    ...counter('traces_service_graph_request_failed_total', 'sum(service_edges.errors)'),
+    ...counter('traces_service_graph_request_failed_total', 'sum(calls.errors)'),
     help: 'Calls between two services that failed.',
   },
   {
     ...OF_EDGES,
     ...histogram('traces_service_graph_request_server_seconds', CALLS, SERVER_SUM),
-    buckets: 'sumMap(if(has_callee, durations, caller_durations))',
-    slowest: 'max(service_edges.slowest)',
+    buckets: 'sumMap(if(has_callee, calls.durations, calls.caller_durations))',
+    slowest: 'max(calls.slowest)',
     help: 'Durations of calls as the callee saw them, in seconds.',
   },
   {
     ...OF_EDGES,
     ...histogram(
       'traces_service_graph_request_client_seconds',
-      'sumIf(service_edges.calls, has_caller)',
-      'sum(caller_duration_sum_nano) / 1e9',
+      'sumIf(calls.calls, has_caller)',
+      'sum(calls.caller_duration_sum_nano) / 1e9',
     ),
-    buckets: 'sumMap(caller_durations)',
-    slowest: 'max(service_edges.slowest)',
+    buckets: 'sumMap(calls.caller_durations)',
+    slowest: 'max(calls.slowest)',
     help: 'Durations of calls as the caller saw them, in seconds.',
   },
 ]

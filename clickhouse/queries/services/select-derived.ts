@@ -4,6 +4,7 @@ import type { ClickHouseClient } from '../../client.ts'
 import { type BoundCondition, selectRows } from '../../select.ts'
 import type { LabelMatcher } from '../metrics/label-matchers.ts'
 import { type SampleSearch, type SampleSeriesRow, seriesBySegments } from '../metrics/select-samples.ts'
+import { callsWhere } from './calls.ts'
 import {
   countsUpToBounds,
   DERIVED_BOUNDS,
@@ -56,12 +57,14 @@ function sourceOf(
 ): BoundCondition {
   const labels = derivedCondition(metric, matchers)
   const firstMinute = (nano: bigint) => Math.ceil((Number(nano / 1_000_000n) - MINUTE_MS + 1) / MINUTE_MS) * 60
+  const ofTime = `workspace_id = {workspaceId: String}
+    AND received_at >= toStartOfDay(fromUnixTimestamp({fromSeconds: Int64}), 'UTC')
+    AND minute >= fromUnixTimestamp({fromSeconds: Int64}) AND minute < fromUnixTimestamp({toSeconds: Int64})`
   return {
-    sql: `
-      FROM ${metric.table}
-      WHERE workspace_id = {workspaceId: String} AND ${labels.sql}
-        AND received_at >= toStartOfDay(fromUnixTimestamp({fromSeconds: Int64}), 'UTC')
-        AND minute >= fromUnixTimestamp({fromSeconds: Int64}) AND minute < fromUnixTimestamp({toSeconds: Int64})`,
+    sql:
+      metric.table === 'calls'
+        ? `FROM (${callsWhere(ofTime)}) AS calls WHERE ${labels.sql}`
+        : `FROM span_stats WHERE ${ofTime} AND ${labels.sql}`,
     params: {
       workspaceId: filter.workspaceId,
       fromSeconds: Math.max(firstMinute(filter.fromNano), 0),
@@ -88,7 +91,7 @@ export async function selectDerivedSamples(
   const { sql, params } = sourceOf(metric, { filter, matchers: matchers.filter(matcher => !isOfBound(matcher)) })
   const bounds = labelsCondition({ le: 'le' }, matchers.filter(isOfBound), 'bound')
   const ofMinutes = (value: string) =>
-    `SELECT ${labelsMap(metric)} AS series, ${AT_MS} AS atMs, ${value} ${sql} GROUP BY series, atMs`
+    `SELECT ${labelsMap(metric)} AS series, ${AT_MS} AS atMs, ${value} ${sql} GROUP BY series, atMs HAVING ${metric.having}`
   const points = isBucket
     ? `SELECT series, le, series AS labelsOfPoint, atMs, toFloat64(upTo) AS sample
        FROM (${ofMinutes(`${metric.buckets} AS buckets`)})
@@ -125,8 +128,8 @@ export async function selectDerivedLabels(
     const names = partsOfTable(source.table).map(name => `'${name}'`)
     const rows = await selectRows<DerivedLabelsRow>(client, {
       query: `
-        SELECT DISTINCT ${labelsMap(source)} AS labels, arrayFilter(name -> ${ofName.sql}, [${names.join(', ')}]) AS names ${sql} AND notEmpty(names)
-        ORDER BY labels LIMIT {limit: UInt32}`,
+        SELECT ${labelsMap(source)} AS labels, arrayFilter(name -> ${ofName.sql}, [${names.join(', ')}]) AS names ${sql} AND notEmpty(names)
+        GROUP BY labels HAVING ${source.having} ORDER BY labels LIMIT {limit: UInt32}`,
       params: { ...params, ...ofName.params, limit: search.limit },
       signal,
       settings: SETTINGS,
@@ -147,7 +150,7 @@ export function selectExemplars(
   return selectRows<ExemplarRow>(client, {
     query: `
       SELECT labels, atMs, longest.1 / 1e9 AS seconds, lower(hex(longest.2)) AS traceId
-      FROM (SELECT ${labelsMap(metric)} AS labels, ${AT_MS} AS atMs, ${metric.slowest} AS longest ${sql} GROUP BY labels, atMs)
+      FROM (SELECT ${labelsMap(metric)} AS labels, ${AT_MS} AS atMs, ${metric.slowest} AS longest ${sql} GROUP BY labels, atMs HAVING ${metric.having})
       ORDER BY atMs DESC, labels LIMIT {limit: UInt32}`,
     params: { ...params, limit: search.limit },
     signal,

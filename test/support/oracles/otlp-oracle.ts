@@ -112,7 +112,35 @@ function spanRow(span: Span, resourceAttributes: KeyValue[]): Row {
     http_route: latin1(cut(promotedText(span.attributes, 'http.route'), 1_024)),
     http_status_code:
       httpStatus(span.attributes, 'http.response.status_code') || httpStatus(span.attributes, 'http.status_code') || 0,
+    peer: latin1(peerOf(span)),
   }
+}
+
+/** Returns what a client, producer or consumer talks to. */
+function peerOf({ kind, attributes }: Span): string {
+  if (kind < 3 || kind > 5) return ''
+  const first = (...names: readonly string[]) => {
+    const texts = names.map(name => {
+      const value = attributes.findLast(({ key }) => key === name)?.value?.value
+      const text = value?.case === 'stringValue' && !value.value.includes('\0') ? value.value : ''
+      return Buffer.from(text).subarray(0, 512).toString()
+    })
+    return texts.find(text => text !== '') ?? ''
+  }
+  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)/i.exec(first('url.full', 'http.url'))?.[1]
+  const address =
+    first('service.peer.name', 'peer.service', 'server.address', 'net.peer.name', 'http.host') ||
+    host ||
+    first('rpc.service')
+  const database = first('db.system.name', 'db.system')
+  const messaging = first('messaging.system')
+  const rpc = first('rpc.system.name', 'rpc.system')
+  const text = (...lines: readonly [string, string, string]) =>
+    lines.map(line => cut(line.replaceAll('\n', ' '), 256)).join('\n')
+  if (database) return text('database', database, first('db.namespace', 'db.name') || address)
+  if (messaging)
+    return text('queue', messaging, first('messaging.destination.name', 'messaging.destination') || address)
+  return rpc || address ? text('request', rpc, address) : ''
 }
 
 function exceptionRows(span: Span, shared: Row, origin: PayloadSource, resourceAttributes: KeyValue[]): Row[] {

@@ -24,6 +24,11 @@ const KEYS = [
   'http.status_code',
   'a',
   'http.roue',
+  'db.system.name',
+  'db.namespace',
+  'messaging.system',
+  'server.address',
+  'url.full',
   'session_id',
   '__proto__',
 ]

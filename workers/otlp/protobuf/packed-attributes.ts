@@ -44,7 +44,10 @@ export class PackedAttributes {
   valueEnd = 0
   /** Attributes of the record. */
   count = 0
-  private recordStart = 0
+  /** Start of the record in `values`: its length, once it has ended, and then its texts. */
+  recordStart = 0
+  /** Index of the list of keys of the record, once it has ended. */
+  listIndex = 0
   private readonly lists = new BytesCache<number>(CACHE_LIMIT_BYTES)
   private readonly uncommon = new GrowingBuffer()
 
@@ -72,6 +75,7 @@ export class PackedAttributes {
       values.truncate(this.recordStart)
       values.u8(0)
       keyLists.fill(0, 1)
+      this.listIndex = 0
       return
     }
     values.truncate(values.length - 1)
@@ -83,6 +87,7 @@ export class PackedAttributes {
       this.lists.set(bytes, view, 0, length, index)
     }
     keyLists.fill(index, 1)
+    this.listIndex = index
   }
 
   /** Removes the record. */

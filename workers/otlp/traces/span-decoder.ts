@@ -13,6 +13,7 @@ import { PromotedAttributes } from '../protobuf/promoted-attributes.ts'
 import { INVALID_TAG, type RowRejection, TRUNCATED } from '../protobuf/refusal.ts'
 import type { ResourceEntry } from '../protobuf/resource-cache.ts'
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, type WireCursor } from '../protobuf/wire.ts'
+import { Peers } from './peers.ts'
 import { SpanDetailsWriter } from './span-parts.ts'
 
 const STATUS_ERROR = 2
@@ -29,6 +30,7 @@ export class SpanDecoder {
   private readonly exceptions: ExceptionDeriver
   private readonly promoted: PromotedAttributes
   private readonly details: SpanDetailsWriter
+  private readonly peers: Peers
 
   /** Positions. The content of a field is never at position 0, so 0 means that the field is absent. */
   private traceId = 0
@@ -59,6 +61,7 @@ export class SpanDecoder {
     this.exceptions = exceptions
     this.promoted = new PromotedAttributes(attributes)
     this.details = new SpanDetailsWriter(table.details, exceptions)
+    this.peers = new Peers(table.peer, attributes)
   }
 
   /**
@@ -79,6 +82,7 @@ export class SpanDecoder {
     this.writeRow(wire, row)
     if (this.hasException || this.statusCode === STATUS_ERROR) this.deriveExceptions(wire, resource)
     this.attributes.end()
+    this.peers.append(this.kind)
     return undefined
   }
 
@@ -88,9 +92,10 @@ export class SpanDecoder {
     this.details.reset()
   }
 
-  /** Forgets the dictionary of key lists, from which rows were removed. */
+  /** Forgets the dictionaries, from which rows were removed. */
   clearCache(): void {
     this.attributes.clearCache()
+    this.peers.clearCache()
   }
 
   /** Spans of the payload that have a session id over the limit, and are stored without it. */

@@ -15,9 +15,9 @@ interface CountEdgesDeps {
   readonly assertElected: () => Promise<void>
 }
 
-/** Services send the spans of a call within this time of each other. */
-const OTHERS_BEFORE_MS = 2 * MINUTE_MS
-const OTHERS_AFTER_MS = MINUTE_MS
+/** The callers of what arrived in a minute arrive within this time before it and after it. */
+const CALLERS_BEFORE_MS = MINUTE_MS
+const CALLERS_AFTER_MS = MINUTE_MS
 /** Time that is counted again if Redis does not know how far the counts are. What was counted within a day adds nothing. */
 const FIRST_MS = HOUR_MS
 const TIMEOUT_MS = 60_000
@@ -28,7 +28,7 @@ const TIMEOUT_MS = 60_000
  */
 export async function countEdges(deps: CountEdgesDeps): Promise<void> {
   const { redis, clickhouse, assertElected } = deps
-  const untilMs = (await deps.settledBeforeMs()) - OTHERS_AFTER_MS
+  const untilMs = (await deps.settledBeforeMs()) - CALLERS_AFTER_MS
   const known = Number((await redis.get(upkeepKeys.edgesBefore)) ?? untilMs - FIRST_MS)
   for (let fromMs = Math.floor(known / MINUTE_MS) * MINUTE_MS; fromMs + MINUTE_MS <= untilMs; fromMs += MINUTE_MS) {
     await assertElected()
@@ -39,10 +39,10 @@ export async function countEdges(deps: CountEdgesDeps): Promise<void> {
 
 async function countMinute(clickhouse: ClickHouseClient, fromMs: number): Promise<void> {
   const toMs = fromMs + MINUTE_MS
-  const others = { othersFromMs: fromMs - OTHERS_BEFORE_MS, othersToMs: toMs + OTHERS_AFTER_MS }
+  const callers = { callersFromMs: fromMs - CALLERS_BEFORE_MS, callersToMs: toMs + CALLERS_AFTER_MS }
   // The spans of a trace are on one shard.
   await onEachShard(clickhouse, async shard => {
-    const block = await selectCountedEdges(shard, { fromMs, toMs, ...others }, AbortSignal.timeout(TIMEOUT_MS))
+    const block = await selectCountedEdges(shard, { fromMs, toMs, ...callers }, AbortSignal.timeout(TIMEOUT_MS))
     if (block.length === 0) return
     const insert = { table: 'service_edges', columns: EDGE_COLUMNS, block: [block], timeoutMs: TIMEOUT_MS }
     await insertNative(shard, { ...insert, deduplicationToken: `edges:${fromMs}` })
