@@ -36,7 +36,7 @@ export interface Range {
 }
 
 /** Query of a read of a range. */
-export type RangeQuery = z.infer<typeof readServiceQuerySchema>
+type RangeQuery = z.infer<typeof readServiceQuerySchema>
 
 /** Returns the range of a query in whole steps, of which there are about a hundred. `defaultMs` is its length without a start. */
 export function rangeOf(query: Pick<RangeQuery, 'from' | 'to'>, nowMs: number, defaultMs = HOUR_MS): Outcome<Range> {

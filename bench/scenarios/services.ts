@@ -60,7 +60,7 @@ export const scenario: Scenario = {
       ],
       method: `${rounds.length} rounds after a warm-up, each of ${minutesOf(context)} minutes of arrival with ${SPANS * payloadsPerMinute(context)} realistic spans`,
       notes: [
-        'Of ClickHouse the CPU time of its process until its merges have ended, of the worker that of one thread.',
+        'Rows of ClickHouse have the CPU time of its process until its merges have ended, those of the worker that of one thread.',
         'The first span of each trace is called by a client in another payload.',
       ],
       facts: { ClickHouse: clickhouse.version },
@@ -76,32 +76,43 @@ interface Stage {
   readonly redis: Redis
 }
 
-async function measure(context: ScenarioRun, { clickhouse, redis }: Stage): Promise<Costs> {
-  const { client, pid } = clickhouse
-  await truncateTables(client, BENCH_DATABASE)
-  await settleMerges(client)
-  const costs = Object.fromEntries(PARTS.map(part => [part, 0])) as Costs
-  const onThread = <T>(part: keyof Costs, work: () => T): T => {
+/** Adds up the CPU seconds of the parts. */
+class CostMeter {
+  readonly costs = Object.fromEntries(PARTS.map(part => [part, 0])) as Costs
+  readonly #clickhouse: BenchClickHouse
+
+  constructor(clickhouse: BenchClickHouse) {
+    this.#clickhouse = clickhouse
+  }
+
+  onThread<T>(part: keyof Costs, work: () => T): T {
     const { user, system } = process.threadCpuUsage()
     const result = work()
     const after = process.threadCpuUsage()
-    costs[part] += (after.user - user + after.system - system) / 1e6
+    this.costs[part] += (after.user - user + after.system - system) / 1e6
     return result
   }
-  const onClickHouse = async (part: keyof Costs, work: () => Promise<void>) => {
-    const meter = meterProcesses({ clickhouse: pid })
+
+  async onClickHouse(part: keyof Costs, work: () => Promise<void>): Promise<void> {
+    const meter = meterProcesses({ clickhouse: this.#clickhouse.pid })
     meter.begin()
     await work()
-    await settleMerges(client)
-    costs[part] += meter.end().clickhouse?.cpuSeconds ?? 0
+    await settleMerges(this.#clickhouse.client)
+    this.costs[part] += meter.end().clickhouse?.cpuSeconds ?? 0
   }
+}
 
+async function measure(context: ScenarioRun, { clickhouse, redis }: Stage): Promise<Costs> {
+  const { client } = clickhouse
+  await truncateTables(client, BENCH_DATABASE)
+  await settleMerges(client)
+  const meter = new CostMeter(clickhouse)
   const firstMs = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS - 60 * MINUTE_MS
   const minutes = minutesOf(context)
   const batch = createSpansBatch()
   const stats: PayloadFrame[][] = []
   let spans = 0
-  await onClickHouse('storing spans', async () => {
+  await meter.onClickHouse('storing spans', async () => {
     for (let minute = 0; minute < minutes; minute++) {
       const frames: PayloadFrame[] = []
       const perMinute = payloadsPerMinute(context)
@@ -109,11 +120,11 @@ async function measure(context: ScenarioRun, { clickhouse, redis }: Stage): Prom
       for (const [i, body] of arrivals.entries()) {
         const receivedAtMs = firstMs + Math.floor((minute + i / arrivals.length) * MINUTE_MS)
         const source = { workspaceId: 'ws_bench', surfaceId: 'srf_bench', receivedAtMs, only: undefined }
-        const result = onThread('decoding', () => batch.append(source as never, body))
+        const result = meter.onThread('decoding', () => batch.append(source as never, body))
         if (!result.ok) throw new Error(result.reason)
         spans += result.rows
         if (batch.rows < BATCH_ROWS && i < arrivals.length - 1) continue
-        frames.push(...onThread('counting', () => batch.spanStats?.() ?? []).flat())
+        frames.push(...meter.onThread('counting', () => batch.spanStats?.() ?? []).flat())
         await insert(clickhouse, batch, `spans ${spans}`)
         batch.reset()
       }
@@ -121,12 +132,12 @@ async function measure(context: ScenarioRun, { clickhouse, redis }: Stage): Prom
     }
   })
   const counts = createSpanStatsBatch()
-  await onClickHouse('storing counts', async () => {
+  await meter.onClickHouse('storing counts', async () => {
     for (const [minute, frames] of stats.entries()) {
       const perInsert = Math.ceil(frames.length / STATS_INSERTS)
       for (let at = 0; at < frames.length; at += perInsert) {
         for (const frame of frames.slice(at, at + perInsert)) {
-          onThread('counting', () => counts.append({ ...frame, only: undefined } as never, frame.body))
+          meter.onThread('counting', () => counts.append({ ...frame, only: undefined } as never, frame.body))
         }
         await insert(clickhouse, counts, `counts ${minute} ${at}`)
         counts.reset()
@@ -134,15 +145,15 @@ async function measure(context: ScenarioRun, { clickhouse, redis }: Stage): Prom
     }
   })
   await redis.set(upkeepKeys.edgesBefore, firstMs)
-  await onClickHouse('counting calls', () =>
+  await meter.onClickHouse('counting calls', () =>
     countEdges({
       ...{ redis, clickhouse: client },
       settledBeforeMs: async () => firstMs + (minutes + 1) * MINUTE_MS,
       assertElected: async () => {},
     }),
   )
-  for (const part of PARTS) costs[part] /= spans / 1e6
-  return costs
+  const millions = spans / 1e6
+  return Object.fromEntries(PARTS.map(part => [part, meter.costs[part] / millions])) as Costs
 }
 
 let rounds = 0

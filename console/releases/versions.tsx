@@ -75,7 +75,8 @@ function columnsOf(versions: readonly VersionHealth[]): readonly Column<VersionH
     {
       head: 'Adoption',
       isNumber: true,
-      title: ({ sessions }) => (sessions.total > 0 ? 'Of the sessions of the service' : 'Of the spans of the service'),
+      title: ({ sessions }) =>
+        sessions.total > 0 ? 'Share of the sessions of the service' : 'Share of the spans of the service',
       cell: adoption,
     },
     { head: 'Sessions', isNumber: true, cell: ({ sessions }) => formatCount(sessions.total) },

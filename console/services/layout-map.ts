@@ -31,7 +31,7 @@ export interface MapEdge {
 }
 
 /** Nodes and lines from callers on the left to callees on the right. */
-export interface MapLayout {
+interface MapLayout {
   readonly width: number
   readonly height: number
   readonly nodes: readonly MapNode[]

@@ -155,7 +155,7 @@ function Line(props: {
   )
 }
 
-/** What is said of a node without rates. */
+/** Text of a node without rates. */
 const WITHOUT_RATES: Readonly<Record<MapNode['kind'], string>> = {
   service: 'no spans counted',
   database: 'database',

@@ -32,12 +32,14 @@ const edgeSchema = z
     kind: z.enum(CALL_KINDS),
     peer: z.strictObject({ system: z.string(), name: z.string() }).nullable().meta({
       description:
-        'What was called, by the attributes of the spans: a database, a queue, a host. Null if they name none.',
+        'The thing that was called, by the attributes of the spans: a database, a queue, a host. Null if they name none.',
     }),
     calls: z.number().int().min(1),
     errors: z.number().int().min(0).meta({ description: 'Calls of which either side has the status `ERROR`.' }),
-    durationMs: durationsSchema.meta({ description: 'Of the spans of the callee. Null without these.' }),
-    callerDurationMs: durationsSchema.meta({ description: 'Of the spans of the caller. Null without these.' }),
+    durationMs: durationsSchema.meta({ description: 'Durations of the spans of the callee. Null without these.' }),
+    callerDurationMs: durationsSchema.meta({
+      description: 'Durations of the spans of the caller. Null without these.',
+    }),
     slowest: z.strictObject({ traceId: z.string(), durationMs: z.number().min(0) }),
   })
   .meta({ id: 'ServiceEdge' })

@@ -15,6 +15,7 @@ const EXCEPTIONS = [
     'pipeline',
     'replay',
     'scale',
+    'services',
     'stored-reads/stored-reads',
     'sustained',
     'trace-read',

@@ -14,7 +14,7 @@ export const CONSUMER = 5
 /** Flags of a span whose parent is in the same process. */
 export const LOCAL = 256
 /** Flags of a span whose parent is in another process. */
-export const REMOTE = 768
+const REMOTE = 768
 
 /** A span of a call between services. Traces and spans have numbers instead of ids. */
 export interface StagedSpan {

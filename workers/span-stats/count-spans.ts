@@ -14,7 +14,7 @@ export interface SpanStats {
   readonly kind: number
   readonly statusCode: number
   readonly httpStatusClass: number
-  /** What spans of a client or producer talk to (workers/otlp/traces/peers.ts). Empty for others. */
+  /** Peer of the spans of a client or producer (workers/otlp/traces/peers.ts). Empty for others. */
   readonly peer: string
   readonly spans: number
   readonly durationSumNano: bigint

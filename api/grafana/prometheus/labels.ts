@@ -183,7 +183,7 @@ function presentSeries(row: SeriesLabelsRow, ofBuckets: readonly LabelMatcher[])
   })
 }
 
-/** Returns the labels of each bucket of a series whose bound is asked for. */
+/** Returns the labels of each bucket of a series whose bound is requested. */
 function ofEachBound(
   labels: Record<string, string>,
   bounds: readonly string[],

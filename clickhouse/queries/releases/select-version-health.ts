@@ -39,7 +39,7 @@ export interface FirstOccurrenceRow extends ServiceVersionKey {
 }
 
 const SETTINGS = { max_rows_to_read: String(ROWS_READ_MAX) }
-/** Findings of which one read tells the first occurrence. */
+/** Most findings of one read. */
 const FINDINGS_MAX = 10_000
 
 /** Returns the versions with spans in a range. */

@@ -29,7 +29,7 @@ const boundText = (exponent: number) => String(2 ** exponent / 1e9)
 /** Upper bounds of the buckets of derived histograms in seconds, as Prometheus writes them. */
 export const DERIVED_BOUNDS: readonly string[] = [...BOUND_EXPONENTS.map(boundText), '+Inf']
 
-/** Expression of the numbers of durations up to each of `DERIVED_BOUNDS`. Buckets are those of workers/span-stats/duration-bucket.ts. */
+/** Expression of the numbers of durations up to each of `DERIVED_BOUNDS`, from buckets of workers/span-stats/duration-bucket.ts. */
 export function countsUpToBounds(buckets: string): string {
   const keys = [...BOUND_EXPONENTS.map(exponent => 32 * exponent + 1), 65_535]
   return `arrayMap(highest -> arraySum(arrayMap((bucket, number) -> if(bucket <= highest, number, 0), mapKeys(${buckets}), mapValues(${buckets}))), [${keys}])`

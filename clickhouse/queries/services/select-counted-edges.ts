@@ -21,8 +21,8 @@ export const EDGE_COLUMNS = [
   ...['caller_duration_sum_nano', 'caller_durations', 'slowest'],
 ] as const
 
-/** The minute of arrival whose calls are counted, and when the spans arrived that may be their callers. Unix ms, the ends exclusive. */
-export interface CountedMinute {
+/** The minute of arrival whose calls are counted, and the arrival of their callers. Unix ms, the ends exclusive. */
+interface CountedMinute {
   readonly fromMs: number
   readonly toMs: number
   readonly callersFromMs: number

@@ -20,7 +20,7 @@ import { ROWS_READ_MAX } from './select-span-rates.ts'
 const NAME_LABEL = '__name__'
 
 /** Selects series of a derived metric in a range of Unix ns, the end exclusive. */
-export interface DerivedSearch {
+interface DerivedSearch {
   readonly filter: { readonly workspaceId: string; readonly fromNano: bigint; readonly toNano: bigint }
   readonly matchers: readonly LabelMatcher[]
   readonly limit: number
@@ -33,7 +33,7 @@ interface DerivedPart {
 }
 
 /** An exemplar of a series: the longest span of a minute. */
-export interface ExemplarRow {
+interface ExemplarRow {
   readonly labels: Readonly<Record<string, string>>
   readonly atMs: string
   readonly seconds: number
@@ -110,7 +110,7 @@ export async function selectDerivedSamples(
 }
 
 /** Labels of series, without the bounds of buckets, and the names of the derived metrics that have them. */
-export interface DerivedLabelsRow {
+interface DerivedLabelsRow {
   readonly labels: Readonly<Record<string, string>>
   readonly names: readonly string[]
 }

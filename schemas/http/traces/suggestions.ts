@@ -9,8 +9,8 @@ import { callerProblems } from '../problem-sets.ts'
 const LIMIT_MAX = 100
 const LIMIT_DEFAULT = 20
 
-/** What can be suggested. */
-export const SUGGESTED = ['service', 'name', 'key', 'value'] as const
+/** Kinds of suggestions. */
+const SUGGESTED = ['service', 'name', 'key', 'value'] as const
 
 /** Query of GET /v3/suggestions. */
 export const listSuggestionsQuerySchema = z

@@ -156,7 +156,11 @@ describe('under load, with an exact ledger at the end', () => {
   const worker = (settings: Record<string, string>) => ({ script: 'workers/main.ts', settings })
   it.each<[string, () => { script: string; settings: Record<string, string> }, RegExp]>([
     ['user of ClickHouse', () => worker({ CLICKHOUSE_URL: withUser('nobody') }), /clickhouse refuses the user/],
-    ['database of ClickHouse', () => worker({ CLICKHOUSE_DATABASE: 'nowhere' }), /clickhouse: the database nowhere has no schema/],
+    [
+      'database of ClickHouse',
+      () => worker({ CLICKHOUSE_DATABASE: 'nowhere' }),
+      /clickhouse: the database nowhere has no schema/,
+    ],
     ['bucket', () => worker({ S3_BUCKET: 'nowhere' }), /object store refuses .* bucket/],
     ['key of the bucket', () => worker({ AWS_SECRET_ACCESS_KEY: 'wrong' }), /object store refuses the credentials/],
     ['address of Redis', () => worker({ REDIS_URL: 'redis://127.0.0.1:1' }), /redis of the queues is not connected/],

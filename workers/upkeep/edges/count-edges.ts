@@ -18,7 +18,7 @@ interface CountEdgesDeps {
 /** The callers of what arrived in a minute arrive within this time before it and after it. */
 const CALLERS_BEFORE_MS = MINUTE_MS
 const CALLERS_AFTER_MS = MINUTE_MS
-/** Time that is counted again if Redis does not know how far the counts are. What was counted within a day adds nothing. */
+/** Time that is counted again if Redis does not know how far the counts are. A minute that was counted adds nothing. */
 const FIRST_MS = HOUR_MS
 const TIMEOUT_MS = 60_000
 

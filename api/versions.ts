@@ -1,4 +1,4 @@
-import { type ClickHouseClient, readsTooMuch } from '../../clickhouse/client.ts'
+import { type ClickHouseClient, readsTooMuch } from '../clickhouse/client.ts'
 import {
   type FirstOccurrenceRow,
   type ServiceVersionKey,
@@ -7,24 +7,24 @@ import {
   selectVersionSpans,
   type VersionSessionsRow,
   type VersionSpansRow,
-} from '../../clickhouse/queries/releases/select-version-health.ts'
+} from '../clickhouse/queries/releases/select-version-health.ts'
 import {
   listVersions,
   listVersionsQuerySchema,
   VERSIONS_MAX,
   type VersionHealth,
   type Versions,
-} from '../../schemas/http/releases/health.ts'
-import { DAY_MS } from '../../schemas/units.ts'
-import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
-import type { Directory } from '../../shared/directory/directory.ts'
-import type { Route } from '../../shared/http/route.ts'
-import { resolvedFindings } from '../findings/work/resolved-findings.ts'
-import { queryDirectory } from '../http/directory.ts'
-import { rfc3339FromUnixMs } from '../http/format-time.ts'
-import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
-import { invalid, type Outcome } from '../http/outcome.ts'
-import { filterOf, rangeOf, SERVICES } from '../services/range.ts'
+} from '../schemas/http/releases/health.ts'
+import { DAY_MS } from '../schemas/units.ts'
+import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
+import type { Directory } from '../shared/directory/directory.ts'
+import type { Route } from '../shared/http/route.ts'
+import { resolvedFindings } from './findings/work/resolved-findings.ts'
+import { queryDirectory } from './http/directory.ts'
+import { rfc3339FromUnixMs } from './http/format-time.ts'
+import { type GuardedRouteDeps, guardedRoute } from './http/guarded-route.ts'
+import { invalid, type Outcome } from './http/outcome.ts'
+import { filterOf, rangeOf, SERVICES } from './services/range.ts'
 
 interface Deps extends GuardedRouteDeps {
   readonly clickhouse: ClickHouseClient
