@@ -78,7 +78,7 @@ function columnsOf(seconds: number): readonly Column<Service>[] {
       ),
     },
     { head: 'Spans', isPlain: true, cell: ({ steps }) => <Sparkline counts={steps.spans} /> },
-    ...ratesColumns<Service>(seconds),
+    ...ratesColumns<Service>(seconds).map(column => (column.head === 'p95' ? P95_OF_DAY : column)),
     {
       head: 'Rate since yesterday',
       isNumber: true,
@@ -99,6 +99,18 @@ function columnsOf(seconds: number): readonly Column<Service>[] {
       cell: ({ durationMs, lastRelease }) => formatChange(durationMs?.p95, lastRelease?.before.durationMs?.p95),
     },
   ]
+}
+
+/** The 95th percentile, which leads to that of the last day. */
+const P95_OF_DAY: Column<Service> = {
+  head: 'p95',
+  isNumber: true,
+  title: () => 'Show the last 24 hours',
+  cell: ({ name, durationMs }) => (
+    <a href={addressOf(`services/${encodeURIComponent(name)}`, { ...linked(place.value.query), last: '24h' })}>
+      {formatMs(durationMs?.p95)}
+    </a>
+  ),
 }
 
 /** Time, environment and surface of the list are those of the service too. */

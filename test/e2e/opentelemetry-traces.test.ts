@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { context, SpanStatusCode } from '@opentelemetry/api'
+import { context, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { OTLPTraceExporter as GrpcTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc'
 import { OTLPTraceExporter as JsonTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
@@ -307,6 +307,9 @@ function expectedRow(service: string, span: ReadableSpan): SpanRow {
     session_id: attributes['session.id'] ?? '',
     http_route: attributes['http.route'] ?? '',
     http_status_code: attributes['http.response.status_code'] ?? attributes['http.status_code'] ?? 0,
+    // The shop calls itself.
+    peer:
+      span.kind === SpanKind.CLIENT ? `request\n\n${attributes['server.address'] ?? attributes['net.peer.name']}` : '',
   }
 }
 

@@ -1,7 +1,10 @@
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createClickHouse } from '../../../clickhouse/client.ts'
+import { migrate } from '../../../clickhouse/migrate/migrate.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
@@ -68,3 +71,20 @@ it('a lost ClickHouse and a lost directory are restored, and requests that waite
   await installation.expectNothingLost(page, { heading: 'Check that the restored data is whole' })
   expect(clients.ledger.answers()['200']).toBeGreaterThan(0)
 }, 480_000)
+
+it('without a backup, an empty ClickHouse belongs to the installation once it is adopted', async () => {
+  const { settings, clients } = installation
+  await installation.stopWorkers()
+  settings.CLICKHOUSE_DATABASE = 'penstock_empty'
+  const admin = createClickHouse({ url: clickhouse.url })
+  await migrate(admin, { database: settings.CLICKHOUSE_DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
+  await admin.close()
+  const doctor = await runDirectoryCli(['doctor'], { env: settings })
+  expect(doctor.stdout).toMatch(/ClickHouse has no installation id/)
+  expect(await runDirectoryCli(['doctor', '--adopt'], { env: settings })).toMatchObject({ code: 0 })
+  expect((await runDirectoryCli(['doctor'], { env: settings })).stdout).not.toMatch(/no installation id/)
+  // They take jobs again, which those of an empty database would not.
+  await installation.startWorkers()
+  await untilStored()
+  expect(clients.ledger.answers()['200']).toBeGreaterThan(0)
+}, 240_000)
