@@ -102,7 +102,7 @@ describe('a database that the migrations have not made', () => {
     const { watch } = watchSchema()
     await untilFault(
       watch,
-      'clickhouse: the migration 0006_source_maps.sql is not applied: run npm run migrate (and 2 more)',
+      'clickhouse: the migration 0006_source_maps.sql is not applied: run npm run migrate (and 3 more)',
     )
     expect(await migrateLogged()).toEqual(['migrations applied'])
     await untilFault(watch, undefined)

@@ -199,7 +199,7 @@ async function storeExamplePoint(services: ServiceAddresses, database: string): 
   await clickhouse.close()
 }
 
-/** Stores what the example of the pipeline names: requests that were stored, refused and over the bound of dead letters. */
+/** Stores what the examples of the pipeline and the service map name: requests by what became of them, and a call. */
 async function storeExampleOutcomes(services: ServiceAddresses, database: string): Promise<void> {
   const clickhouse = createClickHouse({ url: services.clickhouseUrl, database })
   await clickhouse.command({
@@ -214,6 +214,12 @@ async function storeExampleOutcomes(services: ServiceAddresses, database: string
   await clickhouse.command({
     query: `INSERT INTO request_counts (workspace_id, surface_id, signal, outcome, received_hour, requests)
      SELECT '${workspaceId}', '${surfaceId}', 'traces', 'refused-429', toStartOfHour(now()), 12`,
+  })
+  await clickhouse.command({
+    query: `INSERT INTO service_edges (workspace_id, surface_id, received_at, minute, caller, callee, has_caller, has_callee, calls,
+       durations, caller_durations)
+     SELECT '${workspaceId}', '${surfaceId}', now64(3), toStartOfMinute(fromUnixTimestamp64Milli(${EXAMPLE.recordedAtMs})),
+       'storefront', '${EXAMPLE.serviceName}', true, true, 1, map(700, 1), map(700, 1)`,
   })
   await clickhouse.close()
 }
