@@ -63,27 +63,39 @@ const OF_SPAN = `
   workspace_id, surface_id, toString(service_name) AS service, trace_id, kind, peer, ${MINUTE} AS ended, ${ENVIRONMENT} AS place,
   ${DURATION} AS duration, status_code = 2 AS failed`
 
-/** A row for each call that was received, and one that takes it out of those that were sent. */
-const CALLS = `
-  SELECT callees.workspace_id AS workspace, isSent,
-         if(isSent, callers.surface_id, callees.surface_id) AS surface, if(isSent, callers.ended, callees.ended) AS ended,
-         callers.service AS source, if(isSent, '', callees.service) AS target, callers.found = 1 AS hasSource, NOT isSent AS hasTarget,
-         NOT isSent AND callees.kind = 5 AS isMessage,
-         toString(multiIf(isSent, callers.peer, callees.kind = 5, callees.peer, '')) AS peerText,
-         if(isSent, callers.place, callees.place) AS place, if(isSent, -1, 1) AS sign,
-         callers.failed = 1 OR (NOT isSent AND callees.failed) AS failed,
-         if(isSent, 0, callees.duration) AS targetDuration, callers.duration AS sourceDuration, callees.trace_id AS traceId
+const oneOf = (duration: string) => `map(${bucketOf(duration)}, toInt64(1))`
+
+/** Calls that were received, with the sums of those that have both sides in common. */
+const RECEIVED = `
+  SELECT callees.workspace_id AS workspace, callees.surface_id AS surface, callers.surface_id AS callerSurface,
+         callees.ended AS ended, callers.ended AS callerEnded, callers.service AS source, callees.service AS target,
+         callers.found = 1 AS hasSource, callees.kind = 5 AS isMessage, if(callees.kind = 5, callees.peer, '') AS message,
+         callers.kind IN (3, 4) AS wasSent, if(wasSent, callers.peer, '') AS called, callees.place AS place, callers.place AS callerPlace,
+         toInt64(count()) AS number, toInt64(countIf(callees.failed OR callers.failed = 1)) AS failures,
+         toInt64(countIf(callers.failed = 1)) AS callerFailures, sum(callees.duration) AS durationSum, sumMap(${oneOf('callees.duration')}) AS buckets,
+         sum(callers.duration) AS callerDurationSum, sumMapIf(${oneOf('callers.duration')}, callers.found = 1) AS callerBuckets,
+         max((toUInt64(greatest(callees.duration, callers.duration)), callees.trace_id)) AS longest
   FROM (SELECT ${OF_SPAN}, parent_span_id ${CALLEES}) AS callees
   LEFT ANY JOIN (
     SELECT ${OF_SPAN}, span_id, 1 AS found FROM spans
     WHERE ${within('callersFromMs', 'callersToMs')} AND (trace_id, span_id) IN (SELECT trace_id, parent_span_id ${CALLEES})) AS callers
   ON callees.workspace_id = callers.workspace_id AND callees.trace_id = callers.trace_id AND callees.parent_span_id = callers.span_id
-  ARRAY JOIN if(callers.kind IN (3, 4), [false, true], [false]) AS isSent`
+  GROUP BY workspace, surface, callerSurface, ended, callerEnded, source, target, hasSource, isMessage, message, wasSent, called, place, callerPlace`
+
+/** The same, and what takes them out of those that were sent. */
+const COUNTED = `
+  SELECT workspace, if(isSent, callerSurface, surface) AS ofSurface, if(isSent, callerEnded, ended) AS minute, source,
+         if(isSent, '', target) AS target, hasSource, NOT isSent AS hasTarget, NOT isSent AND isMessage AS isMessage,
+         if(isSent, called, message) AS peerText, if(isSent, callerPlace, place) AS place,
+         if(isSent, -number, number) AS number, if(isSent, -callerFailures, failures) AS failures,
+         if(isSent, 0, durationSum) AS durationSum, if(isSent, CAST(map(), 'Map(UInt16, Int64)'), buckets) AS buckets,
+         if(isSent, -callerDurationSum, callerDurationSum) AS callerDurationSum,
+         if(isSent, mapApply((bucket, one) -> (bucket, -one), callerBuckets), callerBuckets) AS callerBuckets, longest
+  FROM (${RECEIVED}) ARRAY JOIN if(wasSent, [false, true], [false]) AS isSent`
 
 const EDGE = 'source, target, hasSource, hasTarget, isMessage, peerText, place'
-const oneOf = (duration: string) => `map(${bucketOf(duration)}, toInt64(sign))`
 /** A text of an edge, or `other` of one that is over the limit. */
-const kept = (text: string) => `if(isRest, 'other', ${text})`
+const kept = (text: string) => `if(isRest, 'other', toString(${text}))`
 
 /**
  * Returns the calls that services of one shard received and whose spans arrived in a minute, as a block of ClickHouse's format
@@ -96,21 +108,14 @@ export function selectCountedEdges(
 ): Promise<Buffer> {
   return selectBytes(shard, {
     query: `
-      SELECT workspace AS workspace_id, surface AS surface_id, fromUnixTimestamp64Milli({fromMs: Int64}, 'UTC') AS received_at,
-             ended AS minute, ${kept('source')} AS caller, ${kept('target')} AS callee, isRest OR hasSource AS has_caller,
-             isRest OR hasTarget AS has_callee, isMessage AS is_message, ${kept('peerText')} AS peer, ${kept('place')} AS environment,
-             sum(edges.number) AS calls, sum(edges.failures) AS errors,
-             sum(edges.durationSum) AS duration_sum_nano, sumMap(edges.buckets) AS durations,
-             sum(edges.sourceDurationSum) AS caller_duration_sum_nano, sumMap(edges.sourceBuckets) AS caller_durations,
-             max(edges.longest) AS slowest
+      SELECT workspace AS workspace_id, ofSurface AS surface_id, fromUnixTimestamp64Milli({fromMs: Int64}, 'UTC') AS received_at, minute,
+             ${kept('source')} AS caller, ${kept('target')} AS callee, isRest OR hasSource AS has_caller, isRest OR hasTarget AS has_callee,
+             isMessage AS is_message, ${kept('peerText')} AS peer, ${kept('place')} AS environment, sum(number) AS calls,
+             sum(failures) AS errors, sum(durationSum) AS duration_sum_nano, sumMap(buckets) AS durations,
+             sum(callerDurationSum) AS caller_duration_sum_nano, sumMap(callerBuckets) AS caller_durations, max(longest) AS slowest
       FROM (
-        SELECT *, dense_rank() OVER (PARTITION BY workspace, surface, hasTarget ORDER BY ${EDGE}) > ${EDGES_OF_SURFACE} AS isRest
-        FROM (
-          SELECT workspace, surface, ended, ${EDGE}, sum(sign) AS number, sum(sign * failed) AS failures,
-                 sum(targetDuration) AS durationSum, sumMapIf(${oneOf('targetDuration')}, hasTarget) AS buckets,
-                 sum(sign * sourceDuration) AS sourceDurationSum, sumMapIf(${oneOf('sourceDuration')}, hasSource) AS sourceBuckets,
-                 max((toUInt64(greatest(targetDuration, sourceDuration)), traceId)) AS longest
-          FROM (${CALLS}) GROUP BY workspace, surface, ended, ${EDGE})) AS edges
+        SELECT *, dense_rank() OVER (PARTITION BY workspace, ofSurface, hasTarget ORDER BY ${EDGE}) > ${EDGES_OF_SURFACE} AS isRest
+        FROM (${COUNTED}))
       WHERE hasTarget OR NOT isRest
       GROUP BY workspace_id, surface_id, received_at, minute, caller, callee, has_caller, has_callee, is_message, peer, environment
       FORMAT Native`,
