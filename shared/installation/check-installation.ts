@@ -58,6 +58,9 @@ export async function checkInstallation(stores: CheckedStores, known: Known): Pr
   if (root === undefined) {
     const other = [...claims].find(([, claim]) => claim !== undefined)
     const id = other?.[1]?.id ?? known.installation?.id
+    // Another process that has begun meanwhile has made the installation before it claimed a store.
+    if (id !== undefined && (await readInstallation(stores.directory)) !== undefined)
+      return checkInstallation(stores, known)
     if (id !== undefined) return absent(emptyDirectory(other?.[0], id))
     if (!stores.mayClaim) return { ...known, fault: undefined, verified: [...claims.keys()] }
   }

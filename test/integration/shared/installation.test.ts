@@ -74,6 +74,24 @@ describe('an installation', () => {
     expect(bucket.state.value?.id).toBe(id)
   })
 
+  it('is that of a process which has made it and claimed a store since this one read the empty directory', async () => {
+    const clickhouse = storeOf('clickhouse')
+    let isFirst = true
+    const late: ClaimedStore = {
+      ...clickhouse,
+      async read() {
+        if (isFirst) {
+          isFirst = false
+          await check([clickhouse])
+        }
+        return clickhouse.read()
+      },
+    }
+    const { fault, installation, verified } = await check([late])
+    expect({ fault, id: installation?.id }).toEqual({ fault: undefined, id: await idOf() })
+    expect(verified).toContain('clickhouse')
+  })
+
   it('is not the one of another store, which is named and stays as it is', async () => {
     await check()
     const id = await idOf()
