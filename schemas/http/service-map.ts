@@ -36,13 +36,15 @@ const edgeSchema = z
     }),
     calls: z.number().int().min(1),
     errors: z.number().int().min(0).meta({ description: 'Calls of which either side has the status `ERROR`.' }),
-    durationMs: durationsSchema.meta({ description: 'Durations of the spans of the callee. Null without these.' }),
-    callerDurationMs: durationsSchema.meta({
-      description: 'Durations of the spans of the caller. Null without these.',
-    }),
+    durationMs: durationsSchema,
+    callerDurationMs: durationsSchema,
     slowest: z.strictObject({ traceId: z.string(), durationMs: z.number().min(0) }),
   })
-  .meta({ id: 'ServiceEdge' })
+  .meta({
+    id: 'ServiceEdge',
+    description:
+      'Calls from one service to another. `durationMs` is that of the spans of the callee, `callerDurationMs` that of the caller.',
+  })
 /** Calls from one service to another. */
 export type ServiceEdge = z.infer<typeof edgeSchema>
 

@@ -1005,7 +1005,7 @@ export type ServiceEdge = {
     /** The called service. Null if it has sent no span. */
     callee: string | null;
     kind: "request" | "message" | "queue" | "database" | "other";
-    /** What was called, by the attributes of the spans: a database, a queue, a host. Null if they name none. */
+    /** The thing that was called, by the attributes of the spans: a database, a queue, a host. Null if they name none. */
     peer: {
         system: string;
         name: string;
@@ -1013,9 +1013,7 @@ export type ServiceEdge = {
     calls: number;
     /** Calls of which either side has the status `ERROR`. */
     errors: number;
-    /** Of the spans of the callee. Null without these. */
     durationMs: Durations;
-    /** Of the spans of the caller. Null without these. */
     callerDurationMs: Durations;
     slowest: {
         traceId: string;
