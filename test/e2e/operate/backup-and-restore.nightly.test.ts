@@ -10,7 +10,7 @@ import { startClickHouse } from '../../../deploy/local/stores/clickhouse.ts'
 import { startRedis } from '../../../deploy/local/stores/redis.ts'
 import type { LocalService } from '../../../deploy/local/stores/service.ts'
 import { untilSettled } from '../../support/chaos/compare-ledger.ts'
-import { runDirectoryCli } from '../../support/clients/run-cli.ts'
+import { runCli, runDirectoryCli } from '../../support/clients/run-cli.ts'
 import { type OperatedInstallation, startOperatedInstallation } from '../../support/operate/installation.ts'
 import { onOneServer } from '../../support/queue-on.ts'
 import { SERVER_PASSWORD } from '../../support/services/services.ts'
@@ -79,10 +79,10 @@ it('without a backup, an empty ClickHouse belongs to the installation once it is
   const admin = createClickHouse({ url: clickhouse.url })
   await migrate(admin, { database: settings.CLICKHOUSE_DATABASE, retentionDays: 30, logger: pino({ level: 'silent' }) })
   await admin.close()
-  const doctor = await runDirectoryCli(['doctor'], { env: settings })
+  const doctor = await runCli(['doctor'], { env: settings })
   expect(doctor.stdout).toMatch(/ClickHouse has no installation id/)
-  expect(await runDirectoryCli(['doctor', '--adopt'], { env: settings })).toMatchObject({ code: 0 })
-  expect((await runDirectoryCli(['doctor'], { env: settings })).stdout).not.toMatch(/no installation id/)
+  expect(await runCli(['doctor', '--adopt'], { env: settings })).toMatchObject({ code: 0 })
+  expect((await runCli(['doctor'], { env: settings })).stdout).not.toMatch(/no installation id/)
   // They take jobs again, which those of an empty database would not.
   await installation.startWorkers()
   await untilStored()
