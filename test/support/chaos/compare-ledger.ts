@@ -7,6 +7,7 @@ import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { sourceMapKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../../../shared/object-store/types.ts'
+import { TransientError } from '../../../shared/runtime/errors.ts'
 import { namedReceipts, receiptName } from '../clients/named-receipts.ts'
 import { lettersOf } from '../oracles/list-dead-letters.ts'
 import { until } from '../until.ts'
@@ -113,6 +114,14 @@ function faultOf(entry: LedgerEntry, counts: readonly number[]): string | undefi
   return undefined
 }
 
+/** Reads an object, once more if the first connection was one that a fault had broken. */
+async function readObject(objects: ObjectStore, key: string, limitBytes: number) {
+  return objects.get(key, limitBytes).catch(error => {
+    if (error instanceof TransientError) return objects.get(key, limitBytes)
+    throw error
+  })
+}
+
 /** Every stored chunk has one object with the bytes that were sent, and there is no object without a row. */
 async function compareObjects(installation: StoredState, ledger: Ledger, objects: ObjectStore): Promise<string[]> {
   const faults: string[] = []
@@ -127,7 +136,7 @@ async function compareObjects(installation: StoredState, ledger: Ledger, objects
     const { key, sha256 } = entry.object
     if (digests.has(key) !== keys.has(key)) faults.push(`${key} has ${keys.has(key) ? 'no row' : 'no object'}`)
     if (!keys.delete(key)) continue
-    const object = await objects.get(key, OBJECT_BYTES)
+    const object = await readObject(objects, key, OBJECT_BYTES)
     const stored = createHash('sha256')
       .update(gunzipSync(object?.body ?? Buffer.alloc(0)))
       .digest('hex')
@@ -146,7 +155,7 @@ async function compareLetters(installation: StoredState, ledger: Ledger, objects
   )
   const indexed = new Map(rows.map(({ id, count }) => [id, Number(count)]))
   for (const key of await keysBelow(objects, 'dead-letters/')) {
-    const object = await objects.get(key, 16 * OBJECT_BYTES)
+    const object = await readObject(objects, key, 16 * OBJECT_BYTES)
     for (const { body, contentEncoding, jobId, index, queue, reason } of lettersOf(object?.body ?? Buffer.alloc(0))) {
       const id = contentEncoding === 'gzip' ? (/^no export (p\d+)$/.exec(gunzipSync(body).toString())?.[1] ?? '') : ''
       counts.set(id, (counts.get(id) ?? 0) + 1)
