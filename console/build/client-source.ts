@@ -56,7 +56,6 @@ const CALLED = new Set([
   'listServices',
   'readServiceMap',
   'listVersions',
-  'listSuggestions',
   'readService',
   'readReplay',
   'readReplayEvents',

@@ -1,7 +1,8 @@
 import type { ServiceEdge } from '../api/generated/client.ts'
-import { addressOf, given, place } from '../state/router.ts'
+import { addressOf } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Notice } from '../ui/states.tsx'
+import { addressOfService } from './links.ts'
 import { formatErrors, formatMs, formatRate } from './rates.tsx'
 
 /** Calls between services, for those that were counted in this many seconds. */
@@ -59,8 +60,7 @@ function columnsOf(seconds: number): readonly Column<ServiceEdge>[] {
 
 function ServiceName({ name }: { readonly name: string | null }) {
   if (name === null) return <>unknown</>
-  const filters = given(place.value.query, 'last', 'environment', 'surface') as Record<string, string>
-  return <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>{name || '(no name)'}</a>
+  return <a href={addressOfService(name)}>{name || '(no name)'}</a>
 }
 
 function peerText(peer: ServiceEdge['peer']): string {

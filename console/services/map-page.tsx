@@ -6,6 +6,7 @@ import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { CallsTable } from './calls-table.tsx'
 import { LABELLED_EDGES, layoutMap, type MapEdge, type MapNode, NODE } from './layout-map.ts'
+import { addressOfService, chosenSpans } from './links.ts'
 import { formatErrors, formatMs, formatRate } from './rates.tsx'
 import { ServiceFilters } from './services-page.tsx'
 
@@ -23,7 +24,7 @@ export function ServiceMapPage() {
       { signal },
     ),
   )
-  const filters = given(query, 'last', 'environment', 'surface') as Record<string, string>
+  const filters = chosenSpans()
   return (
     <>
       <Title text="Service map" />
@@ -76,14 +77,13 @@ function Alone({ map: { services, edges } }: { readonly map: ServiceMap }) {
   const connected = new Set(edges.flatMap(({ caller, callee }) => [caller, callee]))
   const alone = services.filter(({ name }) => !connected.has(name))
   if (alone.length === 0) return null
-  const filters = given(place.value.query, 'last', 'environment', 'surface') as Record<string, string>
   return (
     <p class="quiet">
       Without calls in this time:{' '}
       {alone.map(({ name }, i) => (
         <span key={name}>
           {i > 0 && ', '}
-          <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>{name || '(no name)'}</a>
+          <a href={addressOfService(name)}>{name || '(no name)'}</a>
         </span>
       ))}
     </p>
@@ -192,10 +192,9 @@ function Box(props: {
       </text>
     </>
   )
-  const filters = given(place.value.query, 'last', 'environment', 'surface') as Record<string, string>
   return (
     <g class={`node ${kind}${isFailing ? ' failing' : ''}`} transform={`translate(${x} ${y})`}>
-      {kind === 'service' ? <a href={addressOf(`services/${encodeURIComponent(name)}`, filters)}>{box}</a> : box}
+      {kind === 'service' ? <a href={addressOfService(name)}>{box}</a> : box}
     </g>
   )
 }

@@ -17,6 +17,7 @@ import { startOf } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Fact, Facts, Time, Title } from '../ui/text.tsx'
 import { CallsTable } from './calls-table.tsx'
+import { chosenSpans } from './links.ts'
 import { formatChange, formatErrors, formatMs, formatRate, ratesColumns } from './rates.tsx'
 import { ServiceFilters } from './services-page.tsx'
 
@@ -35,7 +36,7 @@ export function ServicePage({ id: name }: { readonly id: string }) {
       { signal },
     ),
   )
-  const filters = given(query, 'last', 'environment', 'surface') as Record<string, string>
+  const filters = chosenSpans()
   return (
     <>
       <Title text={name} quiet="service" />

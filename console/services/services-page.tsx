@@ -9,6 +9,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ChoiceFilter, Filters, HOUR_OPTIONS, Pages, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Title } from '../ui/text.tsx'
+import { addressOfService, chosenSpans } from './links.ts'
 import { formatChange, formatErrors, formatMs, ratesColumns } from './rates.tsx'
 
 const PAGE_SIZE = 100
@@ -30,7 +31,7 @@ export function ServicesPage() {
     <>
       <Title text="Services" />
       <p class="quiet trace-id">
-        <a href={addressOf('services-map', linked(query))}>Map of the calls between services</a>
+        <a href={addressOf('services-map', chosenSpans())}>Map of the calls between services</a>
       </p>
       <ServiceFilters />
       <Shown loaded={loaded} what="services">
@@ -72,7 +73,7 @@ function columnsOf(seconds: number): readonly Column<Service>[] {
     {
       head: 'Service',
       cell: ({ name }) => (
-        <a data-row href={addressOf(`services/${encodeURIComponent(name)}`, linked(place.value.query))}>
+        <a data-row href={addressOfService(name)}>
           <span class="type">{name || '(no name)'}</span>
         </a>
       ),
@@ -106,16 +107,7 @@ const P95_OF_DAY: Column<Service> = {
   head: 'p95',
   isNumber: true,
   title: () => 'Show the last 24 hours',
-  cell: ({ name, durationMs }) => (
-    <a href={addressOf(`services/${encodeURIComponent(name)}`, { ...linked(place.value.query), last: '24h' })}>
-      {formatMs(durationMs?.p95)}
-    </a>
-  ),
-}
-
-/** Time, environment and surface of the list are those of the service too. */
-function linked(query: URLSearchParams): Record<string, string> {
-  return given(query, 'last', 'environment', 'surface') as Record<string, string>
+  cell: ({ name, durationMs }) => <a href={addressOfService(name, '24h')}>{formatMs(durationMs?.p95)}</a>,
 }
 
 function NoServices({ isFiltered }: { readonly isFiltered: boolean }) {

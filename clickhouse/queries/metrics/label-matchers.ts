@@ -35,21 +35,29 @@ export function valueCondition(column: string, { operator, value }: LabelMatcher
   return { sql: operator === '=~' ? sql : `NOT ${sql}`, params: { [param]: `^(?s:${value})$` } }
 }
 
+/** Returns the condition that all matchers match, given the column of each label. Its parameters begin with `name`. */
+export function matchersCondition(
+  matchers: readonly LabelMatcher[],
+  columnOf: (label: string, index: number) => string,
+  name: string,
+): BoundCondition {
+  const conditions = matchers.map((matcher, i) => valueCondition(columnOf(matcher.label, i), matcher, `${name}${i}`))
+  return {
+    sql: conditions.map(({ sql }) => `(${sql})`).join(' AND ') || 'true',
+    params: Object.assign({}, ...conditions.map(({ params }) => params)),
+  }
+}
+
 /** Returns the condition on the labels of points. `columns` has expressions for labels that are no attributes. */
 export function labelsCondition(
   matchers: readonly LabelMatcher[],
   columns: Readonly<Record<string, string>> = {},
 ): BoundCondition {
-  const conditions = matchers.map((matcher, i) => {
-    const { label } = matcher
-    const column = Object.hasOwn(columns, label) ? (columns[label] as string) : pointLabel(label, `label${i}`)
-    const { sql, params } = valueCondition(column, matcher, `labelValue${i}`)
-    return { sql, params: { ...params, [`label${i}`]: keyPattern(label) } }
-  })
-  return {
-    sql: conditions.map(({ sql }) => `(${sql})`).join(' AND ') || 'true',
-    params: Object.assign({}, ...conditions.map(({ params }) => params)),
-  }
+  const columnOf = (label: string, i: number) =>
+    Object.hasOwn(columns, label) ? (columns[label] as string) : pointLabel(label, `label${i}`)
+  const { sql, params } = matchersCondition(matchers, columnOf, 'labelValue')
+  const keys = Object.fromEntries(matchers.map(({ label }, i) => [`label${i}`, keyPattern(label)]))
+  return { sql, params: { ...keys, ...params } }
 }
 
 /** Returns the column of a label of points, whose `keyPattern` is bound to `param`. */

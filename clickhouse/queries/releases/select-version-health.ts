@@ -4,7 +4,7 @@ import { selectRows } from '../../select.ts'
 import { findingsOfVariants } from '../attributes/membership.ts'
 import { ENVIRONMENT, SERVICE_VERSION } from '../attributes/origin.ts'
 import { FINDING_SET_SETTINGS, findingSet } from '../findings/finding-set.ts'
-import { type RatesFilter, ROWS_READ_MAX, ratesCondition } from '../services/select-span-rates.ts'
+import { conditionsOfScope, type RatesFilter, ROWS_READ_MAX, ratesCondition } from '../services/select-span-rates.ts'
 import { boundTimes, IN_TIME } from '../traces/search/time-range.ts'
 
 /** A version of a service. */
@@ -63,16 +63,13 @@ export function selectVersionSpans(
 /** Returns the versions that were used in sessions in a range, by spans and exceptions of these. */
 export function selectVersionSessions(
   client: ClickHouseClient,
-  { workspaceId, fromSeconds, toSeconds, surfaceId, serviceName, environment }: RatesFilter,
+  filter: RatesFilter,
   signal: AbortSignal,
 ): Promise<VersionSessionsRow[]> {
-  const chosen = [
-    ...(surfaceId === undefined ? [] : ['surface_id = {surfaceId: String}']),
-    ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
-  ]
+  const { fromSeconds, toSeconds, environment } = filter
   const conditions = (environmentColumn: string) =>
     [
-      ...['workspace_id = {workspaceId: String}', "session_id != ''", ...chosen],
+      ...[...conditionsOfScope(filter), "session_id != ''"],
       ...(environment === undefined ? [] : [`${environmentColumn} = {environment: String}`]),
     ].join(' AND ')
   const nano = (seconds: number) => BigInt(seconds) * 1_000_000_000n
@@ -100,10 +97,7 @@ export function selectVersionSessions(
           WHERE workspace_id = {workspaceId: String} AND session_id IN (SELECT session_id FROM (${rows}))
           GROUP BY session_id) AS identified USING (session_id)
         GROUP BY service, version)`,
-    params: {
-      ...{ workspaceId, fromSeconds, toSeconds, surfaceId, serviceName, environment },
-      ...boundTimes(nano(fromSeconds), nano(toSeconds)),
-    },
+    params: { ...filter, ...boundTimes(nano(fromSeconds), nano(toSeconds)) },
     signal,
     settings: SETTINGS,
   })
@@ -115,15 +109,11 @@ export function selectVersionSessions(
  */
 export function selectFirstOccurrences(
   client: ClickHouseClient,
-  { workspaceId, fromSeconds, toSeconds, surfaceId, serviceName }: RatesFilter,
+  filter: RatesFilter,
   { merges, others }: { readonly merges: FindingMerges; readonly others: readonly string[] },
   signal: AbortSignal,
 ): Promise<FirstOccurrenceRow[]> {
-  const conditions = [
-    'workspace_id = {workspaceId: String}',
-    ...(surfaceId === undefined ? [] : ['surface_id = {surfaceId: String}']),
-    ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
-  ].join(' AND ')
+  const conditions = conditionsOfScope(filter).join(' AND ')
   const variants = findingsOfVariants(`SELECT variant_id FROM findings WHERE ${conditions}`, merges)
   const isOther = others.length === 0 ? 'false' : `id IN (${findingSet(others)})`
   return selectRows<FirstOccurrenceRow>(client, {
@@ -139,7 +129,7 @@ export function selectFirstOccurrences(
         INNER JOIN (${variants}) AS variants USING (variant_id)
         GROUP BY id)
       WHERE isNew OR ${isOther} ORDER BY firstOf DESC LIMIT ${FINDINGS_MAX}`,
-    params: { workspaceId, fromSeconds, toSeconds, surfaceId, serviceName },
+    params: { ...filter },
     signal,
     settings: { ...FINDING_SET_SETTINGS, ...SETTINGS },
   })

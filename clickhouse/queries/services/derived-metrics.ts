@@ -1,5 +1,5 @@
 import type { BoundCondition } from '../../select.ts'
-import { type LabelMatcher, valueCondition } from '../metrics/label-matchers.ts'
+import { type LabelMatcher, matchersCondition } from '../metrics/label-matchers.ts'
 import { lineOfPeer } from './calls.ts'
 
 /** A metric that is computed from what workers have counted, by the name that Grafana expects of Tempo. */
@@ -139,26 +139,12 @@ export function derivedMetricOf(part: string): DerivedMetric | undefined {
   return BY_PART.get(part)
 }
 
-/** Returns the condition on the labels of a derived metric. Labels that it lacks are empty. */
+/** Returns the condition on these labels, given the expression of each. Labels that are not among them are empty. */
 export function derivedCondition(
-  { labels }: Pick<DerivedMetric, 'labels'>,
-  matchers: readonly LabelMatcher[],
-): BoundCondition {
-  return labelsCondition(labels, matchers, 'label')
-}
-
-/** Returns the condition on labels, given the expression of each. The names of its parameters begin with `name`. */
-export function labelsCondition(
   labels: Readonly<Record<string, string>>,
   matchers: readonly LabelMatcher[],
   name: string,
 ): BoundCondition {
-  const conditions = matchers.map((matcher, i) => {
-    const column = Object.hasOwn(labels, matcher.label) ? labels[matcher.label] : "''"
-    return valueCondition(String(column), matcher, `${name}${i}`)
-  })
-  return {
-    sql: conditions.map(({ sql }) => `(${sql})`).join(' AND ') || 'true',
-    params: Object.assign({}, ...conditions.map(({ params }) => params)),
-  }
+  const columnOf = (label: string) => (Object.hasOwn(labels, label) ? (labels[label] as string) : "''")
+  return matchersCondition(matchers, columnOf, name)
 }

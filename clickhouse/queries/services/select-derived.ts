@@ -11,7 +11,6 @@ import {
   DERIVED_TABLES,
   type DerivedMetric,
   derivedCondition,
-  labelsCondition,
   partsOfTable,
 } from './derived-metrics.ts'
 import { ROWS_READ_MAX } from './select-span-rates.ts'
@@ -55,7 +54,7 @@ function sourceOf(
   metric: Pick<DerivedMetric, 'table' | 'labels'>,
   { filter, matchers }: Omit<DerivedSearch, 'limit'>,
 ): BoundCondition {
-  const labels = derivedCondition(metric, matchers)
+  const labels = derivedCondition(metric.labels, matchers, 'label')
   const firstMinute = (nano: bigint) => Math.ceil((Number(nano / 1_000_000n) - MINUTE_MS + 1) / MINUTE_MS) * 60
   const ofTime = `workspace_id = {workspaceId: String}
     AND received_at >= toStartOfDay(fromUnixTimestamp({fromSeconds: Int64}), 'UTC')
@@ -89,7 +88,7 @@ export async function selectDerivedSamples(
   const isBucket = part.endsWith('_bucket') && metric.buckets !== undefined
   const isOfBound = ({ label }: LabelMatcher) => isBucket && label === 'le'
   const { sql, params } = sourceOf(metric, { filter, matchers: matchers.filter(matcher => !isOfBound(matcher)) })
-  const bounds = labelsCondition({ le: 'le' }, matchers.filter(isOfBound), 'bound')
+  const bounds = derivedCondition({ le: 'le' }, matchers.filter(isOfBound), 'bound')
   const ofMinutes = (value: string) =>
     `SELECT ${labelsMap(metric)} AS series, ${AT_MS} AS atMs, ${value} ${sql} GROUP BY series, atMs HAVING ${metric.having}`
   const points = isBucket
@@ -121,7 +120,7 @@ export async function selectDerivedLabels(
   search: DerivedSearch & { readonly names: readonly LabelMatcher[] },
   signal: AbortSignal,
 ): Promise<DerivedLabelsRow[]> {
-  const ofName = labelsCondition({ [NAME_LABEL]: 'name' }, search.names, 'name')
+  const ofName = derivedCondition({ [NAME_LABEL]: 'name' }, search.names, 'name')
   const found: DerivedLabelsRow[] = []
   for (const source of DERIVED_TABLES) {
     const { sql, params } = sourceOf(source, search)

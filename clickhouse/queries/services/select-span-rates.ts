@@ -63,18 +63,25 @@ const RATES = `
   count, errors, durationSum, ${durationQuantile('buckets', 0.5)} AS p50, ${durationQuantile('buckets', 0.95)} AS p95,
   ${durationQuantile('buckets', 0.99)} AS p99`
 
-/** Returns the condition on rows of `span_stats` or `service_edges`. Only the first have `service_name`. */
-export function ratesCondition({ serviceName, surfaceId, environment, ...range }: RatesFilter): BoundCondition {
-  const conditions = [
+/** Returns the conditions on workspace, service and surface of a filter, which bind its fields. */
+export function conditionsOfScope({ serviceName, surfaceId }: RatesFilter): string[] {
+  return [
     'workspace_id = {workspaceId: String}',
+    ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
+    ...(surfaceId === undefined ? [] : ['surface_id = {surfaceId: String}']),
+  ]
+}
+
+/** Returns the condition on rows of `span_stats` or `service_edges`. Only the first have `service_name`. */
+export function ratesCondition(filter: RatesFilter): BoundCondition {
+  const conditions = [
+    ...conditionsOfScope(filter),
     // No span arrives before it ends.
     "received_at >= toStartOfDay(fromUnixTimestamp({fromSeconds: UInt32}), 'UTC')",
     'minute >= fromUnixTimestamp({fromSeconds: UInt32}) AND minute < fromUnixTimestamp({toSeconds: UInt32})',
-    ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
-    ...(surfaceId === undefined ? [] : ['surface_id = {surfaceId: String}']),
-    ...(environment === undefined ? [] : ['environment = {environment: String}']),
+    ...(filter.environment === undefined ? [] : ['environment = {environment: String}']),
   ]
-  return { sql: conditions.join(' AND '), params: { ...range, serviceName, surfaceId, environment } }
+  return { sql: conditions.join(' AND '), params: { ...filter } }
 }
 
 async function select<T>(
