@@ -11,6 +11,7 @@ interface Manifest {
   dependencies?: Record<string, string | undefined>
   devDependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
+  workspaces?: string[]
 }
 
 for (const file of ['package.json', 'package-lock.json']) {
@@ -20,5 +21,6 @@ for (const file of ['package.json', 'package-lock.json']) {
   manifest.dependencies = Object.fromEntries(NEEDED.map(name => [name, all[name]]))
   manifest.devDependencies = {}
   manifest.optionalDependencies = {}
+  delete manifest.workspaces
   writeFileSync(file, JSON.stringify(content))
 }

@@ -8,6 +8,7 @@ export type Layers = readonly (readonly string[])[]
 /** Rooms of the repository. The four processes and the console are siblings: what two of them need is in a room below. */
 export const ROOMS: Layers = [
   ['schemas/'],
+  ['packages/'],
   ['shared/'],
   ['clickhouse/'],
   ['letters/'],
