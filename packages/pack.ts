@@ -1,12 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
 /**
- * Runs in the folder of a package before `npm pack`: writes dist/ with the entries that the manifest exports, as JavaScript with its
- * source maps and as declarations. Packages of npm stay imports, and code of schemas/ becomes part of the entries.
+ * Runs in the folder of a package before `npm pack`: writes dist/ with the entries that the manifest exports, as JavaScript with
+ * its source maps and as declarations. Packages of npm stay imports, and code of schemas/ becomes part of the entries.
  */
 interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>

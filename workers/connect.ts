@@ -38,6 +38,7 @@ import { createKnownRules } from './exceptions/known-rules.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { readInternalBacklogs } from './queue/backlog.ts'
 import { RedisLetterQuota } from './queue/letter-quota.ts'
+import { createPageClaims } from './queue/page-claims.ts'
 import { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import { FETCHED_BYTES, openPayloadReader } from './queue/payloads/payload-reader.ts'
 import { createJobAdder } from './queue/sweep.ts'
@@ -104,6 +105,7 @@ export function connectWorkers(
     rules: createKnownRules(createFindingRulesStore(directoryRedis)),
     scrubbing: createKnownScrubbing(createScrubbingStore(directoryRedis)),
     dropping: createKnownDropping(createDroppingStore(directoryRedis)),
+    pageClaims: createPageClaims(redis),
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
     logger,
     metrics,

@@ -10,6 +10,7 @@ import type { KnownDropping } from './dropping/known-dropping.ts'
 import type { KnownRules } from './exceptions/known-rules.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { LetterQuota } from './queue/letter-quota.ts'
+import type { PageClaims } from './queue/page-claims.ts'
 import type { ConfirmedScripts } from './queue/payloads/confirmed-scripts.ts'
 import type { PayloadReader } from './queue/payloads/payload-reader.ts'
 import type { AddJobs } from './queue/process-frames.ts'
@@ -48,6 +49,8 @@ export interface PoolsDeps {
   readonly scrubbing: KnownScrubbing
   /** The rules by which records are dropped before they are stored. */
   readonly dropping: KnownDropping
+  /** The numbers of pages whose requests were processed. */
+  readonly pageClaims: PageClaims
   /** Bounds the dead letters of each surface. */
   readonly letterQuota: LetterQuota
   readonly logger: Logger

@@ -82,6 +82,7 @@ export function createReceiptsBatch(): RowBatch {
       refused: refusal ? [{ index, ...refusal }] : [],
       discardedIndexes: refusal?.isDiscarded ? [index] : [],
       rejections: onlyCounted.map(([reason, records]) => ({ index, reason, records, objectKey: '' })),
+      pageRequests: [],
     })
   })
 }

@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import { type PageRequestsRow, selectPageRequests } from '../../clickhouse/queries/sessions/select-page-requests.ts'
 import {
   type DeviceRow,
   type IdentityRow,
@@ -14,11 +15,13 @@ import {
 import type { SessionKey } from '../../clickhouse/queries/sessions/session-key.ts'
 import { readSession } from '../../schemas/http/sessions/operations.ts'
 import {
+  MISSING_NUMBERS_MAX,
   SESSION_LIST_MAX,
   type SessionAnswer,
   type SessionDevice,
   type SessionFinding,
   type SessionIdentity,
+  type SessionPage,
   type SessionReplay,
   type SessionTrace,
   sessionIdSchema,
@@ -73,7 +76,7 @@ async function loadSession(
   nowMs: number,
   abortSignal: AbortSignal,
 ): Promise<PresentedSession | undefined> {
-  const [times, identities, devices, traces, findings, replay] = await Promise.all([
+  const [times, identities, devices, traces, findings, pages, replay] = await Promise.all([
     loadSessionTimes(client, key, nowMs, abortSignal),
     selectSessionIdentities(client, key, { limit: SESSION_LIST_MAX, limitBytes: IDENTITY_TEXT_BYTES }, abortSignal),
     selectSessionDevices(client, key, SESSION_LIST_MAX, abortSignal),
@@ -81,6 +84,7 @@ async function loadSession(
     queryDirectory(directory.findingMerges(key.workspaceId)).then(merges =>
       selectSessionFindings(client, key, merges, SESSION_LIST_MAX, abortSignal),
     ),
+    selectPageRequests(client, key, { limit: SESSION_LIST_MAX, missing: MISSING_NUMBERS_MAX }, abortSignal),
     selectSessionReplay(client, key, abortSignal),
   ])
   if (times === undefined) return undefined
@@ -90,8 +94,11 @@ async function loadSession(
     deviceCount: totalOf(devices),
     traceCount: totalOf(traces),
     findingCount: totalOf(findings),
+    pageCount: totalOf(pages),
   }
-  const shown = shownIdentities.length + devices.length + traces.length + findings.length
+  const lists = [shownIdentities, devices, traces, findings, pages]
+  const shown = lists.reduce((sum, { length }) => sum + length, 0)
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return {
     id: key.sessionId,
     identity: shownIdentities[0] ?? null,
@@ -100,10 +107,16 @@ async function loadSession(
     ...times,
     traces: traces.map(presentSessionTrace),
     findings: findings.map(presentSessionFinding),
+    pages: pages.map(presentPage),
     replay: replay ? presentSessionReplay(replay) : null,
     ...counts,
-    truncated: shown < counts.identityCount + counts.deviceCount + counts.traceCount + counts.findingCount,
+    truncated: shown < total,
   }
+}
+
+function presentPage({ page, received, last, missing }: PageRequestsRow): SessionPage {
+  const receivedCount = Number(received)
+  return { id: page, receivedCount, missingCount: last + 1 - receivedCount, missing: [...missing] }
 }
 
 /** Returns how many rows there are in total, which every row states. */

@@ -44,6 +44,7 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   trace_buckets: 0,
   finding_variants: 0,
   ingest_log: 4,
+  page_requests: 4,
   dead_letters: 0.25,
   build_reports: 0.25,
   finding_frames: 0.25,

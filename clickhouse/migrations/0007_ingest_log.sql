@@ -35,13 +35,43 @@ CREATE TABLE IF NOT EXISTS ingest_log
   -- Records that rules dropped, by the name of the rule. For spans also the hashes of their traces (shared/ids/trace-hash.ts), one for
   -- each span, up to a bound: the verdict on a trace states which spans of it were dropped.
   dropped Map(String, UInt64) CODEC(ZSTD(1)),
-  dropped_spans Map(String, Array(UInt32)) CODEC(ZSTD(1))
+  dropped_spans Map(String, Array(UInt32)) CODEC(ZSTD(1)),
+  -- Requests that pages have numbered, without repeated ones. A session is the first 16 bytes of the SHA-256 of its id, so that the
+  -- log names no session that was erased.
+  page_requests Array(Tuple(session_hash FixedString(16), page_id String, sequence UInt32)) CODEC(ZSTD(1))
 )
 ENGINE = MergeTree
 PARTITION BY toDate(received_at)
 ORDER BY (workspace_id, surface_id, received_at)
 TTL toDate(received_at) + INTERVAL ${retention_days} DAY
 SETTINGS ttl_only_drop_parts = 1;
+
+-- The numbers of the requests of the pages of a session: one that is missing below the last one has not arrived.
+CREATE TABLE IF NOT EXISTS page_requests
+(
+  workspace_id LowCardinality(String),
+  surface_id LowCardinality(String),
+  session_hash FixedString(16),
+  page_id String,
+  sequence UInt32 CODEC(Delta, LZ4),
+  received_at DateTime64(3, 'UTC') CODEC(Delta, LZ4)
+)
+ENGINE = MergeTree
+PARTITION BY toDate(received_at)
+ORDER BY (workspace_id, session_hash, page_id, sequence)
+TTL toDate(received_at) + INTERVAL ${retention_days} DAY
+SETTINGS ttl_only_drop_parts = 1;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS page_requests_from_ingest_log TO page_requests AS
+SELECT
+  workspace_id,
+  surface_id,
+  request.session_hash AS session_hash,
+  request.page_id AS page_id,
+  request.sequence AS sequence,
+  received_at
+FROM ingest_log
+ARRAY JOIN page_requests AS request;
 
 -- The index of the dead letters: one row for each request that is kept because it, or some of its records, could not be
 -- stored. The bytes are in the object store: `object_length` bytes at `object_offset` of the object are one payload frame,

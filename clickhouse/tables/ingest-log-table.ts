@@ -22,6 +22,14 @@ interface RejectedRecords {
   readonly objectKey: string
 }
 
+/** A request that a page has numbered. */
+interface LoggedPageRequest {
+  /** 16 bytes (`sessionHash`). */
+  readonly sessionHash: Uint8Array
+  readonly page: string
+  readonly sequence: number
+}
+
 /** A row of `ingest_log`: the outcome of the requests of one job and surface. */
 export interface IngestLogEntry {
   readonly workspaceId: string
@@ -60,6 +68,8 @@ export interface IngestLogEntry {
   readonly discardedIndexes: number[]
   /** The records that are left out, by request. */
   readonly rejections: RejectedRecords[]
+  /** The requests that pages have numbered, without repeated ones. */
+  readonly pageRequests: LoggedPageRequest[]
 }
 
 /** The column buffers of the table `ingest_log`. */
@@ -85,6 +95,7 @@ export class IngestLogTable {
   readonly #discarded = new CountsColumn()
   readonly #discardedIndexes = new IndexesColumn()
   readonly #rejections = new RejectionsColumn()
+  readonly #pageRequests = new PageRequestsColumn()
 
   readonly buffer = new TableBuffer('ingest_log', [
     column('workspace_id', 'LowCardinality(String)', this.#workspaceId),
@@ -112,6 +123,11 @@ export class IngestLogTable {
       'Array(Tuple(index UInt32, reason String, records UInt64, object_key String))',
       ...this.#rejections.parts,
     ),
+    column(
+      'page_requests',
+      'Array(Tuple(session_hash FixedString(16), page_id String, sequence UInt32))',
+      ...this.#pageRequests.parts,
+    ),
   ])
 
   /** Appends a row. */
@@ -137,6 +153,7 @@ export class IngestLogTable {
     this.#discarded.append(entry.discarded)
     this.#discardedIndexes.append(entry.discardedIndexes)
     this.#rejections.append(entry.rejections)
+    this.#pageRequests.append(entry.pageRequests)
     this.buffer.rows++
   }
 }
@@ -171,6 +188,22 @@ class RefusedColumn {
       objectKeys.text(objectKey)
     }
     offsets.integer64(indexes.length / 4)
+  }
+}
+
+/** An Array(Tuple(FixedString(16), String, UInt32)) column. */
+class PageRequestsColumn {
+  readonly parts = [new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer(), new GrowingBuffer()] as const
+
+  /** Appends a row. */
+  append(requests: readonly LoggedPageRequest[]): void {
+    const [offsets, sessions, pages, sequences] = this.parts
+    for (const { sessionHash, page, sequence } of requests) {
+      for (const byte of sessionHash) sessions.u8(byte)
+      pages.text(page)
+      sequences.u32(sequence)
+    }
+    offsets.integer64(sequences.length / 4)
   }
 }
 

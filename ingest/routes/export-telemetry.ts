@@ -2,12 +2,13 @@ import type { Operation } from '../../schemas/http/operation.ts'
 import { PROBLEMS, type Problem } from '../../schemas/http/problems.ts'
 import { drain, exportOtlp, statusOf } from '../../schemas/http/telemetry.ts'
 import { SIGNALS } from '../../schemas/queues/names.ts'
-import { type BodyType, bodyTypeOf } from '../../shared/http/body-type.ts'
+import { bodyTypeOf } from '../../shared/http/body-type.ts'
 import { statusBytes } from '../../shared/http/grpc/status.ts'
 import { operationRoute } from '../../shared/http/operation-route.ts'
 import { problemHeaders, type Reply, type Route } from '../../shared/http/route.ts'
+import { numberOfRequest } from '../admission/page-request.ts'
 import { type Taker, withSurface } from './surface-route.ts'
-import { type ExportDeps, exportTaker } from './take-export.ts'
+import { type ExportDeps, type ExportHead, exportTaker } from './take-export.ts'
 
 const PROTOBUF = 'application/x-protobuf'
 const JSON_TYPE = 'application/json'
@@ -26,13 +27,14 @@ export function exportOtlpRoute(deps: ExportDeps): Route {
 
 function exportRoute(deps: ExportDeps, operation: Operation, render: Render, renderInProtobuf: Render): Route {
   const takersWith = (form: Render) =>
-    new Map<string, Taker<BodyType>>(SIGNALS.map(signal => [signal, exportTaker(deps, signal, form)]))
+    new Map<string, Taker<ExportHead>>(SIGNALS.map(signal => [signal, exportTaker(deps, signal, form)]))
   const [takers, takersInProtobuf] = [takersWith(render), takersWith(renderInProtobuf)]
   const unknownSignal: Problem = { code: 'NOT_FOUND', message: `signal must be one of: ${SIGNALS.join(', ')}` }
   return operationRoute(operation, {
     renderProblem: render,
     accept(head, body) {
-      const type = bodyTypeOf(head)
+      const number = numberOfRequest(head)
+      const type: ExportHead = number === undefined ? bodyTypeOf(head) : { ...bodyTypeOf(head), number }
       const isProtobuf = type.mediaType === PROTOBUF
       if (isProtobuf) body.renderWith(renderInProtobuf)
       const taker = (isProtobuf ? takersInProtobuf : takers).get(head.param('signal'))

@@ -3,6 +3,7 @@ import { SMALL_BODY_BYTES } from '../../schemas/http/limits.ts'
 import type { RoutedOperation } from '../../schemas/http/operation.ts'
 import { type IdentifySession, identifySessionSchema } from '../../schemas/http/sessions/identify-session.ts'
 import { heartbeat, identifySession } from '../../schemas/http/sessions/operations.ts'
+import type { PageRequest } from '../../schemas/http/sessions/page-request.ts'
 import { heartbeatSchema } from '../../schemas/http/sessions/schemas.ts'
 import type { SessionEvent } from '../../schemas/queues/jobs.ts'
 import { type BodyType, bodyTypeFault, bodyTypeOf } from '../../shared/http/body-type.ts'
@@ -18,6 +19,8 @@ import {
   type Route,
 } from '../../shared/http/route.ts'
 import { memberText } from '../../shared/json/member-text.ts'
+import { pageAttributes } from '../../shared/queue/page-request.ts'
+import { type NumberedRequest, numberOfRequest } from '../admission/page-request.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import { runtimeProblem, type SurfaceRouteDeps, withSurface } from './surface-route.ts'
@@ -27,6 +30,18 @@ interface Deps extends SurfaceRouteDeps {
   readonly sink: Sink
   readonly counter: RequestCounter
   readonly now: () => number
+}
+
+/** The head of a request about a session. */
+interface SessionHead {
+  readonly type: BodyType
+  readonly number: NumberedRequest
+}
+
+/** The sender of a valid request. */
+interface Sender {
+  readonly surface: SurfaceCaller
+  readonly number: PageRequest | undefined
 }
 
 /** Makes an event of the valid body of a request and of the body's JSON text. Adds the faults of what it leaves out. */
@@ -80,7 +95,7 @@ function sessionRoute<S extends z.ZodObject>(
   makeEvent: MakeEvent<z.infer<S>>,
 ): Route {
   const takeBody =
-    (admitted: AdmittedRequest, surface: SurfaceCaller, type: BodyType): BodyHandler =>
+    (admitted: AdmittedRequest, sender: Sender, type: BodyType): BodyHandler =>
     (body, request) => {
       const problem = bodyTypeFault(type, MEDIA_TYPES)
       if (problem) return runtimeProblem(problem)
@@ -88,23 +103,25 @@ function sessionRoute<S extends z.ZodObject>(
       if (!parsed.ok) return runtimeProblem({ code: 'REQUEST_INVALID', message: parsed.fault })
       const { leftOut = [] } = parsed
       const event = makeEvent(parsed.value, parsed.json, leftOut)
-      return acceptEvent(deps, admitted, surface, leftOut.length > 0 ? { ...event, leftOut } : event, request)
+      return acceptEvent(deps, admitted, sender, leftOut.length > 0 ? { ...event, leftOut } : event, request)
     }
-  const take = (surface: SurfaceCaller, type: BodyType): Decision => {
+  const take = (surface: SurfaceCaller, { type, number }: SessionHead): Decision => {
+    if (number?.ok === false) return runtimeProblem({ code: 'REQUEST_INVALID', message: number.fault })
     const admitted = deps.sink.admit(surface, type.contentLength, SMALL_BODY_BYTES)
-    return 'code' in admitted ? runtimeProblem(admitted) : takeBody(admitted, surface, type)
+    return 'code' in admitted ? runtimeProblem(admitted) : takeBody(admitted, { surface, number: number?.value }, type)
   }
   const taker = { take, counter: deps.counter }
   return operationRoute(operation, {
     renderProblem: runtimeProblem,
-    accept: (head, body) => withSurface(deps, head, body, bodyTypeOf(head), taker),
+    accept: (head, body) =>
+      withSurface(deps, head, body, { type: bodyTypeOf(head), number: numberOfRequest(head) }, taker),
   })
 }
 
 function acceptEvent(
   deps: Deps,
   admitted: AdmittedRequest,
-  surface: SurfaceCaller,
+  { surface, number }: Sender,
   event: SessionEvent,
   request: AnswerableRequest,
 ): typeof ANSWERED {
@@ -113,7 +130,7 @@ function acceptEvent(
     receivedAtMs: deps.now(),
     contentType: 'application/json',
     contentEncoding: 'identity',
-    attributes: '',
+    attributes: pageAttributes(number),
     body: Buffer.from(JSON.stringify(event)),
   } as const
   return admitted.accept(frame, SUCCESS, request)

@@ -3,12 +3,14 @@ import type { Problem } from '../../schemas/http/problems.ts'
 import type { Signal } from '../../schemas/queues/names.ts'
 import type { BodyType } from '../../shared/http/body-type.ts'
 import type { ANSWERED, AnswerableRequest, Reply, RequestCounter } from '../../shared/http/route.ts'
+import { pageAttributes } from '../../shared/queue/page-request.ts'
 import {
   CONTENT_ENCODINGS,
   type ContentEncoding,
   type ContentType,
   type PayloadFrame,
 } from '../../shared/queue/payload-frame.ts'
+import type { NumberedRequest } from '../admission/page-request.ts'
 import type { SurfaceCaller } from '../auth/authenticate-surface.ts'
 import type { AdmittedRequest, Sink } from '../commit/sink.ts'
 import { formFault } from './export-form.ts'
@@ -20,6 +22,12 @@ export interface ExportDeps extends SurfaceRouteDeps {
   readonly sinks: Readonly<Record<Signal, Sink>>
   readonly counterOf: (queue: Signal) => RequestCounter
   readonly now: () => number
+}
+
+/** The head of an export. */
+export interface ExportHead extends BodyType {
+  /** Absent where clients cannot number their requests. */
+  readonly number?: NumberedRequest
 }
 
 type OtlpContentType = Exclude<ContentType, 'application/octet-stream'>
@@ -34,13 +42,15 @@ const SUCCESS: Record<OtlpContentType, Reply> = {
  * Returns how the exports of a signal are taken: without decoding them, and with a reply once they are on disk
  * (docs/api/otlp.md#drain). `render` renders their problems.
  */
-export function exportTaker(deps: ExportDeps, signal: Signal, render: (problem: Problem) => Reply): Taker<BodyType> {
+export function exportTaker(deps: ExportDeps, signal: Signal, render: (problem: Problem) => Reply): Taker<ExportHead> {
   const sink = deps.sinks[signal]
   const { now } = deps
   return {
     counter: deps.counterOf(signal),
     renderProblem: render,
     take(surface, type) {
+      const { number } = type
+      if (number?.ok === false) return render(invalid(400, number.fault))
       const admitted = sink.admit(surface, type.contentLength, EXPORT_BYTES)
       if ('code' in admitted) return render(admitted)
       return (body, request) => {
@@ -54,7 +64,7 @@ export function exportTaker(deps: ExportDeps, signal: Signal, render: (problem: 
 function takeExport(
   admitted: AdmittedRequest,
   surface: SurfaceCaller,
-  type: BodyType,
+  type: ExportHead,
   body: Buffer,
   request: AnswerableRequest,
   now: () => number,
@@ -76,7 +86,7 @@ function takeExport(
     receivedAtMs: now(),
     contentType,
     contentEncoding,
-    attributes: '',
+    attributes: pageAttributes(type.number?.ok ? type.number.value : undefined),
     body,
   }
   return admitted.accept(frame, SUCCESS[contentType], request)

@@ -4,9 +4,9 @@ import { PUBLIC_KEY } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_EXCEPTION } from './example-values.ts'
 import { EXPORT_BYTES, EXPORT_DECOMPRESSED_BYTES, formatBytes } from './limits.ts'
 import type { Operation } from './operation.ts'
-
 import { publicKeyProblems } from './problem-sets.ts'
 import type { Problem, ProblemCode } from './problems.ts'
+import { pageRequestQuery } from './sessions/page-request.ts'
 
 const text = (key: string, stringValue: string) => ({ key, value: { stringValue } })
 
@@ -153,7 +153,11 @@ const otlpExport = {
   description: `Acknowledged once it is on disk. At most ${formatBytes(EXPORT_BYTES)} as sent and ${formatBytes(EXPORT_DECOMPRESSED_BYTES)} decompressed.`,
   credentials: PUBLIC_KEY,
   cors: true,
-  parameters: { path: z.object({ signal }), header: z.object({ 'content-encoding': contentEncoding }) },
+  parameters: {
+    path: z.object({ signal }),
+    query: pageRequestQuery,
+    header: z.object({ 'content-encoding': contentEncoding }),
+  },
   body: {
     limitBytes: EXPORT_BYTES,
     overLimitAdvice: 'export smaller batches',

@@ -62,6 +62,8 @@ export type RejectionLabel =
   | 'field_left_out'
   // A build report, a part or a map of a release that was not registered when it arrived.
   | 'unknown_release'
+  // A request that its page has sent before: nothing of it is stored.
+  | 'repeated_request'
 
 /** Counts the dead letters of exceptions whose spans or log records are stored. */
 export const EXCEPTIONS_NOT_STORED = 'exceptions_not_stored'
@@ -75,6 +77,7 @@ export const ONLY_COUNTED: ReadonlySet<RejectionLabel> = new Set<RejectionLabel>
   'truncated_line',
   'field_left_out',
   'unknown_release',
+  'repeated_request',
 ])
 
 /** In receipts, names records that a rule of the workspace dropped: `dropped: ` and the name of the rule. */

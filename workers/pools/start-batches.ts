@@ -34,7 +34,15 @@ interface Progress {
 
 type BatchesDeps = Pick<
   PoolsDeps,
-  'accessTo' | 'columnMemory' | 'expressFirst' | 'letterQuota' | 'logger' | 'metrics' | 'redis' | 'stopping'
+  | 'accessTo'
+  | 'columnMemory'
+  | 'expressFirst'
+  | 'letterQuota'
+  | 'logger'
+  | 'pageClaims'
+  | 'metrics'
+  | 'redis'
+  | 'stopping'
 >
 
 /** Batches of one queue. */
@@ -54,10 +62,10 @@ interface Batches {
 /** Creates the batches of a queue. */
 export function createBatches(plan: RowsPlan, deps: BatchesDeps, progress: Progress): Batches {
   const { queue, kind, activeShards, insert, burnToken, condemnAfter, createRows, options } = plan
-  const { logger, metrics, letterQuota, columnMemory, expressFirst, stopping } = deps
+  const { logger, metrics, letterQuota, pageClaims, columnMemory, expressFirst, stopping } = deps
   const prices = new SurfacePrices(queue, deps)
   const source: BatchSource = {
-    ...{ queue, kind, letterQuota, activeShards },
+    ...{ queue, kind, letterQuota, pageClaims, activeShards },
     onDecoded: (frame, decodedBytes, decodeMs) => prices.observe(frame, decodedBytes, decodeMs),
   }
   const inserts: Omit<BatchStorerDeps, 'store' | 'addJobs'> = {

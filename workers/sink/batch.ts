@@ -9,6 +9,7 @@ import { describeError, isMemoryError, TransientError } from '../../shared/runti
 import { DECODER_VERSION } from '../decode/decoder-version.ts'
 import { decompress } from '../decode/decompress.ts'
 import type { LetterQuota } from '../queue/letter-quota.ts'
+import type { PageClaims } from '../queue/page-claims.ts'
 import { type Formation, labelAt, RefusedCollector } from '../queue/payloads/batch-record.ts'
 import type { LockedJob, Move } from '../queue/payloads/payload-store.ts'
 import { positionsToReplay } from '../queue/settled-letter.ts'
@@ -31,6 +32,8 @@ export interface BatchSource {
   readonly letterQuota?: LetterQuota | undefined
   /** Returns the number of shards that new rows are divided between. Without it, there is one server. */
   readonly activeShards?: (() => Promise<number>) | undefined
+  /** Finds requests that a page has sent again. Without it, all are stored. */
+  readonly pageClaims?: PageClaims | undefined
   /** Called with the decoded size of a large request and the time that decoding it took. */
   readonly onDecoded?: (frame: PayloadFrame, decodedBytes: number, decodeMs: number) => void
 }
@@ -69,6 +72,13 @@ export interface BatchOptions extends EarlierOutcome {
 interface Appended {
   readonly decoded?: Decoded
   readonly refusal: Refusal | 'large' | undefined
+}
+
+const NONE: ReadonlySet<number> = new Set()
+/** Nothing of a request is stored whose page has sent it before. */
+const REPEATED: Appended = {
+  decoded: { ...NOT_DECODED, rejected: { repeated_request: { count: 1, indexes: [] } } },
+  refusal: undefined,
 }
 
 /** Label of requests whose outcome is logged when their exceptions are stored. */
@@ -136,9 +146,10 @@ export class Batch {
     let notAdded: NotAdded | undefined = 'split'
     let refused = 0
     await this.rows.prepare?.(frames, this.#options.rules)
+    const repeated = (await this.#source.pageClaims?.repeated(frames)) ?? NONE
     this.rows.markJob()
     try {
-      const reason = await this.#appendAll(job, frames, notes, limits)
+      const reason = await this.#appendAll(job, frames, { notes, repeated }, limits)
       refused = reason === undefined ? await this.letters.keep(job.jobId, notes) : 0
       notAdded = reason
     } finally {
@@ -220,7 +231,7 @@ export class Batch {
   async #appendAll(
     { jobId }: LockedJob,
     frames: readonly PayloadFrame[],
-    notes: JobNotes,
+    { notes, repeated }: { readonly notes: JobNotes; readonly repeated: ReadonlySet<number> },
     limits: JobLimits,
   ): Promise<NotAdded | undefined> {
     const { kind, queue } = this.#source
@@ -239,7 +250,7 @@ export class Batch {
       const source = letter === undefined ? frame : { ...frame, only: positionsToReplay(letter) }
       let decoded = NOT_DECODED
       const append = async () => {
-        const appended = await this.#append(source, limits.maxBodyBytes)
+        const appended = repeated.has(index) ? REPEATED : await this.#append(source, limits.maxBodyBytes)
         decoded = appended.decoded ?? NOT_DECODED
         return appended.refusal
       }

@@ -3,7 +3,15 @@ import type { PassedOn } from '../../schemas/queues/exceptions.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import type { RejectedByReason } from '../../shared/runtime/reason.ts'
 import type { JobNotes } from './batch-letters.ts'
-import { countDropped, countRejected, countRequest, entryOf, increment, noteDropped } from './log-entries.ts'
+import {
+  countDropped,
+  countRejected,
+  countRequest,
+  entryOf,
+  increment,
+  noteDropped,
+  notePageRequest,
+} from './log-entries.ts'
 import type { DroppedRecords } from './row-batch.ts'
 
 /** A request of a job, as its outcome is counted. */
@@ -47,6 +55,7 @@ export function countOutcome(
   entry.derivedRows += derivedRows
   for (const [rule, values] of scrubbed ?? []) increment(entry.scrubbed, rule, values)
   if (dropped !== undefined) countDropped(entry, dropped)
+  if (frame.attributes !== '' && rejected.repeated_request === undefined) notePageRequest(entry, frame)
   const own = isPassedOn ? entryOf(new Map(), signal, jobId, frame, replayedAtMs) : undefined
   const outcome = own ?? entry
   countRequest(outcome, frame, frame.body.length)

@@ -1,5 +1,7 @@
 import type { IngestLogEntry } from '../../clickhouse/tables/ingest-log-table.ts'
 import { commitOf, indexOf } from '../../shared/ids/receipt.ts'
+import { hashOfSession } from '../../shared/ids/session-hash.ts'
+import { pageRequestOf } from '../../shared/queue/page-request.ts'
 import type { PayloadFrame } from '../../shared/queue/payload-frame.ts'
 import {
   DROPPED,
@@ -40,7 +42,14 @@ export function entryOf(
   if (entry === undefined) {
     const counts = { payloads: 0, bytes: 0, rows: 0, derivedRows: 0, rejected: new Map() }
     const byRule = { scrubbed: new Map(), dropped: new Map(), droppedSpans: new Map() }
-    const letters = { deadLettered: new Map(), discarded: new Map(), discardedIndexes: [], refused: [], rejections: [] }
+    const letters = {
+      deadLettered: new Map(),
+      discarded: new Map(),
+      discardedIndexes: [],
+      refused: [],
+      rejections: [],
+      pageRequests: [],
+    }
     const source = { workspaceId, surfaceId, receivedAtMs, replayedAtMs, jobId, signal }
     entry = { ...source, ...counts, ...byRule, ...letters, commit, indexes: [] }
     entries.set(key, entry)
@@ -54,6 +63,14 @@ export function countRequest(entry: IngestLogEntry, { receipt }: PayloadFrame, b
   if (receipt !== undefined) entry.indexes.push(indexOf(receipt))
   entry.payloads++
   entry.bytes += bytes
+}
+
+/** Notes the number of a request that its page has numbered. */
+export function notePageRequest(entry: IngestLogEntry, frame: PayloadFrame): void {
+  const request = pageRequestOf(frame)
+  if (request === undefined) return
+  const { session, page, sequence } = request
+  entry.pageRequests.push({ sessionHash: hashOfSession(session), page, sequence })
 }
 
 /** Returns the records of a request for which it becomes a dead letter, if there are any. */

@@ -33,6 +33,7 @@ export const RETAINED_TABLES: readonly RetainedTable[] = [
   derived('release_frames', 'findings', 'day'),
   source('session_identities', 'sessions'),
   source('session_heartbeats', 'sessions'),
+  derived('page_requests', 'sessions', BY_ARRIVAL),
   source('replay_chunks', 'replay'),
   source('build_reports', 'build-reports'),
   source('dead_letters', 'dead-letters'),

@@ -253,6 +253,15 @@ export type SessionFinding = {
     occurrenceCount: number;
     lastSeenAt: string;
 };
+export type SessionPage = {
+    id: string;
+    /** Number of its requests that are stored or have a dead letter. */
+    receivedCount: number;
+    /** Number of requests that are not, although the page has sent a later one. Some may still be on their way. */
+    missingCount: number;
+    /** The first of their numbers. */
+    missing: number[];
+};
 export type Session = {
     id: string;
     /** The identity received last. */
@@ -287,6 +296,8 @@ export type Session = {
     traceCount: number;
     findings: SessionFinding[];
     findingCount: number;
+    pages: SessionPage[];
+    pageCount: number;
     replay: {
         chunkCount: number;
         windowCount: number;

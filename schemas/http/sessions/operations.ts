@@ -5,6 +5,7 @@ import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { Operation, PermittedOperation, RoutedOperation } from '../operation.ts'
 import { callerProblems, publicKeyProblems } from '../problem-sets.ts'
 import { identifySessionSchema } from './identify-session.ts'
+import { pageRequestQuery } from './page-request.ts'
 import {
   heartbeatSchema,
   listSessionsQuerySchema,
@@ -73,6 +74,8 @@ const ANSWERS = {
       traceCount: 1,
       findings: [{ id: findingId, occurrenceCount: 1, lastSeenAt: EXAMPLE_TIMES.thrownAt }],
       findingCount: 1,
+      pages: [{ id: 'page-1', receivedCount: 3, missingCount: 1, missing: [2] }],
+      pageCount: 1,
       replay: {
         chunkCount: 1,
         windowCount: 1,
@@ -154,6 +157,7 @@ export function identifySessionWith(identityProviders: readonly string[]): Opera
     ...identifySession,
     operationId: 'identifySession',
     tag: 'sessions',
+    parameters: { query: pageRequestQuery },
     summary: 'Attach an end user to a session',
     description: `Accepted identity providers: ${identityProviders.join(', ')}, and custom with any name. ${LEFT_OUT}`,
     body: { ...identifySession.body, contents: jsonContents(identifySessionSchema(identityProviders), example) },
@@ -166,6 +170,7 @@ export function identifySessionWith(identityProviders: readonly string[]): Opera
 /** Records a heartbeat (docs/api/sessions.md#heartbeat). */
 export const heartbeat: Operation = {
   operationId: 'recordHeartbeat',
+  parameters: { query: pageRequestQuery },
   method: 'POST',
   path: '/v3/session',
   service: 'frontier-runtime',

@@ -94,6 +94,24 @@ const sessionFindingSchema = z
 /** A finding of a session. */
 export type SessionFinding = z.infer<typeof sessionFindingSchema>
 
+/** Most missing numbers of a page that are listed. */
+export const MISSING_NUMBERS_MAX = 20
+
+/** A page that has numbered its requests (docs/api/requests.md#page-requests). */
+const sessionPageSchema = z
+  .strictObject({
+    id: z.string(),
+    receivedCount: count.meta({ description: 'Number of its requests that are stored or have a dead letter.' }),
+    missingCount: count.meta({
+      description:
+        'Number of requests that are not, although the page has sent a later one. Some may still be on their way.',
+    }),
+    missing: z.array(count).max(MISSING_NUMBERS_MAX).meta({ description: 'The first of their numbers.' }),
+  })
+  .meta({ id: 'SessionPage', description: 'A page that has numbered its requests.' })
+/** A page of a session that has numbered its requests. */
+export type SessionPage = z.infer<typeof sessionPageSchema>
+
 /** The recording of a session, in numbers. */
 const sessionReplaySchema = z.strictObject({
   chunkCount: z.number().int().min(1),
@@ -139,6 +157,8 @@ export const sessionAnswerSchema = z.strictObject({
       traceCount: count,
       findings: z.array(sessionFindingSchema),
       findingCount: count,
+      pages: z.array(sessionPageSchema),
+      pageCount: count,
       replay: sessionReplaySchema.nullable(),
       truncated: z.boolean().meta({ description: 'Whether a list is shorter than its count.' }),
     })

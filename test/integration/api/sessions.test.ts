@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { sessionAnswerSchema } from '../../../schemas/http/sessions/schemas.ts'
+import { hashOfSession } from '../../../shared/ids/session-hash.ts'
 import {
   createDatabase,
   insertExceptions,
@@ -172,10 +173,32 @@ describe('a session', () => {
         traceCount: 2,
         findings: [{ id: `fnd_${'a'.repeat(26)}`, occurrenceCount: 1, lastSeenAt: '2001-09-09T01:46:40.000000000Z' }],
         findingCount: 1,
+        pages: [],
+        pageCount: 0,
         replay: null,
         truncated: false,
       },
     })
+  })
+
+  it('names the requests of its pages that did not arrive', async () => {
+    const row = (workspace: string, page: string, sequence: number, secondsAgo: number) =>
+      `('${workspace}', 'srf_1', unhex('${hashOfSession('numbered').toString('hex')}'), '${page}', ${sequence}, now() - ${secondsAgo})`
+    const early = [2, 3, 3, 7].map(sequence => row('ws_1', 'early', sequence, 60))
+    const late = Array.from({ length: 50 }, (_, i) => row('ws_1', 'late', 2 * i, 10))
+    const rows = [...early, ...late, row('ws_1', 'whole', 0, 30), row('ws_2', 'whole', 5, 1)]
+    const columns = 'workspace_id, surface_id, session_hash, page_id, sequence, received_at'
+    await client.command({ query: `INSERT INTO page_requests (${columns}) VALUES ${rows.join()}` })
+    await insertRows(client, 'session_heartbeats', [
+      { ...ownerColumns({ ...OWNER, sessionId: 'numbered' }), received_at: at(NOW) },
+    ])
+    const { session } = sessionAnswerSchema.parse((await ask('numbered')).body)
+    expect(session.pageCount).toBe(3)
+    expect(session.pages).toEqual([
+      { id: 'late', receivedCount: 50, missingCount: 49, missing: Array.from({ length: 20 }, (_, i) => 2 * i + 1) },
+      { id: 'whole', receivedCount: 1, missingCount: 0, missing: [] },
+      { id: 'early', receivedCount: 3, missingCount: 5, missing: [0, 1, 4, 5, 6] },
+    ])
   })
 
   it('counts entries that do not fit into a list', async () => {

@@ -14,6 +14,7 @@ import { createReleaseStore } from '../../../shared/directory/release-store.ts'
 import { openApiRoute } from '../../../shared/http/openapi-route.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { createHttpServer } from '../../../shared/http/server/server.ts'
+import { hashOfSession } from '../../../shared/ids/session-hash.ts'
 import { deadLetterKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { encodeLetters, LETTER_CONTENT_TYPE } from '../../../shared/queue/letters/letter-object.ts'
@@ -179,6 +180,10 @@ async function storeExampleLetter(services: ServiceAddresses, database: string):
        object_key, object_offset, object_length, body_bytes)
      SELECT '${workspaceId}', '${surfaceId}', 'traces', fromUnixTimestamp64Milli(${receivedAtMs}), now64(3),
        'refused_by_clickhouse', '${jobId}', ${index}, '${objectKey}', ${range?.offset}, ${range?.length}, 12`,
+  })
+  await clickhouse.command({
+    query: `INSERT INTO page_requests (workspace_id, surface_id, session_hash, page_id, sequence, received_at)
+     SELECT '${workspaceId}', '${surfaceId}', unhex('${hashOfSession(EXAMPLE.sessionId).toString('hex')}'), 'page-1', arrayJoin([0, 1, 3]), now64(3)`,
   })
   await clickhouse.close()
 }

@@ -32,6 +32,7 @@ import { ColumnMemory } from '../../../workers/sink/column-memory.ts'
 import { JOB_LIMITS } from '../../../workers/sink/job-limits.ts'
 import { ExpressFirst } from '../../../workers/sink/pace/express-first.ts'
 import { InsertPace } from '../../../workers/sink/pace/insert-pace.ts'
+import { createPageClaims } from '../../../workers/queue/page-claims.ts'
 import { createMapAccess } from '../../../workers/symbolication/map-access.ts'
 import { connectDatabase } from '../cluster/connect.ts'
 import type { ServiceAddresses } from './services.ts'
@@ -171,6 +172,7 @@ function connectPools(
     dropping: createKnownDropping(createDroppingStore(directoryRedis)),
     columnMemory: new ColumnMemory(),
     expressFirst: new ExpressFirst(),
+    pageClaims: createPageClaims(redis),
   }
   const workerMetrics = createWorkerMetrics(metrics)
   workerMetrics.watchBacklogs(() => readInternalBacklogs(queues))
