@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 
 /**
@@ -62,12 +62,22 @@ function writeDeclarations(): void {
     // npm prints the name of the package to stdout.
     const { status } = spawnSync(process.execPath, [compiler, '-p', config], { stdio: ['ignore', 2, 2] })
     if (status !== 0) throw new Error('the declarations could not be written')
-    const source = join(folder, 'out', FOLDER.slice(ROOT.length), 'src')
-    for (const file of globSync('*.d.ts', { cwd: source })) {
-      const text = readFileSync(join(source, file), 'utf8').replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'")
-      writeFileSync(join(DIST, file), text)
-    }
+    copyDeclarations(join(folder, 'out', FOLDER.slice(ROOT.length), 'src'))
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Copies the declarations of the entries and of what they import from their package. */
+function copyDeclarations(source: string): void {
+  const files = entries.map(entry => entry.replace(/^src\/(.*)\.ts$/, '$1.d.ts'))
+  for (const file of files) {
+    const text = readFileSync(join(source, file), 'utf8').replace(/(from '\.[\w./-]+)\.ts'/g, "$1.js'")
+    mkdirSync(dirname(join(DIST, file)), { recursive: true })
+    writeFileSync(join(DIST, file), text)
+    for (const [, path = ''] of text.matchAll(/from '(\.[\w./-]+)\.js'/g)) {
+      const imported = join(dirname(file), `${path}.d.ts`)
+      if (!files.includes(imported)) files.push(imported)
+    }
   }
 }

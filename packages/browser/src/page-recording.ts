@@ -1,0 +1,65 @@
+import type { TextRequest } from './delivery/outbox.ts'
+import type { RecordingOptions } from './options.ts'
+import type { Recording } from './recorder/recorder.ts'
+import { isSampled } from './sampling.ts'
+
+/** The recording of a page, whose code is loaded once the page is painted and idle. */
+export class PageRecording {
+  readonly #options: RecordingOptions | undefined
+  readonly #onChunk: (chunk: TextRequest) => void
+  #session: string | undefined
+  #recording: Recording | undefined
+
+  constructor(options: RecordingOptions | undefined, onChunk: (chunk: TextRequest) => void) {
+    this.#options = options
+    this.#onChunk = onChunk
+  }
+
+  /** Records a session, if it is among those that are recorded. The recording of another session ends. */
+  start(session: string): void {
+    this.stop()
+    const { sample = 0 } = this.#options ?? {}
+    if (!isSampled(session, 'recording', sample)) return
+    this.#session = session
+    void painted().then(() => this.#load(session))
+  }
+
+  /** Returns what has not become a chunk yet, for a page that is hidden or ends. */
+  rest(): readonly TextRequest[] {
+    return this.#recording?.rest() ?? []
+  }
+
+  /** Leaves the recording to the next page of the tab. */
+  leave(): void {
+    this.#recording?.leave()
+  }
+
+  resume(): void {
+    this.#recording?.resume()
+  }
+
+  stop(): void {
+    this.#session = undefined
+    this.#recording?.stop()
+    this.#recording = undefined
+  }
+
+  async #load(session: string): Promise<void> {
+    try {
+      const { startRecording } = await import('./recorder/recorder.ts')
+      if (this.#session !== session || this.#recording !== undefined) return
+      this.#recording = startRecording({ options: this.#options ?? {}, session, onChunk: this.#onChunk })
+    } catch (_error) {}
+  }
+}
+
+/** Resolves when the page is loaded, painted and idle. */
+async function painted(): Promise<void> {
+  if (document.readyState !== 'complete') {
+    await new Promise(resolve => addEventListener('load', resolve, { once: true }))
+  }
+  await new Promise(resolve => {
+    if (typeof requestIdleCallback === 'undefined') setTimeout(resolve, 200)
+    else requestIdleCallback(resolve, { timeout: 2_000 })
+  })
+}
