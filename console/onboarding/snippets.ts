@@ -140,24 +140,17 @@ dotnet run
 const browser: Snippet = {
   id: 'browser',
   name: 'Browser',
-  use: 'A module of your page, for your bundler: npm install @opentelemetry/api @opentelemetry/sdk-trace @opentelemetry/resources @opentelemetry/exporter-trace-otlp-http',
-  text: ({ endpoint, publicKey }) => `import { trace } from '@opentelemetry/api'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import { resourceFromAttributes } from '@opentelemetry/resources'
-import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+  use: 'A module of your page, for your bundler: npm install @penstock/browser. It sends page loads, requests, errors, web vitals, the session and its recording. In production, give it a path of your own origin that a proxy forwards.',
+  text: ({ endpoint, publicKey }) => `import { init } from '@penstock/browser'
 
-const exporter = new OTLPTraceExporter({
-  url: '${endpoint}/v1/traces',
-  headers: { 'x-service-public-key': '${publicKey}' },
+const penstock = init({
+  url: '${endpoint}',
+  key: '${publicKey}',
+  service: 'shop-web',
+  recording: { sample: 1 },
 })
-trace.setGlobalTracerProvider(
-  new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'shop-web' }),
-    spanProcessors: [new BatchSpanProcessor({ exporter })],
-  }),
-)
-
-trace.getTracer('shop-web').startSpan('open the cart').end()
+// Once it is known who the user is.
+penstock.identify('user-17', { name: 'Ada' })
 `,
 }
 
@@ -182,42 +175,6 @@ service:
 `,
 }
 
-const session: Snippet = {
-  id: 'session',
-  name: 'Session and recording',
-  use: 'A module of your page, for your bundler: npm install rrweb. Spans and log records with the attribute session.id join the session.',
-  text: ({ endpoint, publicKey }) => `import { record } from 'rrweb'
-
-const sessionId = crypto.randomUUID()
-const post = (path, body, headers = {}) =>
-  fetch('${endpoint}' + path, {
-    method: 'POST',
-    headers: { 'x-service-public-key': '${publicKey}', 'content-type': 'application/json', ...headers },
-    body,
-  })
-
-// Who it is: once it is known.
-const source = { type: 'custom', name: 'shop' }
-post('/v3/session/identify', JSON.stringify({ sessionId, identifier: 'user-17', name: 'Ada', source }))
-// That the page is open.
-setInterval(() => post('/v3/session', JSON.stringify({ sessionId })), 30_000)
-
-// The recording, in chunks.
-const windowId = crypto.randomUUID()
-const events = []
-let segmentId = 0
-record({ emit: event => events.push(event) })
-setInterval(() => {
-  const chunk = events.splice(0)
-  if (chunk.length === 0) return
-  const times = { firstTs: chunk[0].timestamp, lastTs: chunk[chunk.length - 1].timestamp }
-  const metadata = btoa(JSON.stringify({ windowId, segmentId: segmentId++, ...times }))
-  const lines = chunk.map(event => JSON.stringify(event)).join('\\n')
-  post(\`/v3/replay/upload/\${sessionId}\`, lines, { 'x-replay-metadata': metadata })
-}, 2_000)
-`,
-}
-
 const release: Snippet = {
   id: 'release',
   name: 'Release and source maps',
@@ -231,6 +188,6 @@ npx penstock sourcemaps upload dist --version 1.4.2
 /** Ways to send traces, logs and metrics. */
 export const OTEL_SNIPPETS: readonly Snippet[] = [node, python, java, go, dotnet, browser, collector]
 /** Ways to begin a session. */
-export const SESSION_SNIPPETS: readonly Snippet[] = [session, browser]
+export const SESSION_SNIPPETS: readonly Snippet[] = [browser]
 /** Ways to register a release. */
 export const RELEASE_SNIPPETS: readonly Snippet[] = [release]

@@ -41,12 +41,15 @@ function stackWithCauses(error: Error, seen: Set<unknown>): string {
   return parts.join('\n')
 }
 
+/** A first line that is a frame of Firefox or Safari. */
+const FIRST_FRAME = /^[^\n]*@(?:[a-z-]+:\/\/|\[native code\])/
+
 /** Returns the stack with its message. Those of Firefox and Safari begin with the first frame. */
 function stackOf(error: Error): string {
   const head = `${error.name}: ${error.message}`
   const stack = String(error.stack ?? '')
   if (stack === '') return head
-  return stack.startsWith(error.name) || stack.includes(String(error.message)) ? stack : `${head}\n${stack}`
+  return !stack.startsWith(error.name) && FIRST_FRAME.test(stack) ? `${head}\n${stack}` : stack
 }
 
 function typeName(thrown: unknown): string {
