@@ -35,6 +35,7 @@ export function SessionPage({ id }: { readonly id: string }) {
                 <a href={addressOf('logs', { session: id, last: '7d' })}>Log records of the session</a>
               </Fact>
             </Facts>
+            <Missing session={session} />
             <Identities session={session} />
             <Story session={session} />
             {session.devices.length > 0 && <Devices session={session} />}
@@ -42,6 +43,26 @@ export function SessionPage({ id }: { readonly id: string }) {
         )}
       </Shown>
     </>
+  )
+}
+
+/** The requests that pages of the session have numbered and that did not arrive. */
+function Missing({ session: { pages } }: { readonly session: Session }) {
+  const incomplete = pages.filter(({ missingCount }) => missingCount > 0)
+  if (incomplete.length === 0) return null
+  const total = incomplete.reduce((sum, { missingCount }) => sum + missingCount, 0)
+  return (
+    <Notice
+      title={`${counted(total, 'request')} of this session did not arrive`}
+      text="Its pages number their requests, and these numbers are missing. What was sent last may still be on its way."
+    >
+      {incomplete.map(({ id, missing, missingCount, receivedCount }) => (
+        <p key={id}>
+          Page <span class="mono">{id}</span>: {formatCount(receivedCount)} arrived, {missing.join(', ')}
+          {missingCount > missing.length && ` and ${formatCount(missingCount - missing.length)} more`} did not.
+        </p>
+      ))}
+    </Notice>
   )
 }
 

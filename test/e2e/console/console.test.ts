@@ -273,6 +273,18 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: /web: POST \/checkout/ }).waitFor()
     expect(await violations(page)).toEqual([])
+    const { baseUrl, publicKey } = stack.credentials
+    for (const sequence of [0, 3]) {
+      const query = `session=session-1&page=page-1&sequence=${sequence}&public_key=${publicKey}`
+      const body = JSON.stringify({ sessionId: 'session-1' })
+      expect((await fetch(`${baseUrl}/v3/session?${query}`, { method: 'POST', body })).status).toBe(200)
+    }
+    await until('the missing requests are named', async () => {
+      await page.reload()
+      await page.getByRole('heading', { name: 'Devices' }).waitFor()
+      return (await page.getByText('2 requests of this session did not arrive').count()) > 0
+    })
+    await page.getByText('2 arrived, 1, 2 did not.').waitFor()
     await takePictures(page, 'session')
   })
 
