@@ -22,7 +22,7 @@ export interface RecordedRelease {
   readonly map: string
 }
 
-/** Content of `recorded.json.gz`, which `npm run generate:shop` makes with esbuild, rrweb and Chromium. */
+/** Content of `recorded.json.gz`, which `npm run generate:shop` makes with esbuild, @penstock/browser and Chromium. */
 export interface Recorded {
   readonly releases: readonly RecordedRelease[]
   /** The checkout that fails in 2.4.0. */

@@ -54,7 +54,7 @@ function Missing({ session: { pages } }: { readonly session: Session }) {
   return (
     <Notice
       title={`${counted(total, 'request')} of this session did not arrive`}
-      text="Its pages number their requests, and these numbers are missing. What was sent last may still be on its way."
+      text="Its pages number their requests, and these numbers are missing. The last ones may still be on their way."
     >
       {incomplete.map(({ id, missing, missingCount, receivedCount }) => (
         <p key={id}>

@@ -96,8 +96,8 @@ describe.skipIf('missing' in browserFound)('a page with three lines of the brows
       return stored.length >= 3 ? stored : undefined
     })
     expect(found.map(({ type, message }) => `${type}: ${message}`)).toEqual([
-      'RangeError: not caught',
       'Error: nor this',
+      'RangeError: not caught',
       'Error: the quote failed',
     ])
     expect(found[2]?.stack).toContain('Caused by: TypeError: no price')

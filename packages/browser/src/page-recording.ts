@@ -2,16 +2,19 @@ import type { TextRequest } from './delivery/outbox.ts'
 import type { RecordingOptions } from './options.ts'
 import type { Recording } from './recorder/recorder.ts'
 import { isSampled } from './sampling.ts'
+import type { RequestFeed } from './signals/request-feed.ts'
 
 /** The recording of a page, whose code is loaded once the page is painted and idle. */
 export class PageRecording {
   readonly #options: RecordingOptions | undefined
+  readonly #feed: RequestFeed
   readonly #onChunk: (chunk: TextRequest) => void
   #session: string | undefined
   #recording: Recording | undefined
 
-  constructor(options: RecordingOptions | undefined, onChunk: (chunk: TextRequest) => void) {
+  constructor(options: RecordingOptions | undefined, feed: RequestFeed, onChunk: (chunk: TextRequest) => void) {
     this.#options = options
+    this.#feed = feed
     this.#onChunk = onChunk
   }
 
@@ -48,7 +51,12 @@ export class PageRecording {
     try {
       const { startRecording } = await import('./recorder/recorder.ts')
       if (this.#session !== session || this.#recording !== undefined) return
-      this.#recording = startRecording({ options: this.#options ?? {}, session, onChunk: this.#onChunk })
+      this.#recording = startRecording({
+        options: this.#options ?? {},
+        session,
+        feed: this.#feed,
+        onChunk: this.#onChunk,
+      })
     } catch (_error) {}
   }
 }
@@ -58,8 +66,26 @@ async function painted(): Promise<void> {
   if (document.readyState !== 'complete') {
     await new Promise(resolve => addEventListener('load', resolve, { once: true }))
   }
+  await firstPaint()
   await new Promise(resolve => {
     if (typeof requestIdleCallback === 'undefined') setTimeout(resolve, 200)
     else requestIdleCallback(resolve, { timeout: 2_000 })
+  })
+}
+
+/** Longest time that a page is waited for which is not shown, and so not painted. */
+const UNPAINTED_MS = 3_000
+
+/** Resolves when the browser has shown content of the page. */
+function firstPaint(): Promise<void> {
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, UNPAINTED_MS)
+    const observer = new PerformanceObserver(list => {
+      if (list.getEntriesByName('first-contentful-paint').length === 0) return
+      observer.disconnect()
+      clearTimeout(timer)
+      resolve()
+    })
+    observer.observe({ type: 'paint', buffered: true })
   })
 }

@@ -14,6 +14,7 @@ import { readReceipts } from './receipts.ts'
 import { isSampled } from './sampling.ts'
 import { newId, Session } from './session.ts'
 import { Logger } from './signals/logger.ts'
+import { RequestFeed } from './signals/request-feed.ts'
 import { TelemetryBuffer } from './signals/telemetry.ts'
 import { Tracer } from './signals/tracer.ts'
 
@@ -39,6 +40,7 @@ class PageTelemetry implements Penstock {
   readonly #url: string
   readonly #onStop: () => void
   readonly #numbering = new Numbering()
+  readonly #feed = new RequestFeed()
   readonly #buffer: TelemetryBuffer
   readonly #logger: Logger
   readonly #recording: PageRecording
@@ -62,7 +64,7 @@ class PageTelemetry implements Penstock {
     )
     const tracer = new Tracer(this.#buffer)
     this.#logger = new Logger(this.#buffer, tracer)
-    this.#recording = new PageRecording(options.recording, chunk => void this.#sending?.outbox.add(chunk))
+    this.#recording = new PageRecording(options.recording, this.#feed, chunk => void this.#sending?.outbox.add(chunk))
     this.#watch(tracer)
     if (isGranted) this.#begin()
   }
@@ -116,8 +118,9 @@ class PageTelemetry implements Penstock {
   async stop(): Promise<void> {
     if (this.#isStopped) return
     this.#isStopped = true
-    for (const restore of this.#restore.reverse()) restore()
+    // In the reverse order of their beginning, because both patch the console.
     this.#recording.stop()
+    for (const restore of this.#restore.reverse()) restore()
     await this.flush()
     this.#session.stop()
     this.#sending?.delivery.stop()
@@ -158,7 +161,7 @@ class PageTelemetry implements Penstock {
 
   #watch(tracer: Tracer): void {
     const { propagateTo = [], ignore = [] } = this.#options
-    const rules = { ownUrl: this.#url, propagateTo, ignore }
+    const rules = { ownUrl: this.#url, propagateTo, ignore, feed: this.#feed }
     this.#restore.push(watchPage(tracer), watchFetch(tracer, rules), watchXhr(tracer, rules), watchErrors(this.#logger))
     watchVitals(this.#buffer, () => this.#isStopped)
     const heartbeat = setInterval(() => this.#sendHeartbeat(), HEARTBEAT_EVERY_MS)

@@ -49,7 +49,7 @@ async function isStored(access: Access, id: string): Promise<boolean> {
   const { metrics = [] } = await read<{ metrics?: object[] }>(access, '/v3/metrics')
   const isWhole = session?.traceCount === TRACES && session.identityCount === 2 && session.deviceCount === 1
   const count = 1 + SERVER_FAILURES.length
-  return isWhole && session.replay?.eventCount === 105 && findings.length === count && metrics.length === 1
+  return isWhole && session.replay?.eventCount === 101 && findings.length === count && metrics.length === 1
 }
 
 async function post({ baseUrl, publicKey }: Access, path: string, body: object): Promise<void> {

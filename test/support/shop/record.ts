@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import type { Recorded, RecordedFailure, RecordedRelease } from '../../../cli/demo/recorded.ts'
@@ -9,12 +9,13 @@ import { findBrowser, startBrowser } from '../pages/browser.ts'
 
 /**
  * Writes cli/demo/recorded.json.gz (`npm run generate:shop`): builds both releases of the shop with esbuild, visits it with
- * Chromium as a customer whose checkout fails, and keeps the recording of rrweb, the source maps and the exceptions.
+ * Chromium as a customer whose checkout fails, and keeps the recording of @penstock/browser, the source maps and the exceptions.
  */
 const PAGE = new URL('page/', import.meta.url)
-const RRWEB = new URL('../../../node_modules/rrweb/dist/rrweb.umd.min.cjs', import.meta.url)
 const OUTPUT = new URL('../../../cli/demo/recorded.json.gz', import.meta.url)
 const ORIGIN = 'https://shop.example'
+/** The event of rrweb with which a recording begins. */
+const META = 4
 
 /** The answer of the API of the shop. It has no price for the cup, which is why the checkout fails. */
 const QUOTE = [
@@ -46,22 +47,62 @@ async function buildRelease(version: string, entry: string): Promise<Build> {
   return { version, script: code.path.slice(code.path.indexOf('/assets/')), code: code.text, map: map.text }
 }
 
+/** Bundles the browser package as an application does: the recorder is a script of its own. */
+async function buildRecorder(): Promise<readonly [path: string, script: readonly [type: string, body: string]][]> {
+  const { outputFiles } = await build({
+    entryPoints: ['src/recorder.ts'],
+    absWorkingDir: PAGE.pathname,
+    outdir: '/',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+  })
+  return outputFiles.map(({ path, text }) => [path, ['text/javascript', text]])
+}
+
 async function serveShop({ script, code }: Build) {
   const html = readFileSync(new URL('index.html', PAGE), 'utf8').replace('/app.js', script)
   const files: Readonly<Record<string, readonly [type: string, body: string]>> = {
     '/': ['text/html; charset=utf-8', html],
-    '/recorder.js': ['text/javascript', readFileSync(new URL('recorder.js', PAGE), 'utf8')],
-    '/rrweb.js': ['text/javascript', readFileSync(RRWEB, 'utf8')],
+    ...Object.fromEntries(await buildRecorder()),
     [script]: ['text/javascript', code],
     '/api/quote': ['application/json', JSON.stringify(QUOTE)],
   }
-  const server = createServer((request, response) => {
+  const events: RecordedEvents[number][] = []
+  const server = createServer(async (request, response) => {
+    if (request.url?.startsWith('/telemetry/')) {
+      const body = await bodyOf(request)
+      if (request.url.startsWith('/telemetry/v3/replay/')) events.push(...eventsOf(body))
+      response.end('{}')
+      return
+    }
     const [type, body] = files[request.url ?? ''] ?? []
     if (type === undefined) response.writeHead(404).end()
     else response.writeHead(200, { 'content-type': type }).end(body)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  return { origin: `http://localhost:${(server.address() as AddressInfo).port}`, close: () => server.close() }
+  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  return { origin, events, close: () => server.close() }
+}
+
+type RecordedEvents = Recorded['events']
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+/** Returns the events of a chunk. */
+function eventsOf(body: Buffer): RecordedEvents {
+  const text = (body[0] === 0x1f ? gunzipSync(body) : body).toString()
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
 }
 
 type Failed = RecordedFailure & { readonly at: number }
@@ -130,10 +171,11 @@ for (const release of builds) {
   if (release.version === '2.4.0') {
     await page.goto(shop.origin)
     await failCheckout(page)
-    const events = (await page.evaluate('globalThis.recorded')) as Recorded['events']
+    await page.evaluate('penstock.flush()')
+    const own = shop.events.slice(shop.events.findLastIndex(({ type }) => type === META))
     visit = {
       failed: inShop(await failureOf(page)),
-      events: inShop(events).toSorted((a, b) => a.timestamp - b.timestamp),
+      events: inShop(own).toSorted((a, b) => a.timestamp - b.timestamp),
     }
   }
   await page.close()

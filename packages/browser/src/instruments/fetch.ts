@@ -9,8 +9,14 @@ export function watchFetch(tracer: Tracer, rules: UrlRules): () => void {
     const promise = original.apply(this ?? globalThis, begun?.given ?? given)
     if (begun !== undefined) {
       promise.then(
-        ({ status }) => endWithStatus(begun.span, status),
-        (error: unknown) => begun.span.end({ 'error.type': nameOf(error) }, String(error)),
+        ({ status }) => {
+          endWithStatus(begun.span, status)
+          rules.feed.add(begun.method, begun.url, status)
+        },
+        (error: unknown) => {
+          begun.span.end({ 'error.type': nameOf(error) }, String(error))
+          rules.feed.add(begun.method, begun.url, 0)
+        },
       )
     }
     return promise
@@ -34,6 +40,8 @@ export function traceparentOf({ traceId, spanId }: OpenSpan): string {
 
 interface Begun {
   readonly span: OpenSpan
+  readonly method: string
+  readonly url: URL
   readonly given: Parameters<typeof fetch>
 }
 
@@ -46,10 +54,10 @@ function begin(tracer: Tracer, rules: UrlRules, given: Parameters<typeof fetch>)
   const method = String(init?.method ?? (isRequest ? input.method : 'GET')).toUpperCase()
   const span = tracer.start({ name: method, kind: CLIENT, attributes: requestAttributes(method, seen.url) })
   const mode = init?.mode ?? (isRequest ? input.mode : undefined)
-  if (!seen.isPropagated || mode === 'no-cors') return { span, given }
+  if (!seen.isPropagated || mode === 'no-cors') return { span, method, url: seen.url, given }
   const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined))
   if (!headers.has('traceparent')) headers.set('traceparent', traceparentOf(span))
-  return { span, given: [input, { ...init, headers }] }
+  return { span, method, url: seen.url, given: [input, { ...init, headers }] }
 }
 
 function nameOf(error: unknown): string {

@@ -1,5 +1,9 @@
-/** Requests that get `traceparent`, and requests without spans. */
+import type { RequestFeed } from '../signals/request-feed.ts'
+
+/** How the requests of the page are watched. */
 export interface UrlRules {
+  /** Told of each request that ends. */
+  readonly feed: RequestFeed
   /** URL of the service, whose own requests make no spans. */
   readonly ownUrl: string
   readonly propagateTo: readonly (string | RegExp)[]
@@ -13,7 +17,10 @@ export interface SeenUrl {
 }
 
 /** Returns how a request to an address is seen, or undefined if it makes no span. */
-export function seeUrl({ ownUrl, propagateTo, ignore }: UrlRules, address: string | URL): SeenUrl | undefined {
+export function seeUrl(
+  { ownUrl, propagateTo, ignore }: Omit<UrlRules, 'feed'>,
+  address: string | URL,
+): SeenUrl | undefined {
   let url: URL
   try {
     url = new URL(address, document.baseURI)

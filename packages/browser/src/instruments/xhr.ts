@@ -1,3 +1,4 @@
+import type { RequestFeed } from '../signals/request-feed.ts'
 import { CLIENT, type OpenSpan, type Tracer } from '../signals/tracer.ts'
 import { endWithStatus, traceparentOf } from './fetch.ts'
 import { requestAttributes, type SeenUrl, seeUrl, type UrlRules } from './urls.ts'
@@ -24,7 +25,7 @@ export function watchXhr(tracer: Tracer, rules: UrlRules): () => void {
 
   function watchedSend(this: XMLHttpRequest, ...given: [body?: Document | XMLHttpRequestBodyInit | null]): void {
     const request = opened.get(this)
-    if (request !== undefined) begin(tracer, this, request)
+    if (request !== undefined) begin(tracer, this, request, rules.feed)
     Reflect.apply(send, this, given)
   }
 
@@ -36,10 +37,14 @@ export function watchXhr(tracer: Tracer, rules: UrlRules): () => void {
   }
 }
 
-function begin(tracer: Tracer, xhr: XMLHttpRequest, { method, seen }: Opened): void {
+function begin(tracer: Tracer, xhr: XMLHttpRequest, { method, seen }: Opened, feed: RequestFeed): void {
   const span = tracer.start({ name: method, kind: CLIENT, attributes: requestAttributes(method, seen.url) })
   if (seen.isPropagated) xhr.setRequestHeader('traceparent', traceparentOf(span))
-  xhr.addEventListener('loadend', () => end(span, xhr), { once: true })
+  const onEnd = () => {
+    end(span, xhr)
+    feed.add(method, seen.url, xhr.status)
+  }
+  xhr.addEventListener('loadend', onEnd, { once: true })
 }
 
 function end(span: OpenSpan, { status }: XMLHttpRequest): void {

@@ -1,14 +1,18 @@
 import { record } from '@rrweb/record'
 import type { TextRequest } from '../delivery/outbox.ts'
 import type { RecordingOptions } from '../options.ts'
+import type { RequestFeed } from '../signals/request-feed.ts'
 import { ChunkBuffer, MAX_EVENT_CHARACTERS } from './chunk-buffer.ts'
 import { type Limit, MAX_BYTES, MAX_ELEMENTS, StormWatch } from './limits.ts'
 import { EventMasker, maskInput, maskRules, maskText } from './masking.ts'
+import { consoleLines, requests } from './plugins.ts'
 
 /** Dependencies of a recording. */
 export interface RecorderDeps {
   readonly options: RecordingOptions
   readonly session: string
+  /** The requests of the page. */
+  readonly feed: RequestFeed
   /** Called with each chunk. */
   readonly onChunk: (chunk: TextRequest) => void
 }
@@ -39,12 +43,14 @@ class PageRecorder implements Recording {
   readonly #masker: EventMasker
   readonly #storm: StormWatch
   readonly #rules: ReturnType<typeof maskRules>
+  readonly #plugins
   #stopRecorder: (() => void) | undefined
   #bytes = 0
   #isOver = false
   #hiddenAtMs = 0
 
-  constructor({ options, session, onChunk }: RecorderDeps) {
+  constructor({ options, session, feed, onChunk }: RecorderDeps) {
+    this.#plugins = [consoleLines(), requests(feed)]
     this.#rules = maskRules(options)
     this.#masker = new EventMasker(this.#rules, id => record.mirror.getNode(id))
     this.#chunks = new ChunkBuffer(session, onChunk)
@@ -103,6 +109,7 @@ class PageRecorder implements Recording {
       maskTextFn: maskText,
       maskTextSelector: this.#rules.mask,
       blockSelector: this.#rules.block,
+      plugins: [...this.#plugins],
       recordCanvas: false,
       recordCrossOriginIframes: false,
       collectFonts: false,
