@@ -45,8 +45,9 @@ export function watchSignals({ prepare, send }: Ending): void {
     events.prependListener('newListener', (name: unknown, listener: unknown) => {
       if (name === signal && listener !== onSignal) process.removeListener(signal, onSignal)
     })
-    events.on('removeListener', (name: unknown) => {
-      if (name === signal && !isEnding && process.listenerCount(signal) === 0) process.on(signal, onSignal)
+    events.on('removeListener', (name: unknown, listener: unknown) => {
+      if (name !== signal || listener === onSignal || isEnding) return
+      if (process.listenerCount(signal) === 0) process.on(signal, onSignal)
     })
     process.on(signal, onSignal)
   }

@@ -18,7 +18,6 @@ import { NestInstrumentation } from '@opentelemetry/instrumentation-nestjs-core'
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg'
 import { PinoInstrumentation } from '@opentelemetry/instrumentation-pino'
 import { RedisInstrumentation } from '@opentelemetry/instrumentation-redis'
-import { RouterInstrumentation } from '@opentelemetry/instrumentation-router'
 import { RuntimeNodeInstrumentation } from '@opentelemetry/instrumentation-runtime-node'
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
 import { WinstonInstrumentation } from '@opentelemetry/instrumentation-winston'
@@ -47,7 +46,6 @@ const INSTRUMENTATIONS: Readonly<Record<string, () => Instrumentation>> = {
   pg: () => new PgInstrumentation(),
   pino: () => new PinoInstrumentation(),
   redis: () => new RedisInstrumentation(),
-  router: () => new RouterInstrumentation(),
   'runtime-node': () => new RuntimeNodeInstrumentation(),
   undici: () => new UndiciInstrumentation(),
   winston: () => new WinstonInstrumentation(),
