@@ -159,7 +159,7 @@ it('warns once without settings, and leaves the program alone', async () => {
   })
 })
 
-it('ends a program in time while the service is away or does not answer', async () => {
+it('ends a program in time while the service is unavailable or does not answer', async () => {
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const { port } = silent.address() as AddressInfo

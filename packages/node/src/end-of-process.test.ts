@@ -48,8 +48,7 @@ describe('a process', () => {
 
   it('sends when it exits at once or fails, with the same code', async () => {
     expect(await run('process.exit(7)')).toEqual({ lines: ['send'], code: 7, by: null })
-    const failing =
-      "process.on('uncaughtExceptionMonitor', () => say('monitor')); null.x"
+    const failing = "process.on('uncaughtExceptionMonitor', () => say('monitor')); null.x"
     expect(await run(failing)).toEqual({ lines: ['monitor', 'send'], code: 1, by: null })
   })
 

@@ -4,7 +4,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
  * The records that were not sent yet. Processors of the SDK keep theirs private and send them asynchronously, so a process that
  * ends at once would lose them.
  */
-export interface PendingRecords<Item> {
+interface PendingRecords<Item> {
   add(record: Item): void
   remove(records: readonly Item[]): void
   /** Returns all and forgets them. */

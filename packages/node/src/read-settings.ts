@@ -1,7 +1,7 @@
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** The telemetry of a process is spans, log records and metrics. */
-export type Signal = 'traces' | 'logs' | 'metrics'
+type Signal = 'traces' | 'logs' | 'metrics'
 
 /** Where the records of a signal go. */
 export interface Destination {

@@ -70,7 +70,7 @@ function modulesOf(instrumentation: Instrumentation): string[] {
   return getModuleDefinitions?.call(instrumentation).map(({ name }) => name) ?? []
 }
 
-/** Export errors go to the diagnostics of the SDK, which nobody sees by default. The first one is worth a line. */
+/** Export errors go to the diagnostics of the SDK, which are not shown by default. The first one is worth a line. */
 function warnOnce(): (error: Error | undefined) => void {
   let isWarned = false
   return error => {
