@@ -112,6 +112,17 @@ it('reports an uncaught exception with its causes, and changes neither output no
   expect(exception?.top).toContain('crash.mjs')
 })
 
+it('sends by another protocol of the SDK too', async () => {
+  const service = 'shop by gRPC'
+  const grpc = { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_EXPORTER_OTLP_ENDPOINT: stack.grpcUrl }
+  const headers = { OTEL_EXPORTER_OTLP_HEADERS: `x-service-public-key=${stack.secrets.publicKey}` }
+  const { code } = await run(join(APPS, 'shop.mjs'), { ...grpc, ...headers, OTEL_SERVICE_NAME: service })
+  expect(code).toBe(0)
+  const exceptions = await exceptionsOf(service, 3)
+  for (const { stacktrace } of exceptions) expect(typesOf(stacktrace)).toEqual(['TypeError', 'RangeError'])
+  await until('the logs are stored', async () => (await logsOf(service)).length === 6)
+})
+
 it('sends while it runs, without tracing itself, and sends the rest before a signal ends it', async () => {
   const service = 'waiting shop'
   const often = {

@@ -13,7 +13,6 @@ import { BatchLogRecordProcessor, type LogRecordProcessor, type ReadableLogRecor
 import { PeriodicExportingMetricReader, type ResourceMetrics } from '@opentelemetry/sdk-metrics'
 import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node'
 import { BatchSpanProcessor, type ReadableSpan, type SpanProcessor } from '@opentelemetry/sdk-trace'
-import { recordCauses } from './exceptions-with-causes.ts'
 import { createPendingRecords, tracked } from './pending-records.ts'
 import type { Destination, Settings } from './read-settings.ts'
 import type { Request } from './send-blocking.ts'
@@ -61,7 +60,7 @@ function createSpanPipeline(destination: Destination, env: Environment, onFailur
   const pending = createPendingRecords<ReadableSpan>(limits.maxQueueSize + limits.maxExportBatchSize)
   const exporter = tracked(new OTLPTraceExporter(exporterOptions(destination)), pending, onFailure)
   const tracker: SpanProcessor = {
-    onStart: recordCauses,
+    onStart: () => undefined,
     onEnd: span => {
       if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0) pending.add(span)
     },

@@ -1,11 +1,18 @@
-import type { Exception, LoggerProvider, LogRecord } from '@opentelemetry/api'
-import type { Span } from '@opentelemetry/sdk-trace'
+import type { Exception, LoggerProvider, LogRecord, Span } from '@opentelemetry/api'
+import { TracerProvider } from '@opentelemetry/sdk-trace'
 import { chainOf, isError, typeOf } from './describe-exception.ts'
 
-/** Records the exceptions of this span with their causes. The SDK records the stack of the outermost one alone. */
-export function recordCauses(span: Span): void {
-  const record = span.recordException
-  span.recordException = (exception, time) => record.call(span, withChain(exception), time)
+/**
+ * Makes spans record exceptions with their causes, whichever exporter they have. The SDK records the stack of the outermost one
+ * alone. A processor could not do it: it sees an exception as text. So this changes the class of the SDK's spans.
+ */
+export function recordCauses(): void {
+  const span: Span = new TracerProvider().getTracer('@penstock/node').startSpan('')
+  const spans = Object.getPrototypeOf(span) as Span
+  const record = spans.recordException
+  spans.recordException = function (exception, time) {
+    record.call(this, withChain(exception), time)
+  }
 }
 
 /** Returns a provider whose loggers do the same. */

@@ -19,7 +19,7 @@ import { captureExceptions } from './capture-exceptions.ts'
 import { createPipelines } from './create-pipelines.ts'
 import { describeService } from './describe-service.ts'
 import { watchEnd, watchSignals } from './end-of-process.ts'
-import { withCauses } from './exceptions-with-causes.ts'
+import { recordCauses, withCauses } from './exceptions-with-causes.ts'
 import { hookImports } from './import-hook.ts'
 import { createInstrumentations } from './instrumentations.ts'
 import type { Settings } from './read-settings.ts'
@@ -44,6 +44,7 @@ export async function startSdk({ destinations, off }: Settings): Promise<void> {
     ...(env.OTEL_NODE_RESOURCE_DETECTORS === undefined && { autoDetectResources: false }),
   })
   sdk.start()
+  recordCauses()
   // The transport of winston still uses the API that logs had before they became part of the common one.
   formerLogs.setGlobalLoggerProvider(withCauses(logs.getLoggerProvider()))
   if (!off.has('console')) captureConsole()
