@@ -185,6 +185,15 @@ it('ends a program in time while the service is unavailable or does not answer',
     // Three seconds are for the records; the rest is the start on a busy machine.
     expect(performance.now() - startedAt, name).toBeLessThan(10_000)
   }
+  // Its first records are on their way, and are sent again and again, when it has nothing left to do.
+  await writeFile(join(folder, 'busy.mjs'), "console.log('begin'); setTimeout(() => console.log('end'), 2_500)")
+  const startedAt = performance.now()
+  const busy = await run(join(folder, 'busy.mjs'), {
+    ...destination(),
+    PENSTOCK_URL: `http://127.0.0.1:${await freePort()}`,
+  })
+  expect(busy).toEqual({ code: 0, stdout: 'begin\nend\n', stderr: '' })
+  expect(performance.now() - startedAt).toBeLessThan(8_500)
   silent.close()
 })
 

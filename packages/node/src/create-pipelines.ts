@@ -1,9 +1,5 @@
-import { gzipSync } from 'node:zlib'
 import { TraceFlags } from '@opentelemetry/api'
-import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
-import { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base'
 import {
   ProtobufLogsSerializer,
   ProtobufMetricsSerializer,
@@ -13,12 +9,13 @@ import { BatchLogRecordProcessor, type LogRecordProcessor, type ReadableLogRecor
 import { PeriodicExportingMetricReader, type ResourceMetrics } from '@opentelemetry/sdk-metrics'
 import type { NodeSDKConfiguration } from '@opentelemetry/sdk-node'
 import { BatchSpanProcessor, type ReadableSpan, type SpanProcessor } from '@opentelemetry/sdk-trace'
-import { createPendingRecords, tracked } from './pending-records.ts'
+import { createExporter, createRecordExporter } from './create-exporter.ts'
+import { createPendingRecords } from './pending-records.ts'
 import type { Destination, Settings } from './read-settings.ts'
 import type { Request } from './send-blocking.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
-type OnFailure = (error: Error | undefined) => void
+type OnFailure = (error: Error) => void
 
 const MAX_QUEUED = 2_048
 const MAX_IN_BATCH = 512
@@ -42,7 +39,7 @@ export function createPipelines(
   const { traces, logs, metrics } = destinations
   const spans = traces && createSpanPipeline(traces, env, onFailure)
   const records = logs && createLogPipeline(logs, env, onFailure)
-  const points = metrics && createMetricPipeline(metrics, env)
+  const points = metrics && createMetricPipeline(metrics, env, onFailure)
   return {
     configuration: {
       ...(spans && { spanProcessors: spans.processors }),
@@ -58,7 +55,8 @@ export function createPipelines(
 function createSpanPipeline(destination: Destination, env: Environment, onFailure: OnFailure) {
   const limits = limitsOf(env, 'OTEL_BSP', 5_000)
   const pending = createPendingRecords<ReadableSpan>(limits.maxQueueSize + limits.maxExportBatchSize)
-  const exporter = tracked(new OTLPTraceExporter(exporterOptions(destination)), pending, onFailure)
+  const serialize = (batch: ReadableSpan[]) => ProtobufTraceSerializer.serializeRequest(batch)
+  const exporter = createRecordExporter({ destination, serialize, timeoutMs: timeoutOf(env), onFailure }, pending)
   const tracker: SpanProcessor = {
     onStart: () => undefined,
     onEnd: span => {
@@ -69,17 +67,15 @@ function createSpanPipeline(destination: Destination, env: Environment, onFailur
   }
   return {
     processors: [tracker, new BatchSpanProcessor({ exporter, ...limits })],
-    takeRequests: () =>
-      batchesOf(pending.take()).flatMap(batch =>
-        requestOf(destination, ProtobufTraceSerializer.serializeRequest(batch)),
-      ),
+    takeRequests: () => batchesOf(pending.take()).flatMap(exporter.requestsOf),
   }
 }
 
 function createLogPipeline(destination: Destination, env: Environment, onFailure: OnFailure) {
   const limits = limitsOf(env, 'OTEL_BLRP', 1_000)
   const pending = createPendingRecords<ReadableLogRecord>(limits.maxQueueSize + limits.maxExportBatchSize)
-  const exporter = tracked(new OTLPLogExporter(exporterOptions(destination)), pending, onFailure)
+  const serialize = (batch: ReadableLogRecord[]) => ProtobufLogsSerializer.serializeRequest(batch)
+  const exporter = createRecordExporter({ destination, serialize, timeoutMs: timeoutOf(env), onFailure }, pending)
   const tracker: LogRecordProcessor = {
     onEmit: record => pending.add(record),
     forceFlush: async () => undefined,
@@ -87,17 +83,17 @@ function createLogPipeline(destination: Destination, env: Environment, onFailure
   }
   return {
     processors: [tracker, new BatchLogRecordProcessor({ exporter, ...limits })],
-    takeRequests: () =>
-      batchesOf(pending.take()).flatMap(batch =>
-        requestOf(destination, ProtobufLogsSerializer.serializeRequest(batch)),
-      ),
+    takeRequests: () => batchesOf(pending.take()).flatMap(exporter.requestsOf),
   }
 }
 
-function createMetricPipeline(destination: Destination, env: Environment) {
+function createMetricPipeline(destination: Destination, env: Environment, onFailure: OnFailure) {
   const exportIntervalMillis = numberOf(env.OTEL_METRIC_EXPORT_INTERVAL, 60_000)
   const exportTimeoutMillis = Math.min(numberOf(env.OTEL_METRIC_EXPORT_TIMEOUT, 30_000), exportIntervalMillis)
-  const exporter = new OTLPMetricExporter(exporterOptions(destination))
+  const serialize = (batch: ResourceMetrics) => ProtobufMetricsSerializer.serializeRequest(batch)
+  const background = createExporter({ destination, serialize, timeoutMs: timeoutOf(env), onFailure })
+  // The exporter of the SDK reads from the environment how points add up.
+  const exporter = Object.assign(new OTLPMetricExporter(), background)
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })
   let last: ResourceMetrics | undefined
   return {
@@ -109,13 +105,13 @@ function createMetricPipeline(destination: Destination, env: Environment) {
       const metrics = last
       last = undefined
       if (metrics === undefined || metrics.scopeMetrics.length === 0) return []
-      return requestOf(destination, ProtobufMetricsSerializer.serializeRequest(metrics))
+      return background.requestsOf(metrics)
     },
   }
 }
 
-function exporterOptions({ url, headers, isCompressed }: Destination) {
-  return { url, headers, compression: isCompressed ? CompressionAlgorithm.GZIP : CompressionAlgorithm.NONE }
+function timeoutOf(env: Environment): number {
+  return numberOf(env.OTEL_EXPORTER_OTLP_TIMEOUT, 10_000)
 }
 
 function limitsOf(env: Environment, prefix: 'OTEL_BSP' | 'OTEL_BLRP', delayMs: number) {
@@ -136,11 +132,4 @@ function numberOf(text: string | undefined, fallback: number): number {
 function batchesOf<Item>(records: readonly Item[]): Item[][] {
   const count = Math.ceil(records.length / MAX_IN_BATCH)
   return Array.from({ length: count }, (_, i) => records.slice(i * MAX_IN_BATCH, (i + 1) * MAX_IN_BATCH))
-}
-
-function requestOf({ url, headers, isCompressed }: Destination, body: Uint8Array | undefined): Request[] {
-  if (body === undefined) return []
-  const type = { ...headers, 'content-type': 'application/x-protobuf' }
-  if (!isCompressed) return [{ url, headers: type, body }]
-  return [{ url, headers: { ...type, 'content-encoding': 'gzip' }, body: gzipSync(body) }]
 }

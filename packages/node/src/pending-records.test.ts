@@ -1,28 +1,11 @@
-import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
 import { expect, it } from 'vitest'
-import { createPendingRecords, tracked } from './pending-records.ts'
+import { createPendingRecords } from './pending-records.ts'
 
-it('keeps records until they were exported or given up', () => {
+it('returns the records that were not removed, once', () => {
   const pending = createPendingRecords<string>(10)
-  const answers: ((result: ExportResult) => void)[] = []
-  const failures: unknown[] = []
-  const inner = {
-    export: (_records: string[], done: (result: ExportResult) => void) => void answers.push(done),
-    shutdown: async () => {},
-    forceFlush: async () => {},
-  }
-  const exporter = tracked(inner, pending, error => failures.push(error))
-  for (const record of ['a', 'b', 'c', 'd']) pending.add(record)
-  const results: ExportResult[] = []
-  exporter.export(['a', 'b'], result => results.push(result))
-  exporter.export(['c'], result => results.push(result))
-  answers[0]?.({ code: ExportResultCode.SUCCESS })
-  expect(failures).toEqual([])
-  const error = new Error('401')
-  answers[1]?.({ code: ExportResultCode.FAILED, error })
-  expect(failures).toEqual([error])
-  expect(results.map(({ code }) => code)).toEqual([ExportResultCode.SUCCESS, ExportResultCode.FAILED])
-  expect(pending.take()).toEqual(['d'])
+  for (const record of ['a', 'b', 'c']) pending.add(record)
+  pending.remove(['b'])
+  expect(pending.take()).toEqual(['a', 'c'])
   expect(pending.take()).toEqual([])
 })
 

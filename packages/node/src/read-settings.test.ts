@@ -47,6 +47,7 @@ describe('readSettings', () => {
     ['OTEL_TRACES_EXPORTER', 'none'],
     ['OTEL_TRACES_EXPORTER', 'otlp,console'],
     ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'grpc'],
+    ['OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE', 'ca.pem'],
   ])('leaves a signal with %s=%s to the SDK', (name, value) => {
     const settings = readSettings({ ...PENSTOCK, [name]: value })
     expect(settings.isOn && Object.keys(settings.destinations)).toEqual(['logs', 'metrics'])

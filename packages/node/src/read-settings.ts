@@ -53,8 +53,9 @@ function problemOf(env: Environment): string | undefined {
   return isSet(key) || isSet(env.OTEL_EXPORTER_OTLP_HEADERS) ? undefined : 'PENSTOCK_KEY is not set'
 }
 
-/** Other exporters and other protocols are the business of the SDK. */
+/** Other exporters, other protocols and certificates are the business of the SDK. */
 function isSentHere(env: Environment, signal: Signal): boolean {
+  if (isSet(ofSignal(env, signal, 'CERTIFICATE')) || isSet(ofSignal(env, signal, 'CLIENT_CERTIFICATE'))) return false
   const exporter = env[`OTEL_${signal.toUpperCase()}_EXPORTER`]
   const protocol = ofSignal(env, signal, 'PROTOCOL')
   return (!isSet(exporter) || exporter.trim() === 'otlp') && (!isSet(protocol) || protocol.trim() === 'http/protobuf')

@@ -71,13 +71,13 @@ function modulesOf(instrumentation: Instrumentation): string[] {
   return getModuleDefinitions?.call(instrumentation).map(({ name }) => name) ?? []
 }
 
-/** Export errors go to the diagnostics of the SDK, which are not shown by default. The first one is worth a line. */
-function warnOnce(): (error: Error | undefined) => void {
+/** The first failure is worth a line: the key may be wrong. */
+function warnOnce(): (error: Error) => void {
   let isWarned = false
   return error => {
     if (isWarned) return
     isWarned = true
-    process.stderr.write(`penstock: telemetry could not be sent: ${error?.message ?? 'the export failed'}\n`)
+    process.stderr.write(`penstock: telemetry could not be sent: ${error.message}\n`)
   }
 }
 
