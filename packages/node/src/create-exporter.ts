@@ -26,8 +26,8 @@ interface Exporter<Batch> {
 }
 
 /**
- * Creates an exporter that takes a batch over and sends it in the background. Its processor needs no answer: while it waits for one,
- * it keeps the process alive.
+ * Creates an exporter that takes a batch over and sends it in the background. A processor that waits for an answer would keep the
+ * process alive.
  */
 export function createExporter<Batch>(
   options: Options<Batch>,
