@@ -57,7 +57,9 @@ export default defineConfig(({ mode }) => {
           test: {
             ...common,
             name: 'unit',
-            include: ['{schemas,packages,shared,clickhouse,letters,ingest,workers,api,cli,console,deploy,bench}/**/*.test.ts'],
+            include: [
+              '{schemas,packages,shared,clickhouse,letters,ingest,workers,api,cli,console,deploy,bench}/**/*.test.ts',
+            ],
             // Only ends a test that hangs: the slowest takes 20 s on two idle cores.
             testTimeout: 300_000,
           },

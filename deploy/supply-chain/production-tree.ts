@@ -44,7 +44,12 @@ export function productionTree(
   lockText: string,
   bundled: readonly string[] = CONSOLE_DEPENDENCIES,
 ): ProductionTree {
-  const produced = ({ devDependencies, optionalDependencies: _, workspaces: __, ...rest }: z.infer<typeof manifestSchema>) => {
+  const produced = ({
+    devDependencies,
+    optionalDependencies: _,
+    workspaces: __,
+    ...rest
+  }: z.infer<typeof manifestSchema>) => {
     const shipped = bundled.map(name => {
       const version = devDependencies?.[name] ?? rest.dependencies?.[name]
       if (version === undefined) throw new Error(`${name} is bundled, but package.json does not name it`)
