@@ -31,7 +31,10 @@ interface Block {
   readonly indexes: number[]
 }
 
-/** Keeps the numbers of pages in the Redis of the queues. Those of a workspace have one hash tag. */
+/**
+ * Keeps the numbers of pages in the Redis of the queues (docs/decisions/063-pages-number-requests.md). Those of a workspace
+ * have one tag.
+ */
 export function createPageClaims(redis: Redis): PageClaims {
   return {
     async repeated(frames) {
