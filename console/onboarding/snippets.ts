@@ -35,19 +35,17 @@ const TERMINAL = 'Paste it into a terminal: it sends a span.'
 const node: Snippet = {
   id: 'node',
   name: 'Node.js',
-  use: `${TERMINAL} Your application needs the two lines of the SDK, and the package auto-instrumentations-node for its libraries.`,
-  text: access => `npm install @opentelemetry/api @opentelemetry/sdk-node
-${exportsOf(access)}
+  use: `${TERMINAL} Your application is started like that, without a change of its code: node --import @penstock/node app.js`,
+  text: ({ endpoint, publicKey }) => `npm install @penstock/node @opentelemetry/api
+export PENSTOCK_URL=${endpoint}
+export PENSTOCK_KEY=${publicKey}
+export OTEL_SERVICE_NAME=shop
 cat > first-span.mjs <<'END'
 import { trace } from '@opentelemetry/api'
-import { NodeSDK } from '@opentelemetry/sdk-node'
 
-const sdk = new NodeSDK()
-sdk.start()
 trace.getTracer('shop').startActiveSpan('GET /cart', span => span.end())
-await sdk.shutdown()
 END
-node first-span.mjs
+node --import @penstock/node first-span.mjs
 `,
 }
 
