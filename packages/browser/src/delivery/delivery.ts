@@ -48,6 +48,7 @@ export class Delivery {
   #waitMs = FIRST_WAIT_MS
   #wake: (() => void) | undefined
   #isStopped = false
+  #isRefused = false
   #resumeTimer: ReturnType<typeof setInterval> | undefined
 
   constructor(deps: DeliveryDeps) {
@@ -163,7 +164,8 @@ export class Delivery {
       this.counts.lost++
       await this.#settle(request)
       if (outcome.status !== 401 && outcome.status !== 403) return true
-      this.#deps.onKeyRefused(outcome.status)
+      if (!this.#isRefused) this.#deps.onKeyRefused(outcome.status)
+      this.#isRefused = true
       return false
     }
     // With jitter, because all pages lose the service at the same moment.

@@ -45,19 +45,29 @@ interface Begun {
   readonly given: Parameters<typeof fetch>
 }
 
-/** Begins the span of a request. Returns undefined if it has none. The request itself must work in any case. */
+/** Begins the span of a request. Returns undefined if it has none. */
 function begin(tracer: Tracer, rules: UrlRules, given: Parameters<typeof fetch>): Begun | undefined {
   const [input, init] = given
   const isRequest = input instanceof Request
   const seen = seeUrl(rules, isRequest ? input.url : String(input))
   if (seen === undefined) return undefined
   const method = String(init?.method ?? (isRequest ? input.method : 'GET')).toUpperCase()
-  const span = tracer.start({ name: method, kind: CLIENT, attributes: requestAttributes(method, seen.url) })
   const mode = init?.mode ?? (isRequest ? input.mode : undefined)
-  if (!seen.isPropagated || mode === 'no-cors') return { span, method, url: seen.url, given }
-  const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined))
+  const headers = seen.isPropagated && mode !== 'no-cors' ? headersOf(input, init) : undefined
+  const span = tracer.start({ name: method, kind: CLIENT, attributes: requestAttributes(method, seen.url) })
+  const begun = { span, method, url: seen.url }
+  if (headers === undefined) return { ...begun, given }
   if (!headers.has('traceparent')) headers.set('traceparent', traceparentOf(span))
-  return { span, method, url: seen.url, given: [input, { ...init, headers }] }
+  return { ...begun, given: [input, { ...init, headers }] }
+}
+
+/** Returns the headers of a request, or undefined if `fetch` itself will refuse them. */
+function headersOf(input: RequestInfo | URL, init: RequestInit | undefined): Headers | undefined {
+  try {
+    return new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+  } catch {
+    return undefined
+  }
 }
 
 function nameOf(error: unknown): string {

@@ -1,5 +1,5 @@
 import { type Metric, onCLS, onFCP, onINP, onLCP, onTTFB } from 'web-vitals'
-import { keyValues, unixNano } from '../signals/otlp.ts'
+import { clockOrigin, keyValues, unixNano } from '../signals/otlp.ts'
 import type { Telemetry } from '../signals/telemetry.ts'
 
 /** Bounds of the histograms: milliseconds, and the layout shift without a unit. */
@@ -28,7 +28,8 @@ function histogramOf({ name, value }: Metric, attributes: readonly object[]): Re
   const at = bucket < 0 ? explicitBounds.length : bucket
   const bucketCounts = Array.from({ length: explicitBounds.length + 1 }, (_, i) => (i === at ? '1' : '0'))
   const now = performance.now()
-  const times = { startTimeUnixNano: unixNano(Math.max(0, now - 1)), timeUnixNano: unixNano(now) }
+  const originMs = clockOrigin()
+  const times = { startTimeUnixNano: unixNano(Math.max(0, now - 1), originMs), timeUnixNano: unixNano(now, originMs) }
   const point = { ...times, attributes, count: '1', sum: value, min: value, max: value, explicitBounds, bucketCounts }
   return {
     name: `browser.web_vital.${name.toLowerCase()}`,

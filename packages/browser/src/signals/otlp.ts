@@ -37,9 +37,17 @@ export function cut(text: string): string {
   return `${text.slice(0, half)}\n…\n${text.slice(-half)}`
 }
 
+/**
+ * Returns the Unix time in ms at which the clock of `performance` would have been zero. `performance.timeOrigin` is not used,
+ * because in browsers that clock stands while the computer sleeps.
+ */
+export function clockOrigin(): number {
+  return Date.now() - performance.now()
+}
+
 /** Returns a time of the page in Unix ns as a decimal text. `ms` is a time of `performance.now()`. */
-export function unixNano(ms: number): string {
-  const unixMs = performance.timeOrigin + ms
+export function unixNano(ms: number, originMs: number = clockOrigin()): string {
+  const unixMs = originMs + ms
   const whole = Math.floor(unixMs)
   return `${whole}${String(Math.round((unixMs - whole) * 1e6))
     .padStart(6, '0')

@@ -1,5 +1,5 @@
 import type { Attributes } from '../options.ts'
-import { randomHex, unixNano } from './otlp.ts'
+import { clockOrigin, randomHex, unixNano } from './otlp.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /** Kinds of spans of OTLP. */
@@ -98,12 +98,13 @@ export class Tracer {
     const end = (more: Attributes = {}, failure?: string, endMs = performance.now()) => {
       if (!isOpen) return
       isOpen = false
+      const originMs = clockOrigin()
       const span = {
         ...{ traceId, spanId, name, kind },
         ...(parent && { parentSpanId: parent.spanId }),
         flags: SAMPLED | (parent?.isRemote ? IS_REMOTE : 0),
-        startTimeUnixNano: unixNano(startMs),
-        endTimeUnixNano: unixNano(Math.max(startMs, endMs)),
+        startTimeUnixNano: unixNano(startMs, originMs),
+        endTimeUnixNano: unixNano(Math.max(startMs, endMs), originMs),
         ...(failure !== undefined && { status: { code: 2, message: failure } }),
       }
       this.#telemetry.add('traces', span, { ...attributes, ...more })
