@@ -1,5 +1,5 @@
 import { type Dispatcher, EnvHttpProxyAgent, fetch, Pool } from 'undici'
-import { ProxyRefusal } from './sourcemaps/http-client.ts'
+import { ProxyRefusal } from '../packages/build/src/upload/http-client.ts'
 
 /**
  * Sends a request through the proxy that `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` name, in either case. They are read when the

@@ -1,6 +1,7 @@
 import type { Permission } from '../../schemas/records/directory.ts'
+import { isWellFormedKey } from '../../schemas/records/key-form.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
-import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { digestOf } from '../../shared/ids/credentials.ts'
 import type { KeyFault } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 import { takenKinds, wrongBearer } from '../../shared/ids/wrong-kind.ts'

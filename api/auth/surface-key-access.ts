@@ -1,9 +1,10 @@
 import type { Problem } from '../../schemas/http/problems.ts'
 import type { SurfaceKey } from '../../schemas/records/directory.ts'
+import { isWellFormedKey } from '../../schemas/records/key-form.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { presentedPublicKey, publicKeyOf } from '../../shared/http/presented-key.ts'
 import type { RequestHead } from '../../shared/http/route.ts'
-import { digestOf, isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { digestOf } from '../../shared/ids/credentials.ts'
 import { type KeyFault, PUBLIC_KEY_INVALID, SECRET_KEY_INVALID } from '../../shared/ids/key-problems.ts'
 import { keyState } from '../../shared/ids/key-state.ts'
 

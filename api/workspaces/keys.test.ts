@@ -1,7 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isWellFormedKey } from '../../shared/ids/credentials.ts'
+import { isWellFormedKey } from '../../schemas/records/key-form.ts'
 import { deriveKey } from './keys.ts'
 
 const PEPPER = 'a pepper of more than thirty-two bytes'

@@ -1,7 +1,8 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Creation } from '../../schemas/records/creation.ts'
+import { type KeyKind, sealKey } from '../../schemas/records/key-form.ts'
 import type { NewCreation } from '../../shared/directory/creations.ts'
-import { digestOf, generateKey, type KeyKind, sealKey } from '../../shared/ids/credentials.ts'
+import { digestOf, generateKey } from '../../shared/ids/credentials.ts'
 import type { KeyUse } from '../../shared/queue/key-usage.ts'
 import { rfc3339FromUnixMs } from '../http/format-time.ts'
 

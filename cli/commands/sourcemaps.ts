@@ -3,20 +3,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Presets, SingleBar } from 'cli-progress'
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { listed } from '../../packages/build/src/upload/describe.ts'
+import { type BuildUpload, type UploadProgress, uploadBuild } from '../../packages/build/src/upload/upload-build.ts'
+import type { UploadReport } from '../../packages/build/src/upload-report.ts'
 import { registerReleaseSchema } from '../../schemas/http/releases/schemas.ts'
 import { MIB } from '../../schemas/units.ts'
 import type { UploadCommandContext } from '../command-context.ts'
 import { EXIT, EXIT_OF_BUILD, exitCodesHelp } from '../exit-codes.ts'
 import { findLocalService } from '../local-environment.ts'
-import { listed } from '../sourcemaps/build-failure.ts'
-import { type BuildOutcome, type BuildUpload, type UploadProgress, uploadBuild } from '../sourcemaps/upload-build.ts'
 import { counted } from '../terminal.ts'
 
 const HELP = `
 Finds the bundles in DIR (.js, .mjs, .cjs, .jsx; .bundle, .jsbundle, .hbc) and the source map of each: the file that
 sourceMappingURL names, else the file beside the bundle (app.js.map, main.jsbundle.hbc.map), else the map with the same
-debug id. Bundles and maps without a debug id get one, as a comment after the code and as a field of the map. Bytecode of
-Hermes is never changed. The same build always gets the same ids. The command
+debug id. Bundles and maps without a debug id get one: as a comment after the code, as a field of the map, and in a statement before the code,
+with which running code knows its id. Bytecode of Hermes is never changed. The same build always gets the same ids. The command
 then registers the release, uploads the maps and completes the release.
 
 Run it before any step that hashes or compresses the bundles (integrity attributes, .gz, .br), and deploy the bundles
@@ -71,6 +72,7 @@ const optionsSchema = z.object({
   dryRun: z.boolean().default(false),
   allowUnmapped: z.boolean().default(false),
   inject: z.boolean(),
+  removeMaps: z.boolean().default(false),
   json: z.boolean().default(false),
 })
 
@@ -91,6 +93,7 @@ export function addSourcemapsUpload(parent: Command, context: UploadCommandConte
     .option('--parts', 'upload in parts through the service, even if the object store can be reached')
     .option('--allow-unmapped', 'only warn about bundles whose map is missing or is not a source map')
     .option('--no-inject', 'do not change bundles and maps')
+    .option('--remove-maps', 'remove the files of maps from DIR once the release has them')
     .option('--dry-run', 'print what would be done; write nothing and send nothing')
     .option('--json', 'print the outcome as JSON')
     .addHelpText('after', HELP)
@@ -126,7 +129,7 @@ async function toBuild(
   if (baseUrl === undefined && !options.dryRun) return 'name the service with --url or PENSTOCK_URL'
   return {
     ...options,
-    directory,
+    outputs: [{ directory }],
     baseUrl: baseUrl ?? '',
     urlPrefix: options.urlPrefix.endsWith('/') ? options.urlPrefix : `${options.urlPrefix}/`,
     key: {
@@ -159,7 +162,7 @@ async function run(context: UploadCommandContext, build: BuildUpload, json: bool
 }
 
 /** Describes the outcome for stdout. The reason of a failure is printed to stderr. */
-function describeOutcome(outcome: BuildOutcome, build: Pick<BuildUpload, 'version' | 'dryRun'>): string {
+function describeOutcome(outcome: UploadReport, build: Pick<BuildUpload, 'version' | 'dryRun'>): string {
   const { result, files, fileCount, totalBytes, releaseSlug, timings } = outcome
   const release = `release ${JSON.stringify(build.version)}${releaseSlug === undefined ? '' : ` (${releaseSlug})`}`
   const injected = [...new Set(files.flatMap(file => file.injected))]

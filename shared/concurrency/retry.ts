@@ -55,15 +55,6 @@ export async function retryUntilStopped<T>(deps: RetryDeps, operation: string, w
 
 /** Returns an exponential delay from 200 ms to 30 s, of which up to half is subtracted at random. */
 export function retryDelayMs(attempt: number): number {
-  return exponentialDelayMs(attempt, { firstMs: 200, maxMs: 30_000 })
-}
-
-/** Returns a delay that doubles with each attempt, counted from 1, of which up to half is subtracted at random. */
-export function exponentialDelayMs(
-  attempt: number,
-  { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
-  random: () => number = Math.random,
-): number {
-  const fullMs = Math.min(firstMs * 2 ** Math.min(attempt - 1, 10), maxMs)
-  return Math.round(fullMs * (1 - random() / 2))
+  const fullMs = Math.min(200 * 2 ** Math.min(attempt - 1, 10), 30_000)
+  return Math.round(fullMs * (1 - Math.random() / 2))
 }

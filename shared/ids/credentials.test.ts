@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { digestOf, generateKey, isWellFormedKey, KEY_LENGTH, type KeyKind } from './credentials.ts'
+import { isWellFormedKey, KEY_LENGTH, type KeyKind } from '../../schemas/records/key-form.ts'
+import { digestOf, generateKey } from './credentials.ts'
 
 const KINDS: KeyKind[] = ['public', 'secret', 'workspace']
 

@@ -1,53 +1,14 @@
 import { createHash, randomInt } from 'node:crypto'
-import { crc32 } from 'node:zlib'
-
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const RANDOM_LENGTH = 32
-const CHECKSUM_LENGTH = 6
-const PREFIX_LENGTH = 3
-
-/**
- * Length of a key: `pk_`, `sk_` or `wk_`, 32 base62 characters, then the CRC32 of these as 6 base62 characters
- * (`docs/api/credentials.md#credentials`).
- */
-export const KEY_LENGTH = PREFIX_LENGTH + RANDOM_LENGTH + CHECKSUM_LENGTH
-
-/** Kind of a key: of a surface (public or secret) or of a workspace. */
-export type KeyKind = 'public' | 'secret' | 'workspace'
-
-const PREFIXES: Record<KeyKind, string> = { public: 'pk_', secret: 'sk_', workspace: 'wk_' }
+import { KEY_ALPHABET, KEY_RANDOM_LENGTH, type KeyKind, sealKey } from '../../schemas/records/key-form.ts'
 
 /** Generates a key with 190 random bits. Only the digest (`digestOf`) of a secret key is stored. */
 export function generateKey(kind: KeyKind): string {
   let random = ''
-  for (let i = 0; i < RANDOM_LENGTH; i++) random += ALPHABET[randomInt(ALPHABET.length)]
+  for (let i = 0; i < KEY_RANDOM_LENGTH; i++) random += KEY_ALPHABET[randomInt(KEY_ALPHABET.length)]
   return sealKey(kind, random)
-}
-
-/** Adds prefix and checksum to 32 base62 characters, for keys whose random part is derived elsewhere. */
-export function sealKey(kind: KeyKind, random: string): string {
-  const unsealed = PREFIXES[kind] + random
-  return unsealed + checksum(unsealed)
-}
-
-/** Returns whether the text is a key of this kind with a correct checksum. Any other text needs no lookup. */
-export function isWellFormedKey(kind: KeyKind, text: string): boolean {
-  if (text.length !== KEY_LENGTH || !text.startsWith(PREFIXES[kind])) return false
-  const body = text.slice(0, KEY_LENGTH - CHECKSUM_LENGTH)
-  return /^[0-9A-Za-z_]+$/.test(text) && checksum(body) === text.slice(KEY_LENGTH - CHECKSUM_LENGTH)
 }
 
 /** Returns the SHA-256 of a key in hex. It is stored and used for lookups, so that secrets are never compared directly. */
 export function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
-}
-
-function checksum(text: string): string {
-  let rest = crc32(text)
-  let digits = ''
-  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
-    digits = ALPHABET[rest % ALPHABET.length] + digits
-    rest = Math.floor(rest / ALPHABET.length)
-  }
-  return digits
 }

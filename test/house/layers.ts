@@ -158,7 +158,6 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'cli/directory/',
       'cli/doctor/',
       'cli/reads/',
-      'cli/sourcemaps/',
       'cli/find-workspace.ts',
     ],
     ['cli/commands/'],

@@ -10,7 +10,7 @@ const ACCEPTED: readonly string[] = [
   'CONTRIBUTING.md: Lets go of',
   'CONTRIBUTING.md: go on',
   // "Returns the answer for one declared file."
-  'cli/sourcemaps/upload-maps.ts: answer for',
+  'packages/build/src/upload/upload-maps.ts: answer for',
   // The name of a workspace.
   'test/integration/cli/directory.test.ts: nobody',
   // The text of an error of Redis.

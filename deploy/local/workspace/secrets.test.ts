@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importSPKI, jwtVerify } from 'jose'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { isWellFormedKey } from '../../../schemas/records/key-form.ts'
 import { HOUR_MS, HOUR_S } from '../../../schemas/units.ts'
-import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import { AUTH_AUDIENCE, AUTH_ISSUER, loadSecrets } from './secrets.ts'
 
 let directory: string

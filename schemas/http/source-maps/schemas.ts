@@ -2,33 +2,20 @@ import { z } from 'zod'
 
 import { wholeNumber } from '../fields.ts'
 import { formatBytes, SOURCE_MAP_MAX_BYTES } from '../limits.ts'
-
-const MAX_PATH_BYTES = 1_024
+import { CHUNK_URL_CHARACTERS, SOURCE_MAP_PATH_BYTES, sourceMapPathFault } from './path-fault.ts'
 
 /** Path of a source map, relative to its build (docs/api/releases.md#source-map-part). */
 const sourceMapPathSchema = z
   .string()
   .superRefine((path, context) => {
-    const fault = pathFault(path)
+    const fault = sourceMapPathFault(path)
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
   })
   .meta({
-    description: `The path of the map in its build: relative, separated by \`/\`, without \`..\`, at most ${MAX_PATH_BYTES} bytes.`,
+    description: `The path of the map in its build: relative, separated by \`/\`, without \`..\`, at most ${SOURCE_MAP_PATH_BYTES} bytes.`,
     minLength: 1,
-    maxLength: MAX_PATH_BYTES,
+    maxLength: SOURCE_MAP_PATH_BYTES,
   })
-
-/** Returns the rule that a path breaks. */
-function pathFault(path: string): string | undefined {
-  if (path === '') return 'must not be empty'
-  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `must have at most ${MAX_PATH_BYTES} bytes`
-  if (!path.isWellFormed()) return 'must be well-formed Unicode'
-  if (path.includes('\0')) return 'must not contain NUL'
-  if (path.includes('\\')) return 'must be separated by /'
-  if (path.startsWith('/')) return 'must be relative'
-  if (path.split('/').includes('..')) return 'must not contain a part ..'
-  return undefined
-}
 
 /** Most parts of one map (docs/api/releases.md#source-map-part). */
 const MAX_PARTS = 4_096
@@ -59,7 +46,7 @@ export const manifestEntrySchema = z
     debugId: z.string().max(200).meta({ description: 'Debug id of the map and its script. May be empty.' }),
     chunkUrl: z
       .string()
-      .max(2_048)
+      .max(CHUNK_URL_CHARACTERS)
       .meta({ description: 'Address of the script; `~/` represents any host. May be empty.' }),
   })
   .meta({ id: 'ManifestEntry' })

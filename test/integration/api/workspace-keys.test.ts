@@ -3,9 +3,9 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workspaceKeyCreatedSchema, workspaceKeysPageSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { PERMISSIONS, type Permission } from '../../../schemas/records/directory.ts'
+import { isWellFormedKey } from '../../../schemas/records/key-form.ts'
 import { DAY_MS, HOUR_MS, KIB } from '../../../schemas/units.ts'
 import { createDirectory, type Directory, newId } from '../../../shared/directory/directory.ts'
-import { isWellFormedKey } from '../../../shared/ids/credentials.ts'
 import {
   type Answer,
   call,

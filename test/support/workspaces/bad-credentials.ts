@@ -1,5 +1,6 @@
+import type { KeyKind } from '../../../schemas/records/key-form.ts'
 import type { Directory } from '../../../shared/directory/directory.ts'
-import { digestOf, generateKey, type KeyKind } from '../../../shared/ids/credentials.ts'
+import { digestOf, generateKey } from '../../../shared/ids/credentials.ts'
 import { signToken } from '../services/api.ts'
 import type { WorkloadIssuer } from '../services/workload-issuer.ts'
 import { aSurfaceKey, aWorkspaceKey } from './directory-records.ts'

@@ -1,6 +1,4 @@
-import { MIB } from '../../schemas/units.ts'
-import { exponentialDelayMs } from '../../shared/concurrency/retry.ts'
-import { TransientError } from '../../shared/runtime/errors.ts'
+import { MIB } from '../../../../schemas/units.ts'
 
 /** A request that may be repeated. */
 export interface HttpRequest {
@@ -61,7 +59,8 @@ export interface HttpClient {
 }
 
 /** A request that was given up after temporary failures: the command may be run again. */
-export class RequestFailed extends TransientError {
+export class RequestFailed extends Error {
+  override readonly name = 'RequestFailed'
   readonly failure: Failure
 
   constructor(what: string, failure: Failure, attempts: number) {
@@ -137,16 +136,11 @@ async function attempt(
  * random, and never shorter than the server requests with Retry-After.
  */
 export function retryDelayMs(attempt: number, retryAfterMs: number, random: () => number): number {
-  const range = { firstMs: 250, maxMs: 10_000 }
-  const delayMs = exponentialDelayMs(attempt, range, random)
+  const fullMs = Math.min(250 * 2 ** Math.min(attempt - 1, 10), 10_000)
+  const delayMs = Math.round(fullMs * (1 - random() / 2))
   if (retryAfterMs === 0) return delayMs
   // Clients that got the same Retry-After at the same moment are spread over the next second.
-  const spreadMs =
-    random() *
-    Math.min(
-      1_000,
-      exponentialDelayMs(attempt, range, () => 0),
-    )
+  const spreadMs = random() * Math.min(1_000, fullMs)
   return Math.max(delayMs, Math.round(retryAfterMs + spreadMs))
 }
 

@@ -1,17 +1,8 @@
-import type { z } from 'zod'
-import type { BuildReport } from '../../schemas/http/releases/schemas.ts'
-import { type RegisterRelease, registeredReleaseSchema } from '../../schemas/http/releases/schemas.ts'
-import {
-  type CompleteSourceMaps,
-  completedSourceMapsSchema,
-  type SignedFile,
-  type SignSourceMaps,
-  signedSourceMapsSchema,
-} from '../../schemas/http/source-maps/schemas.ts'
-import { MIB } from '../../schemas/units.ts'
-import { parseJson } from '../../shared/json/parse-json.ts'
-import { counted } from '../terminal.ts'
+import { COMPLETION_BYTES } from '../../../../schemas/http/limits.ts'
+import type { BuildReport, RegisterRelease } from '../../../../schemas/http/releases/schemas.ts'
+import type { CompleteSourceMaps, SignedFile, SignSourceMaps } from '../../../../schemas/http/source-maps/schemas.ts'
 import { BuildFailure } from './build-failure.ts'
+import { counted } from './describe.ts'
 import { type HttpAnswer, type HttpClient, problemCode, type RequestBody } from './http-client.ts'
 
 /**
@@ -35,8 +26,6 @@ const CALL_DEADLINE_MS = 30_000
 /** The service waits up to 20 s for the manifest before it answers 503, and sending the body takes time as well. */
 const COMPLETE_DEADLINE_MS = 60_000
 const REPORT_DEADLINE_MS = 5_000
-/** Limit of the request that completes a release. The service accepts as many bytes. */
-const COMPLETE_LIMIT_BYTES = 16 * MIB
 
 /** Creates the client of the service's operations for builds. */
 export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: string; key: string }): BuildApi {
@@ -47,16 +36,12 @@ export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: st
   return {
     async register(release) {
       const answer = await http.send(json('registering the release', '', release))
-      return read(answer, registeredReleaseSchema, 'registering the release').releaseSlug
+      return read(answer, readSlug, 'registering the release')
     },
     async sign(slug, files) {
       const what = 'declaring source maps'
       const answer = await http.send(json(what, `/${slug}/source-maps/sign`, { files }))
-      const signed = read(answer, signedSourceMapsSchema, what).files
-      if (signed.length !== files.length || signed.some(({ path }, i) => path !== files[i]?.path)) {
-        throw new BuildFailure('pipeline_failed', `${what}: the answer does not name the declared files`)
-      }
-      return signed
+      return read(answer, body => readSigned(body, files), what)
     },
     async putPart(slug, path, part, bytes) {
       const what = `uploading part ${part} of ${path}`
@@ -73,13 +58,12 @@ export function createBuildApi(http: HttpClient, { baseUrl, key }: { baseUrl: st
       const what = 'completing the release'
       const call = json(what, `/${slug}/source-maps/complete`, manifest)
       const bytes = Buffer.byteLength(call.body().content as string)
-      if (bytes > COMPLETE_LIMIT_BYTES) {
+      if (bytes > COMPLETION_BYTES) {
         const size = `the list of ${counted(manifest.files.length, 'source map')} has ${bytes} bytes`
         const advice = 'upload parts of DIR as separate versions'
-        throw new BuildFailure('pipeline_failed', `${size}, the limit is ${COMPLETE_LIMIT_BYTES}: ${advice}`)
+        throw new BuildFailure('pipeline_failed', `${size}, the limit is ${COMPLETION_BYTES}: ${advice}`)
       }
-      return read(await http.send({ ...call, deadlineMs: COMPLETE_DEADLINE_MS }), completedSourceMapsSchema, what)
-        .fileCount
+      return read(await http.send({ ...call, deadlineMs: COMPLETE_DEADLINE_MS }), readFileCount, what)
     },
     async report(slug, report) {
       const call = json('reporting the build', `/${slug}/telemetry`, report)
@@ -99,11 +83,33 @@ function requestsOf(url: string, key: string) {
   })
 }
 
-function read<S extends z.ZodType>(answer: HttpAnswer, schema: S, what: string): z.infer<S> {
+/** Reads the body of an answer. It is checked by hand: loading zod takes 0.1 s, which a build would notice. */
+function read<T>(answer: HttpAnswer, readBody: (body: Record<string, unknown>) => T | undefined, what: string): T {
   refuse(answer, what)
-  const result = schema.safeParse(parseJson(answer.text))
-  if (result.success) return result.data
+  const value = readBody(parseObject(answer.text))
+  if (value !== undefined) return value
   throw new BuildFailure('pipeline_failed', `${what}: the answer does not come from this service: check the URL`)
+}
+
+function readSlug({ releaseSlug }: Record<string, unknown>): string | undefined {
+  return typeof releaseSlug === 'string' && /^rel_[\w-]{1,124}$/.test(releaseSlug) ? releaseSlug : undefined
+}
+
+function readFileCount({ fileCount }: Record<string, unknown>): number | undefined {
+  return typeof fileCount === 'number' ? fileCount : undefined
+}
+
+/** Returns the entries if they name the declared files in their order. */
+function readSigned({ files }: Record<string, unknown>, declared: SignSourceMaps['files']): SignedFile[] | undefined {
+  if (!Array.isArray(files) || files.length !== declared.length) return undefined
+  return files.every((file, i) => isSigned(file) && file.path === declared[i]?.path) ? files : undefined
+}
+
+function isSigned(file: unknown): file is SignedFile {
+  if (typeof file !== 'object' || file === null || !('path' in file)) return false
+  if ('alreadyUploaded' in file) return file.alreadyUploaded === true
+  if (!('uploadUrl' in file && 'expiresAt' in file)) return false
+  return typeof file.uploadUrl === 'string' && URL.canParse(file.uploadUrl) && typeof file.expiresAt === 'string'
 }
 
 /** Throws unless the request succeeded: 401 and 403 concern the key, every other status the request. */
@@ -117,7 +123,16 @@ function refuse({ status, text }: HttpAnswer, what: string): void {
 
 /** Returns the message of a problem body. Nothing is shown of another server's answer. */
 function messageOf(text: string): string {
-  const body = parseJson(text)
-  const message = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined
+  const { message } = parseObject(text)
   return typeof message === 'string' ? `: ${message.slice(0, 2_000).replace(/\p{Cc}/gu, ' ')}` : ''
+}
+
+/** Returns the object that a text is as JSON. Any other text is as an object without members. */
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {} // another server may answer with HTML
+  }
 }

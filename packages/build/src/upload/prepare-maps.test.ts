@@ -2,6 +2,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { debugIdStatement, STATEMENT_LENGTH } from './debug-id-statement.ts'
 import { findBuildFiles } from './find-build-files.ts'
 import { pairMaps } from './pair-maps.ts'
 import { type PreparedMap, type PrepareOptions, prepareMap } from './prepare-maps.ts'
@@ -10,7 +11,16 @@ import { readBundle } from './read-bundle.ts'
 const MAP = '{"version":3,"sources":["a.ts"],"mappings":"AAAA"}'
 const A = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee'
 const B = '11111111-2222-4333-8444-555555555555'
+/** The map as it is for the bundle with the statement: the first column is moved. */
+const shifted = (id: string) =>
+  MAP.replace('AAAA', `${vlq(STATEMENT_LENGTH)}AAA`).replace('{', `{"debugId":"${id}","x_penstockStatement":true,`)
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** A positive number of ten bits at most in base64 VLQ. */
+function vlq(value: number): string {
+  const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+  return `${digits[((value * 2) % 32) + 32]}${digits[Math.floor((value * 2) / 32)]}`
+}
 
 describe('preparing a map', () => {
   let directory: string
@@ -28,7 +38,7 @@ describe('preparing a map', () => {
   const text = (name: string) => readFile(join(directory, name), 'utf8')
 
   async function prepare(options: Partial<PrepareOptions> = {}): Promise<(PreparedMap | { refused: string })[]> {
-    const files = await findBuildFiles(directory)
+    const files = await findBuildFiles([{ directory }])
     const bundles = await Promise.all(files.bundles.map(readBundle))
     const { maps } = await pairMaps({ debugIdOf: async () => undefined, urlPrefix: '~/' }, files, bundles)
     const all = { inject: true, dryRun: false, temporaryDirectory, ...options }
@@ -49,8 +59,10 @@ describe('preparing a map', () => {
     const { debugId, injected, size } = await prepareOne()
     expect(debugId).toMatch(ID)
     expect(injected).toEqual(['a.js.map', 'a.js'])
-    expect(await text('a.js')).toBe(`f()\n//# debugId=${debugId}\n//# sourceMappingURL=a.js.map\n`)
-    expect(await text('a.js.map')).toBe(MAP.replace('{', `{"debugId":"${debugId}",`))
+    expect(await text('a.js')).toBe(
+      `${debugIdStatement(debugId)}f()\n//# debugId=${debugId}\n//# sourceMappingURL=a.js.map\n`,
+    )
+    expect(await text('a.js.map')).toBe(shifted(debugId))
     expect(size).toBe((await text('a.js.map')).length)
     expect((await stat(join(directory, 'a.js'))).mode & 0o777).toBe(0o555)
     expect((await stat(join(directory, 'a.js.map'))).mode & 0o777).toBe(0o640)
@@ -85,16 +97,26 @@ describe('preparing a map', () => {
   })
 
   it.each([
-    ['the bundle has one', A, undefined, A, ['a.js.map'], []],
-    ['the map has one', undefined, B, B, ['a.js'], []],
-    ['both have the same', A, A, A, [], []],
-    ['they differ: the id that running code reports is used', A, B, A, ['a.js.map'], []],
+    ['the bundle has one', A, undefined, A, ['a.js.map', 'a.js'], []],
+    ['the map has one', undefined, B, B, ['a.js.map', 'a.js'], []],
+    ['both have the same', A, A, A, ['a.js.map', 'a.js'], []],
+    ['they differ: the id that running code reports is used', A, B, A, ['a.js.map', 'a.js'], []],
   ] as const)('uses the existing id: %s', async (_name, ofBundle, ofMap, id, injected, differing) => {
     await put('a.js', `f()\n${ofBundle ? `//# debugId=${ofBundle}\n` : ''}//# sourceMappingURL=a.js.map`)
     await put('a.js.map', ofMap ? MAP.replace('{', `{"debug_id":"${ofMap}",`) : MAP)
     expect(await prepareOne()).toMatchObject({ debugId: id, injected, differing })
     expect(await text('a.js')).toContain(`//# debugId=${id}\n`)
     expect(JSON.parse(await text('a.js.map'))).toMatchObject({ [ofMap ? 'debug_id' : 'debugId']: id })
+  })
+
+  it.each(['a.js', 'a.js.map'])('continues after it was interrupted, when %s was not written yet', async name => {
+    const files = { 'a.js': 'f()\n//# sourceMappingURL=a.js.map\n', 'a.js.map': MAP }
+    for (const [name, content] of Object.entries(files)) await put(name, content)
+    const { debugId } = await prepareOne()
+    const written = [await text('a.js'), await text('a.js.map')]
+    await put(name, files[name as keyof typeof files])
+    expect(await prepareOne()).toMatchObject({ debugId, injected: [name] })
+    expect([await text('a.js'), await text('a.js.map')]).toEqual(written)
   })
 
   it('gives two bundles of one map the same id, and reports a bundle with another id', async () => {

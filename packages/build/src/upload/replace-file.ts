@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, copyFile, type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { chmod, type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { MIB } from '../../../../schemas/units.ts'
+
+const CHUNK_BYTES = MIB
 
 /**
  * Replaces the content of a file by these pieces. A concurrent reader sees the old bytes or the new ones. The mode
@@ -17,18 +20,31 @@ export function replaceFile(path: string, pieces: readonly Buffer[]): Promise<vo
   })
 }
 
-/** Inserts bytes near the end of a file, like replaceFile. The bytes before `at` are copied without being read. */
-export function insertNearEnd(path: string, at: number, inserted: Buffer): Promise<void> {
+/** Bytes that are inserted at an offset of a file. */
+interface Insertion {
+  readonly at: number
+  readonly bytes: Buffer
+}
+
+/** Inserts bytes into a file, like replaceFile. The insertions are sorted by their offset. The file is never held as a whole. */
+export function insertInto(path: string, insertions: readonly Insertion[]): Promise<void> {
   return byRename(path, async temporary => {
-    await copyFile(path, temporary)
-    await chmod(temporary, 0o600) // the copy of a read-only file is read-only
-    const file = await open(temporary, 'r+')
+    const source = await open(path)
+    const target = await open(temporary, 'wx', 0o600)
     try {
-      const { size } = await file.stat()
-      const tail = await readRange(file, at, size)
-      await writeAll(file, Buffer.concat([inserted, tail]), at)
+      const { size } = await source.stat()
+      let taken = 0
+      for (const { at, bytes } of [...insertions, { at: size, bytes: Buffer.alloc(0) }]) {
+        while (taken < at) {
+          const chunk = await readRange(source, taken, Math.min(taken + CHUNK_BYTES, at))
+          if (chunk.length === 0) throw new Error(`${path} became shorter while it was being read`)
+          await target.writeFile(chunk)
+          taken += chunk.length
+        }
+        await target.writeFile(bytes)
+      }
     } finally {
-      await file.close()
+      await Promise.all([source.close(), target.close()])
     }
   })
 }
@@ -43,14 +59,6 @@ export async function readRange(file: FileHandle, start: number, end: number): P
     filled += bytesRead
   }
   return bytes.subarray(0, filled)
-}
-
-async function writeAll(file: FileHandle, bytes: Buffer, start: number): Promise<void> {
-  let written = 0
-  while (written < bytes.length) {
-    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, start + written)
-    written += bytesWritten
-  }
 }
 
 async function byRename(path: string, write: (temporary: string) => Promise<void>): Promise<void> {

@@ -22,7 +22,7 @@ async function write(files: Readonly<Record<string, string>>): Promise<void> {
 
 const discover = (change: { urlPrefix?: string; allowUnmapped?: boolean; inject?: boolean } = {}) =>
   discoverBuild({
-    directory,
+    outputs: [{ directory }],
     urlPrefix: '~/',
     allowUnmapped: false,
     inject: true,

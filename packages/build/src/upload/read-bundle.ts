@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises'
-import { KIB, MIB } from '../../schemas/units.ts'
+import { KIB, MIB } from '../../../../schemas/units.ts'
 import { type BundleComments, readBundleComments } from './bundle-comments.ts'
+import { findStatementPlace, type StatementPlace } from './debug-id-statement.ts'
 import type { BuildFile } from './find-build-files.ts'
 import { readRange } from './replace-file.ts'
 
@@ -15,11 +16,15 @@ export interface Bundle extends Omit<BundleComments, 'insertAt'> {
   readonly insertAt: number
   /** The bytes right before `insertAt`. */
   readonly before: Buffer
+  /** Where its debug id becomes known when it runs. Undefined if the place is not found. */
+  readonly statement: StatementPlace | undefined
 }
 
 /** The first bytes of bytecode of Hermes. */
 const BYTECODE_START = Buffer.from('c61fbc03c103191f', 'hex')
 const BEFORE_BYTES = 256
+/** Directives are found in this part. A comment of a license may come before them. */
+const HEAD_BYTES = 32 * KIB
 const TAIL_BYTES = 64 * KIB
 /**
  * A bundle up to this size is read completely if its last bytes name no map, because an inline map is one long line.
@@ -28,7 +33,7 @@ const MAX_BYTES = 256 * MIB
 
 /** Reads the comments of a bundle, usually from its last bytes only. The bytes of an inline map are not kept. */
 export async function readBundle(file: BuildFile): Promise<Bundle> {
-  const { start, bytes, comments, isBytecode } = await readEnd(file)
+  const { start, bytes, comments, isBytecode, statement } = await readEnd(file)
   const { sourceMappingUrl, ...rest } = comments
   const hasInlineMap = isDataUrl(sourceMappingUrl)
   return {
@@ -37,6 +42,7 @@ export async function readBundle(file: BuildFile): Promise<Bundle> {
     file,
     hasInlineMap,
     isBytecode,
+    statement,
     insertAt: start + comments.insertAt,
     before: Buffer.from(bytes.subarray(Math.max(0, comments.insertAt - BEFORE_BYTES), comments.insertAt)),
   }
@@ -53,19 +59,22 @@ interface End {
   readonly bytes: Buffer
   readonly comments: BundleComments
   readonly isBytecode: boolean
+  readonly statement: StatementPlace | undefined
 }
 
 async function readEnd(file: BuildFile): Promise<End> {
   const handle = await open(file.absolutePath)
   try {
     const { size } = await handle.stat()
+    const head = await readRange(handle, 0, Math.min(size, HEAD_BYTES))
+    if (head.subarray(0, BYTECODE_START.length).equals(BYTECODE_START)) {
+      const bytes = Buffer.alloc(0)
+      return { start: size, bytes, comments: { insertAt: 0 }, isBytecode: true, statement: undefined }
+    }
+    const statement = findStatementPlace(head, head.length === size)
     const read = async (start: number) => {
       const bytes = await readRange(handle, start, size)
-      return { start, bytes, comments: readBundleComments(bytes), isBytecode: false }
-    }
-    const first = await readRange(handle, 0, Math.min(size, BYTECODE_START.length))
-    if (first.equals(BYTECODE_START)) {
-      return { start: size, bytes: Buffer.alloc(0), comments: { insertAt: 0 }, isBytecode: true }
+      return { start, bytes, comments: readBundleComments(bytes), isBytecode: false, statement }
     }
     const end = await read(Math.max(0, size - TAIL_BYTES))
     const mayBeLonger = end.start > 0 && end.comments.sourceMappingUrl === undefined

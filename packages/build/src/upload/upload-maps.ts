@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { SignedFile } from '../../schemas/http/source-maps/schemas.ts'
-import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
+import type { SignedFile } from '../../../../schemas/http/source-maps/schemas.ts'
+import type { UploadOutcome } from '../upload-report.ts'
 import type { BuildApi } from './build-api.ts'
 import { BuildFailure } from './build-failure.ts'
+import { forEach } from './for-each.ts'
 import { type HttpAnswer, type HttpClient, problemCode, RequestFailed } from './http-client.ts'
 import type { PreparedMap } from './prepare-maps.ts'
 import { readRange } from './replace-file.ts'
@@ -19,9 +20,6 @@ export interface UploadMapsDeps {
   /** Called when one map has failed, to abort the requests of the others. */
   readonly onFailure: () => void
 }
-
-/** How a map was uploaded: to its presigned URL, in parts through the service, or not at all because it is `known`. */
-export type UploadOutcome = 'signed' | 'parts' | 'known'
 
 /** Options of `uploadMaps`. */
 interface UploadMapsOptions {
@@ -71,7 +69,7 @@ export async function uploadMaps(
       if (outcome === undefined) await putParts(deps.api, slug, map)
       deps.onUploaded(map, outcome ?? 'parts')
     }
-    await forEachConcurrently(batch, { concurrency, stopOnFailure: true, onFailure: deps.onFailure }, upload)
+    await forEach(batch, { concurrency, onFailure: deps.onFailure }, upload)
   }
 }
 

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
-import { manifestEntrySchema } from '../../schemas/http/source-maps/schemas.ts'
-import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
-import { counted } from '../terminal.ts'
-import { BuildFailure, listed } from './build-failure.ts'
-import { type BuildFile, type BuildFiles, findBuildFiles } from './find-build-files.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../../../schemas/http/limits.ts'
+import { CHUNK_URL_CHARACTERS, sourceMapPathFault } from '../../../../schemas/http/source-maps/path-fault.ts'
+import { BuildFailure } from './build-failure.ts'
+import { counted, listed } from './describe.ts'
+import { type BuildFile, type BuildFiles, type BuildOutput, findBuildFiles } from './find-build-files.ts'
+import { forEach } from './for-each.ts'
 import { chunkUrlOf, type PairedMap, pairMaps } from './pair-maps.ts'
 import { lacksDebugId } from './prepare-maps.ts'
 import { type Bundle, readBundle } from './read-bundle.ts'
@@ -14,6 +14,8 @@ import { scanSourceMap } from './scan-source-map.ts'
 export interface DiscoveredBuild {
   readonly maps: readonly PairedMap[]
   readonly bundleCount: number
+  /** The files of maps, also those of style sheets, which are not uploaded. */
+  readonly mapFiles: readonly BuildFile[]
   /** Problems that do not prevent the upload, one line each. */
   readonly warnings: readonly string[]
   /** The reason why the build must not be uploaded: the release would lack maps that its bundles name. */
@@ -22,7 +24,7 @@ export interface DiscoveredBuild {
 
 /** Options of `discoverBuild`. */
 interface DiscoverOptions {
-  readonly directory: string
+  readonly outputs: readonly BuildOutput[]
   readonly urlPrefix: string
   /** A bundle that names a missing map causes only a warning. */
   readonly allowUnmapped: boolean
@@ -32,15 +34,16 @@ interface DiscoverOptions {
 }
 
 const READ_AT_ONCE = 8
+const MAP_NAME = /\.(?:js|mjs|cjs|jsx|css|bundle|jsbundle|hbc)\.map$/i
 
 /**
  * Finds the bundles and maps of a build and pairs them. It changes nothing. The build fails with `no_source_maps` if it
  * contains no map, and with `client_maps_unmapped` if a bundle names a missing map or no map belongs to a bundle.
  */
 export async function discoverBuild(options: DiscoverOptions): Promise<DiscoveredBuild> {
-  const files = await findBuildFiles(options.directory, options.abortSignal)
+  const files = await findBuildFiles(options.outputs, options.abortSignal)
   const bundles: Bundle[] = []
-  await forEachConcurrently(files.bundles, { concurrency: READ_AT_ONCE, stopOnFailure: true }, async (file, i) => {
+  await forEach(files.bundles, { concurrency: READ_AT_ONCE }, async (file, i) => {
     options.abortSignal.throwIfAborted()
     bundles[i] = await readBundle(file)
   })
@@ -60,7 +63,9 @@ export async function discoverBuild(options: DiscoverOptions): Promise<Discovere
     ...(files.skippedLinks > 0 ? [`symbolic links are not followed: ${files.skippedLinks} were skipped`] : []),
     ...files.unreadable.map(path => `${path} was skipped, because its name is not UTF-8`),
   ]
-  return { maps, bundleCount: files.bundles.length, warnings, ...(failure && { failure }) }
+  const uploaded = maps.flatMap(({ file }) => file ?? [])
+  const mapFiles = [...new Set([...uploaded, ...[...files.others.values()].filter(({ path }) => MAP_NAME.test(path))])]
+  return { maps, mapFiles, bundleCount: files.bundles.length, warnings, ...(failure && { failure }) }
 }
 
 function ambiguities({ path, bundles }: PairedMap): string[] {
@@ -84,13 +89,13 @@ function compressedTooEarly(maps: readonly PairedMap[], { others }: BuildFiles):
 }
 
 function failureOf(
-  { directory, urlPrefix, allowUnmapped }: DiscoverOptions,
+  { outputs, urlPrefix, allowUnmapped }: DiscoverOptions,
   found: { maps: readonly PairedMap[]; bundleNames: string[]; missingLines: string[]; orphanLines: string[] },
 ): BuildFailure | undefined {
   const { maps, bundleNames, missingLines, orphanLines } = found
   if (maps.length === 0 && orphanLines.length === 0) {
     const bundles = bundleNames.length === 0 ? 'and no bundle' : `of its ${counted(bundleNames.length, 'bundle')}`
-    const message = `${directory} contains no source map ${bundles}: enable source maps in the build`
+    const message = `${outputs.map(({ directory }) => directory).join(', ')} contains no source map ${bundles}: enable source maps in the build`
     return new BuildFailure('no_source_maps', message + listed(bundleNames))
   }
   const paths = maps.filter(map => !isDeclarable(map, urlPrefix)).map(({ path }) => path)
@@ -115,6 +120,6 @@ async function debugIdOf({ absolutePath, size }: BuildFile): Promise<string | un
 }
 
 function isDeclarable({ path, bundles }: PairedMap, urlPrefix: string): boolean {
-  const chunkUrl = chunkUrlOf(urlPrefix, bundles[0]?.file.path ?? '')
-  return manifestEntrySchema.safeParse({ path, hash: '', debugId: '', chunkUrl }).success
+  const chunkUrl = chunkUrlOf(urlPrefix, bundles[0]?.file.urlPath ?? '')
+  return sourceMapPathFault(path) === undefined && chunkUrl.length <= CHUNK_URL_CHARACTERS
 }

@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SOURCE_MAP_MAX_BYTES } from '../../schemas/http/limits.ts'
-import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
-import { BuildFailure, listed } from './build-failure.ts'
+import { SOURCE_MAP_MAX_BYTES } from '../../../../schemas/http/limits.ts'
+import { BuildFailure } from './build-failure.ts'
 import { debugIdLine } from './bundle-comments.ts'
+import { debugIdStatement, STATEMENT_LENGTH } from './debug-id-statement.ts'
+import { listed } from './describe.ts'
+import type { BuildFile } from './find-build-files.ts'
+import { forEach } from './for-each.ts'
 import type { PairedMap } from './pair-maps.ts'
 import { type Bundle, readInlineMap } from './read-bundle.ts'
-import { insertNearEnd, replaceFile } from './replace-file.ts'
-import { scanSourceMap, setDebugId } from './scan-source-map.ts'
+import { insertInto, replaceFile } from './replace-file.ts'
+import { debugIdEdits, type Edit, edited, type ScannedMap, scanSourceMap, statementMark } from './scan-source-map.ts'
+import { shiftColumns } from './shift-columns.ts'
 
 /** A source map in the form in which it is uploaded. */
 export interface PreparedMap {
@@ -58,7 +62,7 @@ export async function prepareMaps(
 ): Promise<PreparedMaps> {
   const maps: PreparedMap[] = []
   const refused: string[] = []
-  await forEachConcurrently(paired, { concurrency: AT_ONCE, stopOnFailure: true }, async map => {
+  await forEach(paired, { concurrency: AT_ONCE }, async map => {
     options.abortSignal.throwIfAborted()
     const result = await prepareMap(map, options)
     if ('refused' in result) refused.push(`${map.path} cannot be used: ${result.refused}`)
@@ -90,17 +94,15 @@ export async function prepareMap(map: PairedMap, options: PrepareOptions): Promi
 
   const idOfBundle = map.bundles.find(({ debugId }) => debugId !== undefined)?.debugId
   const debugId = idOfBundle ?? scanned.debugId ?? (options.inject ? deriveDebugId(bytes) : '')
-  const mapChanges = options.inject && scanned.debugId !== debugId
-  const pieces = mapChanges ? setDebugId(bytes, scanned, debugId) : [bytes]
-  const withoutId = options.inject ? map.bundles.filter(lacksDebugId) : []
+  const changes = options.inject ? planChanges(map, bytes, scanned, debugId) : { edits: [], bundles: [] }
+  const mapChanges = changes.edits.length > 0
+  const pieces = edited(bytes, changes.edits)
   let absolutePath = map.file?.absolutePath ?? ''
   if (!options.dryRun) {
-    // The map is written first. If the command is interrupted before the bundles, the next run finds the id and continues.
+    // If the command is interrupted between two files, the next run sees which of them were changed and continues.
     if (map.file && mapChanges) await replaceFile(absolutePath, pieces)
     if (!map.file) absolutePath = await writeTemporary(map.path, pieces, options.temporaryDirectory)
-    for (const { file, insertAt, before } of withoutId) {
-      await insertNearEnd(file.absolutePath, insertAt, Buffer.from(debugIdLine(debugId, before)))
-    }
+    for (const { file, insertions } of changes.bundles) await insertInto(file.absolutePath, insertions)
   }
   const hash = createHash('sha256')
   for (const piece of pieces) hash.update(piece)
@@ -110,9 +112,39 @@ export async function prepareMap(map: PairedMap, options: PrepareOptions): Promi
     size: pieces.reduce((sum, piece) => sum + piece.length, 0),
     sha256: hash.digest('hex'),
     debugId,
-    injected: [...(mapChanges && map.file ? [map.path] : []), ...withoutId.map(({ file }) => file.path)],
+    injected: [...(mapChanges && map.file ? [map.path] : []), ...changes.bundles.map(({ file }) => file.path)],
     differing: map.bundles.flatMap(bundle => (differs(bundle.debugId, debugId) ? [bundle.file.path] : [])),
   }
+}
+
+interface Changes {
+  readonly edits: readonly Edit[]
+  readonly bundles: readonly { readonly file: BuildFile; readonly insertions: Parameters<typeof insertInto>[1] }[]
+}
+
+/**
+ * Returns the changes that give a map and its bundles this id: a comment at the end of each bundle, a field of the map, and the
+ * statement at the beginning of the bundle, with the columns of the map that it moves. A map of several bundles gets no
+ * statement, because it may be at different places. Neither does an inline map, which stays as it is.
+ */
+function planChanges(map: PairedMap, bytes: Buffer, scanned: ScannedMap & { ok: true }, debugId: string): Changes {
+  const edits = scanned.debugId === debugId ? [] : debugIdEdits(scanned, debugId)
+  const place = map.file && map.bundles.length === 1 && map.bundles[0]?.statement
+  const isCounted = scanned.countsStatement
+  const shift = place && !isCounted && shiftColumns(bytes, scanned, { ...place, length: STATEMENT_LENGTH })
+  if (shift) edits.push(...shift, statementMark(scanned))
+  const statement = place &&
+    !place.isThere &&
+    (shift || isCounted) && { at: place.at, bytes: Buffer.from(debugIdStatement(debugId)) }
+  const bundles = map.bundles.flatMap(bundle => {
+    const comment = lacksDebugId(bundle) && {
+      at: bundle.insertAt,
+      bytes: Buffer.from(debugIdLine(debugId, bundle.before)),
+    }
+    const insertions = [statement, comment].filter(insertion => insertion !== false && insertion !== undefined)
+    return insertions.length > 0 ? [{ file: bundle.file, insertions }] : []
+  })
+  return { edits, bundles }
 }
 
 /** Returns undefined if an inline map cannot be decoded. A file that is too large is not read. */

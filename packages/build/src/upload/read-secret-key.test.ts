@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { generateKey } from '../../shared/ids/credentials.ts'
+import { generateKey } from '../../../../shared/ids/credentials.ts'
 import { readSecretKey } from './read-secret-key.ts'
 
 const SECRET = generateKey('secret')

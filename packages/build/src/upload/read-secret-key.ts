@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
-import { isWellFormedKey } from '../../shared/ids/credentials.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
+import { isWellFormedKey } from '../../../../schemas/records/key-form.ts'
 import { BuildFailure } from './build-failure.ts'
+import { describeError } from './describe.ts'
 import { readRange } from './replace-file.ts'
 
 /** Sources of the secret key. The first one that is set is used. */

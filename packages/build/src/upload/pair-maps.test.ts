@@ -3,7 +3,12 @@ import type { BuildFile } from './find-build-files.ts'
 import { chunkUrlOf, pairMaps } from './pair-maps.ts'
 import type { Bundle } from './read-bundle.ts'
 
-const file = (path: string): BuildFile => ({ path, absolutePath: `/build/${path}`, size: 10 })
+const file = (path: string): BuildFile => ({
+  path,
+  absolutePath: `/build/${path}`,
+  size: 10,
+  urlPath: path,
+})
 
 /** A bundle as `[path, named map, debug id]`. */
 type Script = readonly [path: string, named?: string | undefined, debugId?: string]
@@ -19,6 +24,7 @@ async function pair(
       file: file(path),
       hasInlineMap: named === 'data:',
       isBytecode: false,
+      statement: undefined,
       insertAt: 0,
       before: Buffer.alloc(0),
       ...(named !== undefined && named !== 'data:' && { sourceMappingUrl: named }),

@@ -18,7 +18,7 @@ async function put(...paths: string[]): Promise<void> {
 }
 
 async function find(below: string) {
-  const { bundles, others, skippedLinks } = await findBuildFiles(join(directory, below))
+  const { bundles, others, skippedLinks } = await findBuildFiles([{ directory: join(directory, below) }])
   return { bundles: bundles.map(({ path }) => path), others: [...others.keys()], skippedLinks }
 }
 
@@ -44,7 +44,7 @@ it('names files and directories whose names are not UTF-8, and finds the others'
     Buffer.concat([Buffer.from(`${directory}/caf`), Buffer.from([0xe9]), Buffer.from(name)])
   await writeFile(lost('.js'), '')
   await mkdir(lost(''))
-  const { bundles, unreadable } = await findBuildFiles(directory)
+  const { bundles, unreadable } = await findBuildFiles([{ directory }])
   expect(bundles.map(({ path }) => path)).toEqual(['a.js', '\ufffd.js'])
   expect([...unreadable].sort()).toEqual(['caf\ufffd', 'caf\ufffd.js'])
 })

@@ -1,22 +1,24 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ReleaseBuildResult } from '../../schemas/http/releases/schemas.ts'
-import type { ManifestEntry } from '../../schemas/http/source-maps/schemas.ts'
-import { describeError } from '../../shared/runtime/errors.ts'
-import { counted } from '../terminal.ts'
+import type { ManifestEntry } from '../../../../schemas/http/source-maps/schemas.ts'
+import type { BuildResult, UploadedFile, UploadOutcome, UploadReport } from '../upload-report.ts'
 import { type BuildApi, createBuildApi } from './build-api.ts'
-import { BuildFailure, listed } from './build-failure.ts'
+import { BuildFailure } from './build-failure.ts'
+import { counted, describeError, listed } from './describe.ts'
 import { type DiscoveredBuild, discoverBuild } from './discover-build.ts'
+import type { BuildOutput } from './find-build-files.ts'
+import { forEach } from './for-each.ts'
 import { createHttpClient, type HttpClient, type HttpClientDeps, RequestFailed } from './http-client.ts'
-import { chunkUrlOf } from './pair-maps.ts'
+import { chunkUrlOf, type PairedMap } from './pair-maps.ts'
 import { type PreparedMap, prepareMaps } from './prepare-maps.ts'
 import { type KeySources, readSecretKey } from './read-secret-key.ts'
-import { type UploadOutcome, uploadMaps } from './upload-maps.ts'
+import { Stopwatch } from './stopwatch.ts'
+import { uploadMaps } from './upload-maps.ts'
 
 /** A build whose source maps are uploaded, and how they are uploaded. */
 export interface BuildUpload {
-  readonly directory: string
+  readonly outputs: readonly BuildOutput[]
   /** The `service.version` that the telemetry of the release carries. */
   readonly version: string
   readonly commit?: string | undefined
@@ -32,6 +34,8 @@ export interface BuildUpload {
   readonly dryRun: boolean
   readonly inject: boolean
   readonly allowUnmapped: boolean
+  /** Removes the files of maps once the release has them. */
+  readonly removeMaps: boolean
 }
 
 /** Shows the progress of an upload. */
@@ -52,47 +56,14 @@ interface UploadBuildDeps extends Pick<HttpClientDeps, 'fetch' | 'now' | 'random
   readonly abortSignal: AbortSignal
 }
 
-/** One source map in the outcome of an upload. */
-interface UploadedFile {
-  readonly path: string
-  readonly bundles: readonly string[]
-  /** `ready`: the map was prepared but not uploaded. */
-  readonly outcome: UploadOutcome | 'ready'
-  readonly size: number
-  readonly sha256: string
-  readonly debugId: string
-  readonly chunkUrl: string
-  /** Files into which the debug id was written. In a dry run, the files into which it would be written. */
-  readonly injected: readonly string[]
-}
-
-type Phase = 'preflight' | 'discover' | 'createRelease' | 'upload' | 'cleanup'
-
-/**
- * Duration of each phase of an upload and of the whole upload, in whole milliseconds (docs/api/releases.md#build-report).
- */
-type Timings = Readonly<Record<Phase | 'total', number>>
-
-/** How the upload of a build ended. The command prints it with `--json`. */
-export interface BuildOutcome {
-  readonly result: ReleaseBuildResult
-  /** The reason for a result other than `ok`. */
-  readonly message?: string
-  readonly releaseSlug?: string
-  readonly sourceFileCount: number
-  readonly fileCount: number
-  readonly totalBytes: number
-  readonly timings: Timings
-  readonly warnings: readonly string[]
-  readonly files: readonly UploadedFile[]
-}
+const REMOVED_AT_ONCE = 8
 
 /**
  * Uploads the source maps of a build as a release. The build's files do not change before the service has accepted the
  * key and registered the release. Never throws: every end is an outcome, which is also reported to the service once the
  * release is registered.
  */
-export async function uploadBuild(deps: UploadBuildDeps, build: BuildUpload): Promise<BuildOutcome> {
+export async function uploadBuild(deps: UploadBuildDeps, build: BuildUpload): Promise<UploadReport> {
   const run = new UploadRun(deps, build)
   try {
     await run.upload()
@@ -117,6 +88,7 @@ class UploadRun {
   #discovered: DiscoveredBuild | undefined
   #release: { readonly api: BuildApi; readonly slug: string } | undefined
   #temporaryDirectory = ''
+  #removedCount = 0
 
   constructor(deps: UploadBuildDeps, build: BuildUpload) {
     this.#deps = deps
@@ -139,10 +111,11 @@ class UploadRun {
     if (slug === undefined) return
     await this.#uploadMaps(http, api, slug, maps)
     await this.#complete(api, slug, discovered.bundleCount)
+    await this.#removeMaps(discovered)
   }
 
   /** Removes the temporary files and reports how the upload ended. */
-  async end(result: ReleaseBuildResult, message?: string): Promise<BuildOutcome> {
+  async end(result: BuildResult, message?: string): Promise<UploadReport> {
     const { progress, abortSignal } = this.#deps
     progress.end()
     this.#stopwatch.enter('cleanup')
@@ -162,6 +135,8 @@ class UploadRun {
       ...(this.#release && { releaseSlug: this.#release.slug }),
       sourceFileCount: this.#discovered?.bundleCount ?? 0,
       ...counts,
+      sentBytes: files.reduce((sum, { outcome, size }) => sum + (isSent(outcome) ? size : 0), 0),
+      removedCount: this.#removedCount,
       timings,
       warnings: this.#warnings,
       files,
@@ -184,7 +159,7 @@ class UploadRun {
     const options = { temporaryDirectory: this.#temporaryDirectory, abortSignal: this.#abortSignal }
     const prepared = await prepareMaps(maps, { ...this.#build, ...options })
     this.#warn(prepared.warnings)
-    const bundlesOf = new Map(maps.map(({ path, bundles }) => [path, bundles.map(({ file }) => file.path)]))
+    const bundlesOf = new Map(maps.map(({ path, bundles }) => [path, bundles]))
     for (const map of prepared.maps) {
       this.#files.set(map.path, uploadedFile(map, bundlesOf.get(map.path) ?? [], this.#build.urlPrefix))
     }
@@ -202,7 +177,7 @@ class UploadRun {
       onUploaded: (map: PreparedMap, outcome: UploadOutcome) => {
         const file = this.#files.get(map.path)
         if (file) this.#files.set(map.path, { ...file, outcome })
-        progress.advance(outcome === 'known' ? 0 : map.size)
+        progress.advance(isSent(outcome) ? map.size : 0)
       },
       onStoreUnreachable: (host: string, reason: string) =>
         progress.note(
@@ -223,6 +198,16 @@ class UploadRun {
     throw new BuildFailure('pipeline_failed', difference)
   }
 
+  /** Pages and servers must not show the sources. Without this, the maps would be deployed with the bundles. */
+  async #removeMaps({ mapFiles }: DiscoveredBuild): Promise<void> {
+    if (!this.#build.removeMaps) return
+    this.#stopwatch.enter('cleanup')
+    await forEach(mapFiles, { concurrency: REMOVED_AT_ONCE }, async ({ absolutePath }) => {
+      await rm(absolutePath, { force: true })
+      this.#removedCount++
+    })
+  }
+
   #connect(key: string, abortSignal: AbortSignal): { readonly http: HttpClient; readonly api: BuildApi } {
     const { progress, now } = this.#deps
     const note = throttled(now, (line: string) => progress.note(line))
@@ -241,40 +226,23 @@ class UploadRun {
   }
 }
 
-/** Measures how long each phase takes. A phase may be entered more than once. */
-class Stopwatch {
-  readonly #now: () => number
-  readonly #startedAt: number
-  readonly #spent: Record<Phase, number> = { preflight: 0, discover: 0, createRelease: 0, upload: 0, cleanup: 0 }
-  #phase: Phase = 'preflight'
-  #since: number
-
-  constructor(now: () => number) {
-    this.#now = now
-    this.#startedAt = this.#since = now()
-  }
-
-  enter(phase: Phase): void {
-    this.#settle()
-    this.#phase = phase
-  }
-
-  timings(): Timings {
-    this.#settle()
-    return { ...this.#spent, total: Math.max(0, Math.round(this.#since - this.#startedAt)) }
-  }
-
-  #settle(): void {
-    const at = this.#now()
-    this.#spent[this.#phase] += Math.max(0, Math.round(at - this.#since))
-    this.#since = at
-  }
+function isSent(outcome: UploadedFile['outcome']): boolean {
+  return outcome === 'signed' || outcome === 'parts'
 }
 
-function uploadedFile(map: PreparedMap, bundles: readonly string[], urlPrefix: string): UploadedFile {
+function uploadedFile(map: PreparedMap, bundles: PairedMap['bundles'], urlPrefix: string): UploadedFile {
   const { path, size, sha256, debugId, injected } = map
-  const chunkUrl = bundles[0] === undefined ? '' : chunkUrlOf(urlPrefix, bundles[0])
-  return { path, bundles, outcome: 'ready', size, sha256, debugId, chunkUrl, injected }
+  const chunkUrl = bundles[0] === undefined ? '' : chunkUrlOf(urlPrefix, bundles[0].file.urlPath)
+  return {
+    path,
+    bundles: bundles.map(({ file }) => file.path),
+    outcome: 'ready',
+    size,
+    sha256,
+    debugId,
+    chunkUrl,
+    injected,
+  }
 }
 
 function manifestEntry({ path, sha256, debugId, chunkUrl }: UploadedFile): ManifestEntry {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { deriveDebugId } from './prepare-maps.ts'
-import { scanSourceMap, setDebugId } from './scan-source-map.ts'
+import { debugIdEdits, edited, scanSourceMap } from './scan-source-map.ts'
 
 const ID = '85314830-023f-4cf1-a267-535f4e37bb17'
 const OTHER = '11111111-2222-4333-8444-555555555555'
@@ -11,7 +11,7 @@ function inject(text: string, debugId: string): string {
   const map = Buffer.from(text)
   const scanned = scanSourceMap(map)
   if (!scanned.ok) throw new Error(scanned.reason)
-  return Buffer.concat(setDebugId(map, scanned, debugId)).toString()
+  return Buffer.concat(edited(map, debugIdEdits(scanned, debugId))).toString()
 }
 
 const mapText = fc

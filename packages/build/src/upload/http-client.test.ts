@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { MIB } from '../../schemas/units.ts'
+import { MIB } from '../../../../schemas/units.ts'
 import { createHttpClient, type Failure, type HttpRequest, retryAfterMs, retryDelayMs } from './http-client.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
