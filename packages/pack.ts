@@ -4,11 +4,13 @@ import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 
 /**
- * Runs in the folder of a package before `npm pack`: writes dist/ with the entries that the manifest exports, as JavaScript with
- * its source maps and as declarations. Packages of npm stay imports, and code of schemas/ becomes part of the entries.
+ * Runs in the folder of a package before `npm pack`: writes dist/ with the entries and commands that the manifest names, as
+ * JavaScript with its source maps and as declarations. Packages of npm stay imports, and code of schemas/ becomes part of the
+ * entries.
  */
 interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>
+  readonly bin?: Readonly<Record<string, string>>
   readonly dependencies?: Readonly<Record<string, string>>
   readonly peerDependencies?: Readonly<Record<string, string>>
 }
@@ -18,7 +20,7 @@ const ROOT = join(import.meta.dirname, '..')
 const DIST = join(FOLDER, 'dist')
 
 const manifest = JSON.parse(readFileSync(join(FOLDER, 'package.json'), 'utf8')) as Manifest
-const entries = Object.values(manifest.exports).map(target => {
+const entries = [...Object.values(manifest.exports), ...Object.values(manifest.bin ?? {})].map(target => {
   const file = typeof target === 'string' ? target : target.default
   return file.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')
 })
@@ -52,6 +54,8 @@ function writeDeclarations(): void {
       noEmit: false,
       declaration: true,
       emitDeclarationOnly: true,
+      // `npm run check:types` checks the types.
+      noCheck: true,
       rootDir: ROOT,
       outDir: join(folder, 'out'),
     }

@@ -2,10 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MANIFEST, ROOT } from './manifest.ts'
 
-/** Files that repeat the version of package.json, because Helm and Docker read it there. */
+/** Files that repeat the version of package.json, because Helm, Docker, npm and the GitHub Action read it there. */
 const PLACES: readonly (readonly [file: string, places: RegExp])[] = [
   ['deploy/kubernetes/penstock/Chart.yaml', /^(version: |appVersion: ).*$/gm],
   ['deploy/docker/Dockerfile', /^(ARG VERSION=).*$/gm],
+  ['packages/browser/package.json', /^( {2}"version": ")[^"]*/gm],
+  ['packages/build/package.json', /^( {2}"version": ")[^"]*/gm],
+  ['packages/node/package.json', /^( {2}"version": ")[^"]*/gm],
+  ['packages/build/action.yml', /^( {4}default: )\d.*$/gm],
 ]
 
 /** Returns the files that repeat the version, with their text now and with that of package.json. */

@@ -27,20 +27,24 @@ const EXCEPTIONS = [
   'test/support/setup/global-setup.ts ProvidedContext',
 ]
 
-/** Files whose exports applications import: the entries of the packages that are published. */
-const ENTRIES = new Set(
-  globSync('packages/*/package.json', { cwd: ROOT }).flatMap(manifest => {
-    const { exports } = JSON.parse(readFileSync(ROOT + manifest, 'utf8')) as {
-      exports: Record<string, { default: string }>
-    }
-    const sourceOf = (target: string) => target.replace(/^\.\/dist\/(.*)\.js$/, 'src/$1.ts')
-    return Object.values(exports).map(entry => `${dirname(manifest)}/${sourceOf(entry.default)}`)
-  }),
-)
-
 it('every export is imported by another file', () => {
-  const all = unusedExports(readAllCode()).filter(({ file }) => !ENTRIES.has(file))
+  const entries = publishedEntries()
+  const all = unusedExports(readAllCode()).filter(({ file }) => !entries.has(file))
   const unused = all.map(({ file, name }) => `${file} ${name}`)
   expect(unused.filter(pair => !EXCEPTIONS.includes(pair))).toEqual([])
   expect(EXCEPTIONS.filter(pair => !unused.includes(pair))).toEqual([])
 })
+
+/** Returns the files whose exports are for those who install a package. */
+function publishedEntries(): ReadonlySet<string> {
+  const manifests = globSync('packages/*/package.json', { cwd: ROOT })
+  const files = manifests.flatMap(manifest => {
+    const { exports }: { exports: Record<string, { default: string }> } = JSON.parse(
+      readFileSync(ROOT + manifest, 'utf8'),
+    )
+    return Object.values(exports).map(target =>
+      target.default.replace(/^\.\/dist\/(.*)\.js$/, `${dirname(manifest)}/src/$1.ts`),
+    )
+  })
+  return new Set(files)
+}

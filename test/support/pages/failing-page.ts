@@ -31,7 +31,17 @@ globalThis.reportFailure = async (error, { url, publicKey, service, version }) =
     spanProcessors: [new SimpleSpanProcessor({ exporter })],
   })
   const span = provider.getTracer('shop').startSpan('place order')
-  span.recordException(error)
+  // Scripts that were built with the plugin have stored their debug ids, each under a stack that begins in the script.
+  const ids = Object.entries(globalThis._penstockDebugIds ?? {}).map(([stack, id]) => [stack.match(/https?:.+?(?=:\\d+:\\d+)/)[0], id])
+  if (ids.length === 0) span.recordException(error)
+  else {
+    span.addEvent('exception', {
+      'exception.type': error.name,
+      'exception.message': error.message,
+      'exception.stacktrace': error.stack,
+      'exception.debug_ids': JSON.stringify(Object.fromEntries(ids)),
+    })
+  }
   span.end()
   await provider.forceFlush()
   await provider.shutdown()
