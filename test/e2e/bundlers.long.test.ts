@@ -9,7 +9,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import webpack from 'webpack'
 import esbuildPlugin from '../../packages/build/src/esbuild.ts'
 import type { PenstockOptions } from '../../packages/build/src/options.ts'
+import rolldownPlugin from '../../packages/build/src/rolldown.ts'
 import rollupPlugin from '../../packages/build/src/rollup.ts'
+import rspackPlugin from '../../packages/build/src/rspack.ts'
 import type { UploadReport } from '../../packages/build/src/upload-report.ts'
 import vitePlugin from '../../packages/build/src/vite.ts'
 import webpackPlugin from '../../packages/build/src/webpack.ts'
@@ -45,6 +47,14 @@ afterAll(async () => {
   await rm(root, { recursive: true, force: true })
 })
 
+const PLUGINS: Record<BundlerName, (options: PenstockOptions) => object> = {
+  vite: vitePlugin,
+  rollup: rollupPlugin,
+  rolldown: rolldownPlugin,
+  webpack: webpackPlugin,
+  rspack: rspackPlugin,
+  esbuild: esbuildPlugin,
+}
 const BUNDLERS = Object.keys(BUILD_WITH) as BundlerName[]
 
 describe('an application that is built with the plugin', () => {
@@ -192,7 +202,7 @@ async function build(bundler: BundlerName, options: PenstockOptions = {}) {
   const reports: UploadReport[] = []
   const version = `${bundler}-${++builds}-${randomBytes(3).toString('hex')}`
   const penstock = { ...settings({ version, ...options }), onReport: (report: UploadReport) => reports.push(report) }
-  await BUILD_WITH[bundler]({ root: join(root, 'app'), directory, penstock })
+  await BUILD_WITH[bundler]({ root: join(root, 'app'), directory, plugin: PLUGINS[bundler](penstock) })
   const [report] = reports
   if (!report || reports.length > 1) throw new Error(`the build has made ${reports.length} reports`)
   return { directory, report }

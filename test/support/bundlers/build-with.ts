@@ -6,20 +6,14 @@ import { rolldown } from 'rolldown'
 import { rollup } from 'rollup'
 import { build as viteBuild } from 'vite'
 import webpack from 'webpack'
-import esbuildPlugin from '../../../packages/build/src/esbuild.ts'
-import type { PenstockOptions } from '../../../packages/build/src/options.ts'
-import rolldownPlugin from '../../../packages/build/src/rolldown.ts'
-import rollupPlugin from '../../../packages/build/src/rollup.ts'
-import rspackPlugin from '../../../packages/build/src/rspack.ts'
-import vitePlugin from '../../../packages/build/src/vite.ts'
-import webpackPlugin from '../../../packages/build/src/webpack.ts'
 
 /** An application whose entry is `src/main.js`, and where its minified build goes. */
 interface BundledApp {
   readonly root: string
   readonly directory: string
-  /** Options of the plugin. Without them, the build makes hidden maps without it. */
-  readonly penstock?: PenstockOptions
+  /** The plugin for this bundler. Without it, the build makes hidden maps itself. */
+  // biome-ignore lint/suspicious/noExplicitAny: each bundler has a type of its own for plugins
+  readonly plugin?: any
 }
 
 /** Builds an application with a bundler of this name. Each module becomes a part of one minified chunk with a hash in its name. */
@@ -37,15 +31,15 @@ export type BundlerName = keyof typeof BUILD_WITH
 
 const mainOf = ({ root }: BundledApp) => join(root, 'src/main.js')
 
-async function buildWithVite({ penstock, ...app }: BundledApp): Promise<void> {
+async function buildWithVite({ plugin, ...app }: BundledApp): Promise<void> {
   await viteBuild({
     root: app.root,
     configFile: false,
     logLevel: 'error',
-    plugins: penstock ? [vitePlugin(penstock)] : [],
+    plugins: plugin ? [plugin] : [],
     build: {
       outDir: app.directory,
-      ...(!penstock && { sourcemap: 'hidden' }),
+      ...(!plugin && { sourcemap: 'hidden' }),
       modulePreload: false,
       chunkSizeWarningLimit: Number.POSITIVE_INFINITY,
       rollupOptions: { input: mainOf(app) },
@@ -53,49 +47,49 @@ async function buildWithVite({ penstock, ...app }: BundledApp): Promise<void> {
   })
 }
 
-async function buildWithRollup({ penstock, ...app }: BundledApp): Promise<void> {
+async function buildWithRollup({ plugin, ...app }: BundledApp): Promise<void> {
   const minify = {
     name: 'minify',
     renderChunk: (code: string) => esbuild.transform(code, { minify: true, sourcemap: 'external' }),
   }
-  const bundle = await rollup({ input: mainOf(app), plugins: [minify, ...(penstock ? [rollupPlugin(penstock)] : [])] })
+  const bundle = await rollup({ input: mainOf(app), plugins: [minify, ...(plugin ? [plugin] : [])] })
   await bundle.write({
     dir: app.directory,
     entryFileNames: '[name]-[hash].js',
-    ...(!penstock && { sourcemap: 'hidden' }),
+    ...(!plugin && { sourcemap: 'hidden' }),
   })
   await bundle.close()
 }
 
-async function buildWithRolldown({ penstock, ...app }: BundledApp): Promise<void> {
-  const bundle = await rolldown({ input: mainOf(app), plugins: penstock ? [rolldownPlugin(penstock)] : [] })
+async function buildWithRolldown({ plugin, ...app }: BundledApp): Promise<void> {
+  const bundle = await rolldown({ input: mainOf(app), plugins: plugin ? [plugin] : [] })
   await bundle.write({
     dir: app.directory,
     minify: true,
     entryFileNames: '[name]-[hash].js',
-    ...(!penstock && { sourcemap: 'hidden' }),
+    ...(!plugin && { sourcemap: 'hidden' }),
   })
   await bundle.close()
 }
 
-async function buildWithWebpack({ penstock, ...app }: BundledApp): Promise<void> {
+async function buildWithWebpack({ plugin, ...app }: BundledApp): Promise<void> {
   const compiler = webpack({
     ...compilerOptions(app),
-    ...(penstock ? { plugins: [webpackPlugin(penstock)] } : { devtool: 'hidden-source-map' }),
+    ...(plugin ? { plugins: [plugin] } : { devtool: 'hidden-source-map' }),
   })
   if (compiler === null) throw new Error('webpack gives no compiler')
   await finish(await promisify(compiler.run.bind(compiler))(), promisify(compiler.close.bind(compiler)))
 }
 
-async function buildWithRspack({ penstock, ...app }: BundledApp): Promise<void> {
+async function buildWithRspack({ plugin, ...app }: BundledApp): Promise<void> {
   const compiler = rspack({
     ...compilerOptions(app),
-    ...(penstock ? { plugins: [rspackPlugin(penstock)] } : { devtool: 'hidden-source-map' }),
+    ...(plugin ? { plugins: [plugin] } : { devtool: 'hidden-source-map' }),
   })
   await finish(await promisify(compiler.run.bind(compiler))(), promisify(compiler.close.bind(compiler)))
 }
 
-async function buildWithEsbuild({ penstock, ...app }: BundledApp): Promise<void> {
+async function buildWithEsbuild({ plugin, ...app }: BundledApp): Promise<void> {
   await esbuild.build({
     entryPoints: [mainOf(app)],
     outdir: app.directory,
@@ -104,7 +98,7 @@ async function buildWithEsbuild({ penstock, ...app }: BundledApp): Promise<void>
     minify: true,
     format: 'esm',
     logLevel: 'silent',
-    ...(penstock ? { plugins: [esbuildPlugin(penstock)] } : { sourcemap: 'external' }),
+    ...(plugin ? { plugins: [plugin] } : { sourcemap: 'external' }),
   })
 }
 

@@ -29,11 +29,11 @@ export function watchCompiler(name: string, compiler: Compiler, passes: Passes):
   passes.begin(compiler)
   hooks.run.tap(name, () => passes.begin(compiler))
   hooks.failed.tap(name, () => {
-    passes.fail()
+    passes.fail(compiler)
     void passes.end(compiler)
   })
   hooks.done.tapPromise(name, async stats => {
-    if (stats.hasErrors()) passes.fail()
+    if (stats.hasErrors()) passes.fail(compiler)
     else if (!compiler.watchMode) {
       const directory = compiler.outputPath
       const names = stats.compilation.getAssets().map(asset => asset.name.replace(/\?.*$/, ''))

@@ -11,7 +11,7 @@ export function watchEsbuild({ initialOptions: options, onStart, onEnd }: Plugin
   options.metafile = true
   onStart(() => passes.begin(pass))
   onEnd(async ({ errors, metafile }) => {
-    if (errors.length > 0 || !metafile) passes.fail()
+    if (errors.length > 0 || !metafile) passes.fail(pass)
     else {
       const workingDirectory = resolve(options.absWorkingDir ?? '.')
       const directory = resolve(workingDirectory, options.outdir ?? dirname(options.outfile ?? '.'))

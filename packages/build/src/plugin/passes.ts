@@ -39,9 +39,9 @@ export class Passes {
     this.#outputs.push(output)
   }
 
-  /** The pass has failed, so nothing is uploaded. */
-  fail(): void {
-    this.#hasFailed = true
+  /** The pass has failed, so nothing is uploaded. A pass that has ended fails if its upload does, which changes nothing. */
+  fail(pass: object): void {
+    if (this.#open.has(pass)) this.#hasFailed = true
   }
 
   /** Ends a pass, and uploads if it was the last. A second call for one pass changes nothing. */

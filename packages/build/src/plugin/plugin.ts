@@ -16,6 +16,8 @@ const releases = new Map<string, Passes>()
 export const plugin = createUnplugin<PenstockOptions | undefined, false>((options = {}) => {
   if (options.disabled) return { name: NAME }
   const passes = passesOf(options)
+  // Loaded while the bundler works, which for some is another process.
+  if (!options.deferUpload) void uploader()
   const { vite, ...hooks } = createRollupHooks(passes)
   return {
     name: NAME,
@@ -30,6 +32,8 @@ export const plugin = createUnplugin<PenstockOptions | undefined, false>((option
   }
 })
 
+const uploader = () => import('./upload-outputs.ts')
+
 /** Returns the passes of the release that these options name. */
 export function passesOf(options: PenstockOptions): Passes {
   const { url = environment.PENSTOCK_URL, version = environment.PENSTOCK_VERSION } = options
@@ -43,7 +47,6 @@ export function passesOf(options: PenstockOptions): Passes {
 
 async function upload(options: PenstockOptions, outputs: readonly BuildOutput[]): Promise<void> {
   if (options.deferUpload) return
-  // Loaded late, because most of a build runs before it.
-  const { uploadOutputs } = await import('./upload-outputs.ts')
+  const { uploadOutputs } = await uploader()
   await uploadOutputs(options, outputs)
 }

@@ -14,9 +14,9 @@ export function createRollupHooks(passes: Passes) {
       passes.begin(pass)
     },
     buildEnd(error) {
-      if (error) passes.fail()
+      if (error) passes.fail(pass)
     },
-    renderError: () => passes.fail(),
+    renderError: () => passes.fail(pass),
     writeBundle(options, bundle) {
       if (this.meta.watchMode) return
       const directory = resolve(options.dir ?? dirname(options.file ?? '.'))

@@ -6,7 +6,7 @@ import { counted, listed } from './describe.ts'
 import { type BuildFile, type BuildFiles, type BuildOutput, findBuildFiles } from './find-build-files.ts'
 import { forEach } from './for-each.ts'
 import { chunkUrlOf, type PairedMap, pairMaps } from './pair-maps.ts'
-import { lacksDebugId } from './prepare-maps.ts'
+import { lacksDebugId } from './plan-changes.ts'
 import { type Bundle, readBundle } from './read-bundle.ts'
 import { scanSourceMap } from './scan-source-map.ts'
 

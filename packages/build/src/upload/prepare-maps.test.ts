@@ -1,8 +1,11 @@
+import { hash } from 'node:crypto'
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { debugIdStatement, STATEMENT_LENGTH } from './debug-id-statement.ts'
+import { readEdited } from './edited-file.ts'
 import { findBuildFiles } from './find-build-files.ts'
 import { pairMaps } from './pair-maps.ts'
 import { type PreparedMap, type PrepareOptions, prepareMap } from './prepare-maps.ts'
@@ -13,8 +16,8 @@ const A = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee'
 const B = '11111111-2222-4333-8444-555555555555'
 /** The map as it is for the bundle with the statement: the first column is moved. */
 const shifted = (id: string) =>
-  MAP.replace('AAAA', `${vlq(STATEMENT_LENGTH)}AAA`).replace('{', `{"debugId":"${id}","x_penstockStatement":true,`)
-const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+  MAP.replace('AAAA', `${vlq(STATEMENT_LENGTH)}AAA`).replace('}', `,"debugId":"${id}","x_penstockStatement":true}`)
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** A positive number of ten bits at most in base64 VLQ. */
 function vlq(value: number): string {
@@ -41,7 +44,7 @@ describe('preparing a map', () => {
     const files = await findBuildFiles([{ directory }])
     const bundles = await Promise.all(files.bundles.map(readBundle))
     const { maps } = await pairMaps({ debugIdOf: async () => undefined, urlPrefix: '~/' }, files, bundles)
-    const all = { inject: true, dryRun: false, temporaryDirectory, ...options }
+    const all = { inject: true, dryRun: false, writesMaps: true, temporaryDirectory, ...options }
     return Promise.all(maps.map(map => prepareMap(map, all)))
   }
 
@@ -147,7 +150,7 @@ describe('preparing a map', () => {
     await put('a.js', bundle)
     const { debugId, absolutePath, path, injected } = await prepareOne()
     expect({ path, injected }).toEqual({ path: 'a.js.map', injected: ['a.js'] })
-    expect(await readFile(absolutePath, 'utf8')).toBe(MAP.replace('{', `{"debugId":"${debugId}",`))
+    expect(await readFile(absolutePath, 'utf8')).toBe(MAP.replace('}', `,"debugId":"${debugId}"}`))
     expect(await readdir(directory)).toEqual(['a.js'])
     expect(await text('a.js')).toBe(bundle.replace('//#', `//# debugId=${debugId}\n//#`))
     expect(await prepareOne()).toMatchObject({ debugId, injected: [] })
@@ -162,6 +165,25 @@ describe('preparing a map', () => {
     const { debugId, absolutePath } = await prepareOne()
     expect(JSON.parse(await readFile(absolutePath, 'utf8'))).toEqual({ ...JSON.parse(large), debugId })
     expect((await text('a.js')).startsWith(`f()\n//# debugId=${debugId}\n//# sourceMappingURL=data:`)).toBe(true)
+  })
+
+  it('leaves a map as it is that is removed after its upload, and reads it with its changes', async () => {
+    await put('a.js', 'f()\n//# sourceMappingURL=a.js.map\n')
+    await put('a.js.map', MAP)
+    const prepared = await prepareOne({ writesMaps: false })
+    expect(prepared.injected).toEqual(['a.js'])
+    expect(await text('a.js.map')).toBe(MAP)
+    const chunks = await Readable.from(readEdited(prepared)).toArray()
+    expect(Buffer.concat(chunks).toString()).toBe(shifted(prepared.debugId))
+    expect(prepared.size).toBe(shifted(prepared.debugId).length)
+    expect(prepared.sha256).toBe(hash('sha256', shifted(prepared.debugId)))
+    // The upload has failed: the command gives the map the id of its bundle.
+    expect(await prepareOne()).toMatchObject({
+      debugId: prepared.debugId,
+      sha256: prepared.sha256,
+      injected: ['a.js.map'],
+    })
+    expect(await text('a.js.map')).toBe(shifted(prepared.debugId))
   })
 
   it.each([

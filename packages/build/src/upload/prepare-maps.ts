@@ -3,22 +3,18 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SOURCE_MAP_MAX_BYTES } from '../../../../schemas/http/limits.ts'
 import { BuildFailure } from './build-failure.ts'
-import { debugIdLine } from './bundle-comments.ts'
-import { debugIdStatement, STATEMENT_LENGTH } from './debug-id-statement.ts'
 import { listed } from './describe.ts'
-import type { BuildFile } from './find-build-files.ts'
+import type { EditedFile } from './edited-file.ts'
 import { forEach } from './for-each.ts'
 import type { PairedMap } from './pair-maps.ts'
-import { type Bundle, readInlineMap } from './read-bundle.ts'
+import { planChanges, planShift } from './plan-changes.ts'
+import { readInlineMap } from './read-bundle.ts'
 import { insertInto, replaceFile } from './replace-file.ts'
-import { debugIdEdits, type Edit, edited, type ScannedMap, scanSourceMap, statementMark } from './scan-source-map.ts'
-import { shiftColumns } from './shift-columns.ts'
+import { edited, scanSourceMap } from './scan-source-map.ts'
 
 /** A source map in the form in which it is uploaded. */
-export interface PreparedMap {
+export interface PreparedMap extends EditedFile {
   readonly path: string
-  /** The file that its bytes are read from. */
-  readonly absolutePath: string
   readonly size: number
   /** SHA-256 of the bytes, in hex. */
   readonly sha256: string
@@ -35,6 +31,8 @@ export interface PrepareOptions {
   readonly inject: boolean
   /** Writes nothing. */
   readonly dryRun: boolean
+  /** Changes the files of maps too. Without it, only what is uploaded has the changes. */
+  readonly writesMaps: boolean
   /** Directory for the maps of `data:` URLs. */
   readonly temporaryDirectory: string
 }
@@ -93,58 +91,37 @@ export async function prepareMap(map: PairedMap, options: PrepareOptions): Promi
   if (!scanned.ok) return { refused: scanned.reason }
 
   const idOfBundle = map.bundles.find(({ debugId }) => debugId !== undefined)?.debugId
-  const debugId = idOfBundle ?? scanned.debugId ?? (options.inject ? deriveDebugId(bytes) : '')
-  const changes = options.inject ? planChanges(map, bytes, scanned, debugId) : { edits: [], bundles: [] }
-  const mapChanges = changes.edits.length > 0
-  const pieces = edited(bytes, changes.edits)
+  const shift = options.inject ? planShift(map, bytes, scanned) : undefined
+  // No edit is before this position, so the id and the digest share the hash of what precedes it.
+  const changesFrom = Math.min(...[...(shift ?? []), ...scanned.idValues].map(({ start }) => start), scanned.insertAt)
+  const hash = createHash('sha256').update(bytes.subarray(0, changesFrom))
+  const derive = () => (options.inject ? deriveDebugId(hash.copy().update(bytes.subarray(changesFrom)).digest()) : '')
+  const debugId = idOfBundle ?? scanned.debugId ?? derive()
+  const { edits, bundles } = options.inject ? planChanges(map, scanned, shift, debugId) : { edits: [], bundles: [] }
+  const pieces = edited(bytes, edits)
+  for (const [i, piece] of pieces.entries()) hash.update(i === 0 ? piece.subarray(changesFrom) : piece)
+  const size = pieces.reduce((sum, piece) => sum + piece.length, 0)
+
+  const writesMap = options.writesMaps && edits.length > 0 && map.file !== undefined
   let absolutePath = map.file?.absolutePath ?? ''
   if (!options.dryRun) {
     // If the command is interrupted between two files, the next run sees which of them were changed and continues.
-    if (map.file && mapChanges) await replaceFile(absolutePath, pieces)
+    if (writesMap) await replaceFile(absolutePath, pieces)
     if (!map.file) absolutePath = await writeTemporary(map.path, pieces, options.temporaryDirectory)
-    for (const { file, insertions } of changes.bundles) await insertInto(file.absolutePath, insertions)
+    for (const { file, insertions } of bundles) await insertInto(file.absolutePath, insertions)
   }
-  const hash = createHash('sha256')
-  for (const piece of pieces) hash.update(piece)
+  const isWritten = writesMap || map.file === undefined
   return {
     path: map.path,
     absolutePath,
-    size: pieces.reduce((sum, piece) => sum + piece.length, 0),
+    sourceSize: isWritten ? size : bytes.length,
+    edits: isWritten ? [] : edits,
+    size,
     sha256: hash.digest('hex'),
     debugId,
-    injected: [...(mapChanges && map.file ? [map.path] : []), ...changes.bundles.map(({ file }) => file.path)],
+    injected: [...(writesMap ? [map.path] : []), ...bundles.map(({ file }) => file.path)],
     differing: map.bundles.flatMap(bundle => (differs(bundle.debugId, debugId) ? [bundle.file.path] : [])),
   }
-}
-
-interface Changes {
-  readonly edits: readonly Edit[]
-  readonly bundles: readonly { readonly file: BuildFile; readonly insertions: Parameters<typeof insertInto>[1] }[]
-}
-
-/**
- * Returns the changes that give a map and its bundles this id: a comment at the end of each bundle, a field of the map, and the
- * statement at the beginning of the bundle, with the columns of the map that it moves. A map of several bundles gets no
- * statement, because it may be at different places. Neither does an inline map, which stays as it is.
- */
-function planChanges(map: PairedMap, bytes: Buffer, scanned: ScannedMap & { ok: true }, debugId: string): Changes {
-  const edits = scanned.debugId === debugId ? [] : debugIdEdits(scanned, debugId)
-  const place = map.file && map.bundles.length === 1 && map.bundles[0]?.statement
-  const isCounted = scanned.countsStatement
-  const shift = place && !isCounted && shiftColumns(bytes, scanned, { ...place, length: STATEMENT_LENGTH })
-  if (shift) edits.push(...shift, statementMark(scanned))
-  const statement = place &&
-    !place.isThere &&
-    (shift || isCounted) && { at: place.at, bytes: Buffer.from(debugIdStatement(debugId)) }
-  const bundles = map.bundles.flatMap(bundle => {
-    const comment = lacksDebugId(bundle) && {
-      at: bundle.insertAt,
-      bytes: Buffer.from(debugIdLine(debugId, bundle.before)),
-    }
-    const insertions = [statement, comment].filter(insertion => insertion !== false && insertion !== undefined)
-    return insertions.length > 0 ? [{ file: bundle.file, insertions }] : []
-  })
-  return { edits, bundles }
 }
 
 /** Returns undefined if an inline map cannot be decoded. A file that is too large is not read. */
@@ -160,22 +137,16 @@ async function writeTemporary(path: string, pieces: readonly Buffer[], directory
   return name
 }
 
-/** Returns whether a bundle can get a debug id and has none. */
-export function lacksDebugId({ debugId, isBytecode }: Bundle): boolean {
-  return debugId === undefined && !isBytecode
-}
-
 function differs(idOfBundle: string | undefined, debugId: string): boolean {
   return idOfBundle !== undefined && idOfBundle !== debugId
 }
 
-/** Namespace of the debug ids of source maps. Another namespace would give every build other ids. */
-const NAMESPACE = Buffer.from('5c2f3a5e0d7b4f3b9a6e0f4cc1b7d2a8', 'hex')
-
-/** Returns a UUID of version 5 (RFC 9562) of the map's bytes, so that the same build always gets the same ids. */
-export function deriveDebugId(map: Buffer): string {
-  const bytes = createHash('sha1').update(NAMESPACE).update(map).digest().subarray(0, 16)
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x50
+/**
+ * Returns a UUID of version 8 (RFC 9562) of the SHA-256 of a map without an id, so that the same build always gets the same ids.
+ */
+export function deriveDebugId(sha256: Buffer): string {
+  const bytes = Buffer.from(sha256.subarray(0, 16))
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
   const hex = bytes.toString('hex')
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')

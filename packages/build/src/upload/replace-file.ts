@@ -20,13 +20,13 @@ export function replaceFile(path: string, pieces: readonly Buffer[]): Promise<vo
   })
 }
 
-/** Bytes that are inserted at an offset of a file. */
+/** Text that is inserted at an offset of a file. */
 interface Insertion {
   readonly at: number
-  readonly bytes: Buffer
+  readonly text: string
 }
 
-/** Inserts bytes into a file, like replaceFile. The insertions are sorted by their offset. The file is never held as a whole. */
+/** Inserts texts into a file, like replaceFile. The insertions are sorted by their offset. The file is never held as a whole. */
 export function insertInto(path: string, insertions: readonly Insertion[]): Promise<void> {
   return byRename(path, async temporary => {
     const source = await open(path)
@@ -34,14 +34,14 @@ export function insertInto(path: string, insertions: readonly Insertion[]): Prom
     try {
       const { size } = await source.stat()
       let taken = 0
-      for (const { at, bytes } of [...insertions, { at: size, bytes: Buffer.alloc(0) }]) {
+      for (const { at, text } of [...insertions, { at: size, text: '' }]) {
         while (taken < at) {
           const chunk = await readRange(source, taken, Math.min(taken + CHUNK_BYTES, at))
           if (chunk.length === 0) throw new Error(`${path} became shorter while it was being read`)
           await target.writeFile(chunk)
           taken += chunk.length
         }
-        await target.writeFile(bytes)
+        await target.writeFile(text)
       }
     } finally {
       await Promise.all([source.close(), target.close()])

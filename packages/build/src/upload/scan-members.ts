@@ -15,18 +15,19 @@ type State = 'value' | 'first value' | 'key' | 'first key' | 'colon' | 'after' |
 
 /**
  * Passes one JSON object that begins at `start`, and reports the members of the object itself, not of objects inside it. It
- * builds no objects: a MiB of a source map takes 0.1 ms, and with JSON.parse 1.5 ms. Returns false unless the rest of the bytes
- * is this object. The inside of strings is not checked.
+ * builds no objects: a map of 27 MiB takes 20 ms. Returns the position of the closing brace, or -1 unless the rest of the bytes is
+ * this object. The inside of strings is not checked.
  */
 export function scanMembers(
   json: Buffer,
   start: number,
   onMember: (name: string, start: number, end: number) => void,
-): boolean {
+): number {
   const closings: number[] = []
   let state = 'value' as State
   let name = ''
   let memberStart = start
+  let closing = -1
   const ended = (end: number) => {
     if (closings.length === 1) onMember(name, memberStart, end)
     state = closings.length === 0 ? 'end' : 'after'
@@ -34,32 +35,33 @@ export function scanMembers(
   }
   for (let at = skipBlank(json, start); ; at = skipBlank(json, at)) {
     const byte = json[at]
-    if (byte === undefined) return state === 'end'
+    if (byte === undefined) return state === 'end' ? closing : -1
     const mayClose = state === 'after' || state === 'first key' || state === 'first value'
     if (mayClose && byte === closings.at(-1)) {
       closings.pop()
+      closing = at
       at = ended(at + 1)
     } else if (state === 'colon' || state === 'after') {
-      if (byte !== (state === 'colon' ? COLON : COMMA)) return false
+      if (byte !== (state === 'colon' ? COLON : COMMA)) return -1
       state = state === 'after' && closings.at(-1) === CLOSE_BRACE ? 'key' : 'value'
       at++
     } else if (state === 'key' || state === 'first key') {
       const end = byte === QUOTE ? endOfString(json, at) : -1
-      if (end < 0) return false
+      if (end < 0) return -1
       if (closings.length === 1) name = nameOf(json.toString('utf8', at, end))
       state = 'colon'
       at = end
-    } else if (state === 'end') return false
+    } else if (state === 'end') return -1
     else {
       if (closings.length === 1) memberStart = at
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        if (closings.length === MAX_DEPTH) return false
+        if (closings.length === MAX_DEPTH) return -1
         closings.push(byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET)
         state = byte === OPEN_BRACE ? 'first key' : 'first value'
         at++
       } else {
         const end = byte === QUOTE ? endOfString(json, at) : endOfScalar(json, at)
-        if (end < 0) return false
+        if (end < 0) return -1
         at = ended(end)
       }
     }

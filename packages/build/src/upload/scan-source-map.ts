@@ -9,7 +9,7 @@ export type ScannedMap =
       readonly debugId?: string
       /** Positions of the values of both fields with their quotes. */
       readonly idValues: readonly Span[]
-      /** Position after the opening brace. */
+      /** Position of the closing brace. New fields come before it, so that most of a map can be hashed once for both forms. */
       readonly insertAt: number
       readonly mappings?: Span
       /** The sections of an index map. */
@@ -51,10 +51,10 @@ export function scanSourceMap(map: Buffer): ScannedMap {
   if (opening === -1 || !isBlank(map, startOf(map), opening)) return refused('it is not a JSON object')
   const spans = new Map<string, Span>()
   // The last of several members with the same name counts, as in JSON.parse.
-  const isJson = scanMembers(map, opening, (name, start, end) => {
+  const insertAt = scanMembers(map, opening, (name, start, end) => {
     if (FIELDS.has(name)) spans.set(name, { start, end })
   })
-  if (!isJson) return refused('it is not valid JSON')
+  if (insertAt < 0) return refused('it is not valid JSON')
 
   const text = (field: string) => {
     const span = spans.get(field)
@@ -70,7 +70,7 @@ export function scanSourceMap(map: Buffer): ScannedMap {
   return {
     ok: true,
     idValues,
-    insertAt: opening + 1,
+    insertAt,
     countsStatement: text(COUNTS_STATEMENT) === 'true',
     ...(mappings && { mappings }),
     ...(sections && { sections }),
@@ -78,23 +78,23 @@ export function scanSourceMap(map: Buffer): ScannedMap {
   }
 }
 
-/** Returns the edits that set the debug id of a map, in its fields or in a new first field. */
+/** Returns the edits that set the debug id of a map, in its fields or in a new last field. */
 export function debugIdEdits({ idValues, insertAt }: ScannedMap & { ok: true }, debugId: string): Edit[] {
   const text = `"${debugId}"`
   if (idValues.length > 0) return idValues.map(span => ({ ...span, text }))
-  return [{ start: insertAt, end: insertAt, text: `"debugId":${text},` }]
+  return [{ start: insertAt, end: insertAt, text: `,"debugId":${text}` }]
 }
 
 /** Returns the edit that marks a map whose positions count the statement. */
 export function statementMark({ insertAt }: ScannedMap & { ok: true }): Edit {
-  return { start: insertAt, end: insertAt, text: `"${COUNTS_STATEMENT}":true,` }
+  return { start: insertAt, end: insertAt, text: `,"${COUNTS_STATEMENT}":true` }
 }
 
-/** Returns the bytes with these edits, in pieces. Every other byte is unchanged. */
+/** Returns the bytes with these edits, in pieces. The edits are sorted. Every other byte is unchanged. */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
   const pieces: Buffer[] = []
   let taken = 0
-  for (const { start, end, text } of edits.toSorted((a, b) => a.start - b.start)) {
+  for (const { start, end, text } of edits) {
     pieces.push(bytes.subarray(taken, start), Buffer.from(text))
     taken = end
   }

@@ -156,7 +156,11 @@ class UploadRun {
 
   async #prepare({ maps }: DiscoveredBuild): Promise<readonly PreparedMap[]> {
     if (!this.#build.dryRun) this.#temporaryDirectory = await mkdtemp(join(tmpdir(), 'penstock-maps-'))
-    const options = { temporaryDirectory: this.#temporaryDirectory, abortSignal: this.#abortSignal }
+    const options = {
+      temporaryDirectory: this.#temporaryDirectory,
+      abortSignal: this.#abortSignal,
+      writesMaps: !this.#build.removeMaps,
+    }
     const prepared = await prepareMaps(maps, { ...this.#build, ...options })
     this.#warn(prepared.warnings)
     const bundlesOf = new Map(maps.map(({ path, bundles }) => [path, bundles]))

@@ -46,7 +46,17 @@ describe('uploading maps', () => {
   async function map(path: string, text = path): Promise<PreparedMap> {
     const absolutePath = join(directory, encodeURIComponent(path))
     await writeFile(absolutePath, text)
-    return { path, absolutePath, size: text.length, sha256: path, debugId: '', injected: [], differing: [] }
+    return {
+      path,
+      absolutePath,
+      sourceSize: text.length,
+      edits: [],
+      size: text.length,
+      sha256: path,
+      debugId: '',
+      injected: [],
+      differing: [],
+    }
   }
 
   function upload(

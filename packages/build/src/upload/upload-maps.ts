@@ -1,13 +1,11 @@
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
 import type { SignedFile } from '../../../../schemas/http/source-maps/schemas.ts'
 import type { UploadOutcome } from '../upload-report.ts'
 import type { BuildApi } from './build-api.ts'
 import { BuildFailure } from './build-failure.ts'
+import { inBlocks, readEdited } from './edited-file.ts'
 import { forEach } from './for-each.ts'
 import { type HttpAnswer, type HttpClient, problemCode, RequestFailed } from './http-client.ts'
 import type { PreparedMap } from './prepare-maps.ts'
-import { readRange } from './replace-file.ts'
 
 /** Dependencies of the upload of the maps. */
 export interface UploadMapsDeps {
@@ -117,8 +115,8 @@ async function put(
       body() {
         // Bytes that were appended to the file meanwhile are not sent, because fetch would hang on them. A changed file
         // has another digest.
-        const content = createReadStream(map.absolutePath, { end: map.size - 1 })
-        return { content, close: () => void content.destroy() }
+        const content = readEdited(map)
+        return { content, close: () => void content.return(undefined) }
       },
       deadlineMs: 60_000,
       transferMs: Math.ceil(map.size / MIN_BYTES_PER_MS),
@@ -144,15 +142,8 @@ function refused(map: PreparedMap, { status, text }: HttpAnswer): BuildFailure {
 }
 
 async function putParts(api: Pick<BuildApi, 'putPart'>, slug: string, map: PreparedMap): Promise<void> {
-  const file = await open(map.absolutePath)
-  try {
-    for (let start = 0, part = 0; start < map.size; start += PART_BYTES, part++) {
-      const bytes = await readRange(file, start, Math.min(start + PART_BYTES, map.size))
-      await api.putPart(slug, map.path, part, bytes)
-    }
-  } finally {
-    await file.close()
-  }
+  let part = 0
+  for await (const bytes of inBlocks(readEdited(map), PART_BYTES)) await api.putPart(slug, map.path, part++, bytes)
 }
 
 /** Returns the answer for one declared file. `BuildApi.sign` has checked that the answer names every file. */
