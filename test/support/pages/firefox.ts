@@ -5,7 +5,7 @@ import puppeteer, { type Browser } from 'puppeteer-core'
 import { findCommand } from '../debian-package.ts'
 
 /** A running Firefox whose profile outlives it. */
-export interface TestFirefox {
+interface TestFirefox {
   readonly browser: Browser
   /** Ends Firefox as a crash does, and starts it again with the same profile. */
   crash(): Promise<void>
