@@ -183,9 +183,21 @@ npx penstock sourcemaps upload dist --version 1.4.2
 `,
 }
 
+const vite: Snippet = {
+  id: 'vite',
+  name: 'Vite',
+  use: 'vite.config.js, after npm install --save-dev @penstock/build. PENSTOCK_SECRET_KEY must have a secret key of the surface, from Settings. The package has plugins for Rollup, Rolldown, webpack, Rspack, esbuild and Next too.',
+  text: ({ endpoint }) => `import penstock from '@penstock/build/vite'
+
+export default {
+  plugins: [penstock({ url: '${endpoint}', version: '1.4.2' })],
+}
+`,
+}
+
 /** Ways to send traces, logs and metrics. */
 export const OTEL_SNIPPETS: readonly Snippet[] = [node, python, java, go, dotnet, browser, collector]
 /** Ways to begin a session. */
 export const SESSION_SNIPPETS: readonly Snippet[] = [browser]
 /** Ways to register a release. */
-export const RELEASE_SNIPPETS: readonly Snippet[] = [release]
+export const RELEASE_SNIPPETS: readonly Snippet[] = [release, vite]

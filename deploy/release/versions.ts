@@ -6,6 +6,7 @@ import { MANIFEST, ROOT } from './manifest.ts'
 const PLACES: readonly (readonly [file: string, places: RegExp])[] = [
   ['deploy/kubernetes/penstock/Chart.yaml', /^(version: |appVersion: ).*$/gm],
   ['deploy/docker/Dockerfile', /^(ARG VERSION=).*$/gm],
+  ...['browser', 'build', 'node'].map(name => [`packages/${name}/package.json`, /^( {2}"version": ")[^"]*/gm] as const),
   ['packages/browser/package.json', /^( {2}"version": ")[^"]*/gm],
   ['packages/build/package.json', /^( {2}"version": ")[^"]*/gm],
   ['packages/node/package.json', /^( {2}"version": ")[^"]*/gm],
