@@ -182,13 +182,15 @@ describe('a session', () => {
   })
 
   it('names the requests of its pages that did not arrive', async () => {
+    const hash = `unhex('${hashOfSession('numbered').toString('hex')}')`
     const row = (workspace: string, page: string, sequence: number, secondsAgo: number) =>
-      `('${workspace}', 'srf_1', unhex('${hashOfSession('numbered').toString('hex')}'), '${page}', ${sequence}, now() - ${secondsAgo})`
+      `('${workspace}', 'srf_1', '${page} ${sequence}', [(${hash}, '${page}', ${sequence})], now() - ${secondsAgo})`
     const early = [2, 3, 3, 7].map(sequence => row('ws_1', 'early', sequence, 60))
     const late = Array.from({ length: 50 }, (_, i) => row('ws_1', 'late', 2 * i, 10))
     const rows = [...early, ...late, row('ws_1', 'whole', 0, 30), row('ws_2', 'whole', 5, 1)]
-    const columns = 'workspace_id, surface_id, session_hash, page_id, sequence, received_at'
-    await client.command({ query: `INSERT INTO page_requests (${columns}) VALUES ${rows.join()}` })
+    // A view takes the numbers out of the log.
+    const columns = 'workspace_id, surface_id, job_id, page_requests, received_at'
+    await client.command({ query: `INSERT INTO ingest_log (${columns}) VALUES ${rows.join()}` })
     await insertRows(client, 'session_heartbeats', [
       { ...ownerColumns({ ...OWNER, sessionId: 'numbered' }), received_at: at(NOW) },
     ])

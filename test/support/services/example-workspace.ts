@@ -181,9 +181,11 @@ async function storeExampleLetter(services: ServiceAddresses, database: string):
      SELECT '${workspaceId}', '${surfaceId}', 'traces', fromUnixTimestamp64Milli(${receivedAtMs}), now64(3),
        'refused_by_clickhouse', '${jobId}', ${index}, '${objectKey}', ${range?.offset}, ${range?.length}, 12`,
   })
+  const sessionHash = `unhex('${hashOfSession(EXAMPLE.sessionId).toString('hex')}')`
   await clickhouse.command({
-    query: `INSERT INTO page_requests (workspace_id, surface_id, session_hash, page_id, sequence, received_at)
-     SELECT '${workspaceId}', '${surfaceId}', unhex('${hashOfSession(EXAMPLE.sessionId).toString('hex')}'), 'page-1', arrayJoin([0, 1, 3]), now64(3)`,
+    query: `INSERT INTO ingest_log (workspace_id, surface_id, received_at, signal, page_requests)
+     SELECT '${workspaceId}', '${surfaceId}', now64(3), 'sessions',
+       [(${sessionHash}, 'page-1', 0), (${sessionHash}, 'page-1', 1), (${sessionHash}, 'page-1', 3)]`,
   })
   await clickhouse.close()
 }

@@ -70,7 +70,9 @@ async function fill(workspaceId: string, age: number): Promise<void> {
   await insertRows(client, 'metric_points', [{ ...surface, metric_name: 'm' }])
   await insertRows(client, 'session_identities', [{ ...columns, identifier: 'anna' }])
   await insertRows(client, 'session_heartbeats', [columns])
-  await insertRows(client, 'page_requests', [{ ...surface, page_id: 'p', sequence: 0 }])
+  await insertRows(client, 'ingest_log', [
+    { ...surface, job_id: sessionId, page_requests: [[sessionId.padEnd(16), 'p', 0]] },
+  ])
   await insertRows(client, 'build_reports', [{ ...surface, release_slug: 'rel_1' }])
   await insertRows(client, 'finding_frames', [{ ...surface, variant_id: 'v'.repeat(16), release_slug: 'rel_1' }])
   await storeChunk(client, objects, owner, {
