@@ -14,7 +14,7 @@ const [bundler = '', root = '', directory = '', options] = process.argv.slice(2)
 const reports: UploadReport[] = []
 const startedAt = performance.now()
 const plugin = options ? await createPlugin(JSON.parse(options)) : undefined
-await BUILD_WITH[bundler as BundlerName]({ root, directory, plugin })
+await BUILD_WITH[bundler as BundlerName]({ root, directory, plugin, minimize: false })
 const ms = performance.now() - startedAt
 const figures: BuildFigures = {
   ms,

@@ -11,6 +11,8 @@ import webpack from 'webpack'
 interface BundledApp {
   readonly root: string
   readonly directory: string
+  /** Whether webpack minifies. Default: true. Terser takes minutes for thousands of modules. */
+  readonly minimize?: boolean
   /** The plugin for this bundler. Without it, the build makes hidden maps itself. */
   // biome-ignore lint/suspicious/noExplicitAny: each bundler has a type of its own for plugins
   readonly plugin?: any
@@ -75,6 +77,7 @@ async function buildWithRolldown({ plugin, ...app }: BundledApp): Promise<void> 
 async function buildWithWebpack({ plugin, ...app }: BundledApp): Promise<void> {
   const compiler = webpack({
     ...compilerOptions(app),
+    optimization: { minimize: app.minimize ?? true },
     ...(plugin ? { plugins: [plugin] } : { devtool: 'hidden-source-map' }),
   })
   if (compiler === null) throw new Error('webpack gives no compiler')
