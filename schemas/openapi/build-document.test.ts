@@ -134,14 +134,16 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('has an example of every parameter, except those whose value depends on an earlier response, the body or the day', () => {
+  test('has an example of every parameter, except those whose value depends on an earlier request, the body or the day', () => {
     const inline = Object.values(document.paths).flatMap(methods =>
       Object.values(methods).flatMap(({ parameters = [] }) => parameters),
     )
     const parameters = [...inline, ...Object.values(parsed.components.parameters)]
     const without = parameters.flatMap(({ name, example, $ref }) => ((example ?? $ref) === undefined ? [name] : []))
+    // A page draws its id and counts its requests: a repeated example would be a repetition.
+    const ofPages = ['page', 'sequence', 'session']
     expect(new Set(without)).toEqual(
-      new Set(['content-encoding', 'idempotency-key', 'cursor', 'day', 'from', 'if-none-match', 'to']),
+      new Set(['content-encoding', 'idempotency-key', 'cursor', 'day', 'from', 'if-none-match', 'to', ...ofPages]),
     )
   })
 
