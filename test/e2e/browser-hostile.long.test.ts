@@ -1,10 +1,8 @@
-import { gunzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../packages/browser/src/options.ts'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
-import { type SdkPages, serveSdkPages } from '../support/pages/browser-sdk/serve-sdk-pages.ts'
-import { type Stack, startStack } from '../support/services/stack.ts'
+import { type SdkStage, startSdkStage } from '../support/pages/browser-sdk/sdk-stage.ts'
 import { until } from '../support/until.ts'
 
 const browserFound = await findBrowser()
@@ -44,28 +42,22 @@ const CLOCK_JUMPS = `
   setTimeout(() => { jump = -3600e3 }, 1200)`
 
 describe.skipIf('missing' in browserFound)('a hostile page', () => {
-  let stack: Stack
-  let pages: SdkPages
+  let stage: SdkStage
   let browser: TestBrowser
 
   beforeAll(async () => {
     if ('missing' in browserFound) return
-    stack = await startStack()
-    const { ingestUrl, apiUrl, secrets } = stack
-    pages = await serveSdkPages({
-      ...{ ingestUrl, apiUrl, key: secrets.publicKey, options: { recording: { sample: 1 } } },
-      policy: "default-src 'self'",
-    })
+    stage = await startSdkStage({ policy: "default-src 'self'" })
     browser = await startBrowser(browserFound.path)
   })
   afterAll(async () => {
     await browser?.stop()
-    await pages?.stop()
-    await stack?.stop()
+    await stage?.stop()
   })
 
   /** Opens a page on which scripts run before its own. */
   async function open(before = ''): Promise<{ page: Page; faults: string[]; recorded: () => string }> {
+    const { pages } = stage
     // Pages share a session, but only one is open at a time.
     const from = pages.telemetry.length
     const page = await browser.context.newPage()
@@ -74,8 +66,16 @@ describe.skipIf('missing' in browserFound)('a hostile page', () => {
     if (before !== '') await page.addInitScript(before)
     await page.goto(`${pages.origin}/`)
     const isChunk = ({ path }: { path: string }) => path.startsWith('/v3/replay/')
-    const textOf = ({ body }: { body: Buffer }) => (body[0] === 0x1f ? gunzipSync(body) : body).toString()
-    return { page, faults, recorded: () => pages.telemetry.slice(from).filter(isChunk).map(textOf).join('') }
+    return {
+      page,
+      faults,
+      recorded: () =>
+        pages.telemetry
+          .slice(from)
+          .filter(isChunk)
+          .map(({ text }) => text)
+          .join(''),
+    }
   }
 
   const snapshots = (text: string) => text.split('{"type":2,').length - 1

@@ -1,25 +1,20 @@
-import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
 import { CHANGE_MASKED_PAGE, FORMED, MASKED_PAGE, PUBLIC, SECRET } from '../support/pages/browser-sdk/masked-page.ts'
-import { type SdkPages, serveSdkPages } from '../support/pages/browser-sdk/serve-sdk-pages.ts'
-import { type Stack, startStack } from '../support/services/stack.ts'
+import { type SdkStage, startSdkStage } from '../support/pages/browser-sdk/sdk-stage.ts'
 import { until } from '../support/until.ts'
 
 const browserFound = await findBrowser()
 if ('missing' in browserFound) console.warn(`no test of masking: missing ${browserFound.missing}`)
 
 describe.skipIf('missing' in browserFound)('a recorded page', () => {
-  let stack: Stack
-  let pages: SdkPages
+  let stage: SdkStage
   let browser: TestBrowser
 
   beforeAll(async () => {
     if ('missing' in browserFound) return
-    stack = await startStack()
-    const { ingestUrl, apiUrl, secrets } = stack
-    pages = await serveSdkPages({
-      ...{ ingestUrl, apiUrl, key: secrets.publicKey, body: MASKED_PAGE },
+    stage = await startSdkStage({
+      body: MASKED_PAGE,
       options: { recording: { sample: 1, mask: '.private' } },
       policy: "default-src 'self'; style-src 'self' 'unsafe-inline'",
     })
@@ -27,15 +22,14 @@ describe.skipIf('missing' in browserFound)('a recorded page', () => {
   })
   afterAll(async () => {
     await browser?.stop()
-    await pages?.stop()
-    await stack?.stop()
+    await stage?.stop()
   })
 
   it('sends no text of an input, a card, or a masked element, however it changes', async () => {
+    const { pages } = stage
     const page = await browser.context.newPage()
     await page.goto(`${pages.origin}/`)
-    const sent = () =>
-      pages.telemetry.map(({ body }) => (body[0] === 0x1f ? gunzipSync(body) : body).toString('utf8')).join('\n')
+    const sent = () => pages.telemetry.map(({ text }) => text).join('\n')
     await until('the page is recorded', () => sent().includes('"type":2'))
     await page.evaluate(CHANGE_MASKED_PAGE)
     for (const name of ['text', 'password', 'email'])

@@ -1,11 +1,10 @@
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ClickHouseClient, createClickHouse } from '../../clickhouse/client.ts'
 import type { Status } from '../../packages/browser/src/options.ts'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
-import { type SdkPages, serveSdkPages } from '../support/pages/browser-sdk/serve-sdk-pages.ts'
-import { type Stack, startStack } from '../support/services/stack.ts'
+import { type SdkStage, startSdkStage } from '../support/pages/browser-sdk/sdk-stage.ts'
+import type { SdkPages } from '../support/pages/browser-sdk/serve-sdk-pages.ts'
 import { until } from '../support/until.ts'
 
 const browserFound = await findBrowser()
@@ -18,24 +17,17 @@ const CORE_BYTES = 35 * 1024
 const RECORDER_BYTES = 30 * 1024
 
 describe.skipIf('missing' in browserFound)('a page with three lines of the browser package', () => {
-  let stack: Stack
+  let stage: SdkStage
   let pages: SdkPages
   let browser: TestBrowser
-  let clickhouse: ClickHouseClient
   let page: Page
   let session: string
   const complaints: string[] = []
 
   beforeAll(async () => {
     if ('missing' in browserFound) return
-    stack = await startStack()
-    const { ingestUrl, apiUrl, secrets, services } = stack
-    clickhouse = createClickHouse({ url: services.clickhouseUrl, database: 'penstock' })
-    pages = await serveSdkPages({
-      ...{ ingestUrl, apiUrl, key: secrets.publicKey },
-      options: { recording: { sample: 1 } },
-      body: '<h1>Shop</h1><button id="buy">Buy</button><input id="name">',
-    })
+    stage = await startSdkStage({ body: '<h1>Shop</h1><button id="buy">Buy</button><input id="name">' })
+    pages = stage.pages
     browser = await startBrowser(browserFound.path)
     page = await browser.context.newPage()
     page.on('console', message => {
@@ -51,14 +43,10 @@ describe.skipIf('missing' in browserFound)('a page with three lines of the brows
   })
   afterAll(async () => {
     await browser?.stop()
-    await pages?.stop()
-    await clickhouse?.close()
-    await stack?.stop()
+    await stage?.stop()
   })
 
-  async function rows<T>(query: string): Promise<T[]> {
-    return (await clickhouse.query({ query, format: 'JSONEachRow' })).json<T>()
-  }
+  const rows = <T>(query: string) => stage.rows<T>(query)
 
   it('sends spans of the page load, requests and navigation, as traces that continue in the service', async () => {
     const found = await until('the spans are stored', async () => {
@@ -151,7 +139,7 @@ describe.skipIf('missing' in browserFound)('a page with three lines of the brows
     expect(chunks[0]).toMatchObject({ segment: 0, snapshot: true })
     const events = await until('what was typed has arrived', () => {
       const sent = pages.telemetry.filter(({ path }) => path.startsWith('/v3/replay/'))
-      const text = sent.map(({ body }) => (body[0] === 0x1f ? gunzipSync(body) : body).toString()).join('')
+      const text = sent.map(chunk => chunk.text).join('')
       return text.includes('*************') ? text : undefined
     })
     expect(events).toContain('"tagName":"button"')

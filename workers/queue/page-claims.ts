@@ -55,7 +55,7 @@ export function createPageClaims(redis: Redis): PageClaims {
 function blocksOf(frames: readonly PayloadFrame[]): readonly Block[] {
   const blocks = new Map<string, Block>()
   for (const [index, frame] of frames.entries()) {
-    const request = frame.attributes === '' ? undefined : pageRequestOf(frame)
+    const request = pageRequestOf(frame)
     // A request without a receipt is not from a client.
     if (request === undefined || frame.receipt === undefined) continue
     const { page, sequence } = request

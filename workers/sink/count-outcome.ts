@@ -55,7 +55,7 @@ export function countOutcome(
   entry.derivedRows += derivedRows
   for (const [rule, values] of scrubbed ?? []) increment(entry.scrubbed, rule, values)
   if (dropped !== undefined) countDropped(entry, dropped)
-  if (frame.attributes !== '' && rejected.repeated_request === undefined) notePageRequest(entry, frame)
+  if (rejected.repeated_request === undefined) notePageRequest(entry, frame)
   const own = isPassedOn ? entryOf(new Map(), signal, jobId, frame, replayedAtMs) : undefined
   const outcome = own ?? entry
   countRequest(outcome, frame, frame.body.length)

@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import type { Recorded, RecordedFailure, RecordedRelease } from '../../../cli/demo/recorded.ts'
 import { findBrowser, startBrowser } from '../pages/browser.ts'
+import { textOf } from '../pages/browser-sdk/serve-sdk-pages.ts'
 
 /**
  * Writes cli/demo/recorded.json.gz (`npm run generate:shop`): builds both releases of the shop with esbuild, visits it with
@@ -98,8 +99,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 
 /** Returns the events of a chunk. */
 function eventsOf(body: Buffer): RecordedEvents {
-  const text = (body[0] === 0x1f ? gunzipSync(body) : body).toString()
-  return text
+  return textOf(body)
     .split('\n')
     .filter(Boolean)
     .map(line => JSON.parse(line))

@@ -71,10 +71,6 @@ export class TelemetryBuffer implements Telemetry {
     })
   }
 
-  clear(): void {
-    this.#waiting = empty()
-  }
-
   #leftOutRecord(): OtlpRecord {
     const body = {
       stringValue: `the page has made more telemetry than is sent: ${this.#leftOut} records were left out`,

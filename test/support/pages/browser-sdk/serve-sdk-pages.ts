@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { build, type Metafile } from 'esbuild'
 import { fetch } from 'undici'
 
@@ -16,13 +17,13 @@ export interface SdkPages {
   readonly metafile: Metafile
   weather: Weather
   /** Requests for telemetry, in the order of their arrival. */
-  readonly telemetry: { readonly path: string; readonly body: Buffer }[]
+  readonly telemetry: { readonly path: string; readonly text: string }[]
   /** `traceparent` of requests to `/api/…`. */
   readonly traceparents: string[]
   stop(): Promise<void>
 }
 
-interface SdkPagesOptions {
+export interface SdkPagesOptions {
   readonly ingestUrl: string
   readonly apiUrl: string
   readonly key: string
@@ -120,7 +121,7 @@ async function forward(
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const body = Buffer.concat(chunks)
   const isSent = request.method === 'POST'
-  if (isSent) pages.telemetry.push({ path: target, body })
+  if (isSent) pages.telemetry.push({ path: target, text: textOf(body) })
   if (pages.weather === 'cut') {
     response.destroy()
     return
@@ -146,4 +147,9 @@ async function forward(
     ...(receipt !== null && { 'x-receipt-id': receipt }),
   })
   response.end(text)
+}
+
+/** Returns the text of a body, compressed or not. */
+export function textOf(body: Buffer): string {
+  return (body[0] === 0x1f ? gunzipSync(body) : body).toString()
 }
