@@ -37,7 +37,7 @@ describe.skipIf(firefox === undefined)('the browser package in Firefox', () => {
     await page.evaluate('penstock.flush()')
     const status = await until('all is stored', async () => {
       const shown = (await page.evaluate('penstock.status()')) as Status
-      return shown.stored === shown.sent ? shown : undefined
+      return shown.waiting === 0 && shown.stored === shown.sent ? shown : undefined
     })
     expect(status).toMatchObject({ session, waiting: 0, lost: 0, spool: 'disk' })
     const names = await stage.rows<{ name: string }>(`SELECT name FROM spans WHERE session_id = '${session}'`)

@@ -149,7 +149,7 @@ describe.skipIf('missing' in browserFound)('a page with three lines of the brows
   it('states what became of its requests, and the service misses none', async () => {
     const status = await until('all receipts show that their requests are stored', async () => {
       const shown = await inPage<Status>(page, 'penstock.status()')
-      return shown.stored === shown.sent ? shown : undefined
+      return shown.waiting === 0 && shown.stored === shown.sent ? shown : undefined
     })
     expect(status).toMatchObject({ session, waiting: 0, lost: 0, spool: 'disk', acknowledged: status.sent })
     const numbers = await rows<{ numbers: number[] }>(

@@ -71,7 +71,11 @@ async function fill(workspaceId: string, age: number): Promise<void> {
   await insertRows(client, 'session_identities', [{ ...columns, identifier: 'anna' }])
   await insertRows(client, 'session_heartbeats', [columns])
   await insertRows(client, 'ingest_log', [
-    { ...surface, job_id: sessionId, page_requests: [[sessionId.padEnd(16), 'p', 0]] },
+    {
+      ...surface,
+      job_id: sessionId,
+      page_requests: [{ session_hash: sessionId.padEnd(16), page_id: 'p', sequence: 0 }],
+    },
   ])
   await insertRows(client, 'build_reports', [{ ...surface, release_slug: 'rel_1' }])
   await insertRows(client, 'finding_frames', [{ ...surface, variant_id: 'v'.repeat(16), release_slug: 'rel_1' }])
