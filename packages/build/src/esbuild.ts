@@ -1,6 +1,10 @@
 import type { Plugin } from 'esbuild'
 import type { PenstockOptions } from './options.ts'
-import { plugin } from './plugin/plugin.ts'
+import { watchEsbuild } from './plugin/esbuild-hooks.ts'
+import { NAME, passesOf } from './plugin/plugin.ts'
 
-const penstock: (options?: PenstockOptions) => Plugin = plugin.esbuild
-export default penstock
+/** Creates the plugin for esbuild. */
+export default function penstock(options: PenstockOptions = {}): Plugin {
+  const passes = options.disabled ? undefined : passesOf(options)
+  return { name: NAME, setup: build => passes && watchEsbuild(build, passes) }
+}

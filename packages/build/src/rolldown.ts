@@ -1,6 +1,7 @@
 import type { Plugin } from 'rolldown'
 import type { PenstockOptions } from './options.ts'
-import { plugin } from './plugin/plugin.ts'
+import penstockOfRollup from './rollup.ts'
 
-const penstock: (options?: PenstockOptions) => Plugin = plugin.rolldown
+/** Creates the plugin for Rolldown, which has the hooks of Rollup with types of its own. */
+const penstock = penstockOfRollup as unknown as (options?: PenstockOptions) => Plugin
 export default penstock

@@ -1,6 +1,9 @@
 import type { Plugin } from 'rollup'
 import type { PenstockOptions } from './options.ts'
-import { plugin } from './plugin/plugin.ts'
+import { NAME, passesOf } from './plugin/plugin.ts'
+import { createRollupHooks } from './plugin/rollup-hooks.ts'
 
-const penstock: (options?: PenstockOptions) => Plugin = plugin.rollup
-export default penstock
+/** Creates the plugin for Rollup. */
+export default function penstock(options: PenstockOptions = {}): Plugin {
+  return { name: NAME, ...(!options.disabled && createRollupHooks(passesOf(options))) }
+}

@@ -1,6 +1,7 @@
 import type { RspackPluginInstance } from '@rspack/core'
 import type { PenstockOptions } from './options.ts'
-import { plugin } from './plugin/plugin.ts'
+import { compilerPlugin } from './plugin/plugin.ts'
 
-const penstock: (options?: PenstockOptions) => RspackPluginInstance = plugin.rspack
+/** Creates the plugin for Rspack. */
+const penstock: (options?: PenstockOptions) => RspackPluginInstance = compilerPlugin
 export default penstock

@@ -1,20 +1,31 @@
 import type { Plugin } from 'vite'
 import type { PenstockOptions } from './options.ts'
-import { passesOf, plugin } from './plugin/plugin.ts'
+import { NAME, passesOf } from './plugin/plugin.ts'
+import { createRollupHooks } from './plugin/rollup-hooks.ts'
 
-/** Uploads after the last environment of `vite build`. One plugin holds the upload back, and the other two begin and end that. */
+/**
+ * Creates the plugins for Vite, which upload after the last environment of `vite build`. One of them holds the upload back, and
+ * the other two begin and end that.
+ */
 export default function penstock(options: PenstockOptions = {}): Plugin[] {
   if (options.disabled) return []
   const passes = passesOf(options)
   return [
     {
-      name: 'penstock:begin',
+      name: `${NAME}:begin`,
       apply: 'build',
       buildApp: { order: 'pre', handler: async () => passes.begin(passes) },
     },
-    plugin.vite(options) as Plugin,
     {
-      name: 'penstock:end',
+      // Vite has the hooks of Rollup, with types of its own.
+      ...(createRollupHooks(passes) as object),
+      name: NAME,
+      enforce: 'post',
+      apply: 'build',
+      config: ({ build }) => (build?.sourcemap === undefined ? { build: { sourcemap: 'hidden' } } : undefined),
+    },
+    {
+      name: `${NAME}:end`,
       apply: 'build',
       buildApp: {
         order: 'post',

@@ -1,6 +1,7 @@
 import type { WebpackPluginInstance } from 'webpack'
 import type { PenstockOptions } from './options.ts'
-import { plugin } from './plugin/plugin.ts'
+import { compilerPlugin } from './plugin/plugin.ts'
 
-const penstock: (options?: PenstockOptions) => WebpackPluginInstance = plugin.webpack
+/** Creates the plugin for webpack. */
+const penstock: (options?: PenstockOptions) => WebpackPluginInstance = compilerPlugin
 export default penstock

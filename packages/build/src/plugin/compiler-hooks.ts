@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Passes } from './passes.ts'
 
-/** The parts of a compiler that webpack and Rspack share. */
-interface Compiler {
+/** The parts of a compiler that webpack and Rspack share. Both apply a plugin before they run. */
+export interface Compiler {
   readonly options: { devtool?: unknown }
   readonly outputPath: string
   readonly watchMode: boolean

@@ -2,8 +2,8 @@ import { dirname, join, resolve } from 'node:path'
 import type { Plugin } from 'rollup'
 import type { Passes } from './passes.ts'
 
-/** Hooks of Rollup, which Rolldown and Vite have too, and those of Vite. */
-export function createRollupHooks(passes: Passes) {
+/** Creates the hooks of Rollup, which Rolldown and Vite have too. */
+export function createRollupHooks(passes: Passes): Partial<Plugin> {
   // Each environment of Vite is a pass. They follow one another, so one of them is open at a time.
   let pass = {}
   return {
@@ -23,10 +23,5 @@ export function createRollupHooks(passes: Passes) {
       passes.add({ directory, files: Object.keys(bundle).map(name => join(directory, name)) })
     },
     closeBundle: { order: 'post', sequential: true, handler: () => passes.end(pass) },
-    vite: {
-      apply: 'build',
-      config: ({ build }: { build?: { sourcemap?: unknown } }) =>
-        build?.sourcemap === undefined ? { build: { sourcemap: 'hidden' } } : undefined,
-    },
-  } satisfies Partial<Plugin> & { vite: object }
+  }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SOURCE_MAP_MAX_BYTES } from '../../../../schemas/http/limits.ts'
 import { BuildFailure } from './build-failure.ts'
@@ -9,7 +9,7 @@ import { forEach } from './for-each.ts'
 import type { PairedMap } from './pair-maps.ts'
 import { planChanges, planShift } from './plan-changes.ts'
 import { readInlineMap } from './read-bundle.ts'
-import { insertInto, replaceFile } from './replace-file.ts'
+import { insertInto, readWhole, replaceFile } from './replace-file.ts'
 import { edited, scanSourceMap } from './scan-source-map.ts'
 
 /** A source map in the form in which it is uploaded. */
@@ -35,6 +35,8 @@ export interface PrepareOptions {
   readonly writesMaps: boolean
   /** Directory for the maps of `data:` URLs. */
   readonly temporaryDirectory: string
+  /** The service accepts the upload. No file changes before; its failure is thrown. */
+  readonly accepted?: Promise<unknown> | undefined
 }
 
 /** All prepared maps of a build, and what the operator should know about them. */
@@ -102,6 +104,7 @@ export async function prepareMap(map: PairedMap, options: PrepareOptions): Promi
   for (const [i, piece] of pieces.entries()) hash.update(i === 0 ? piece.subarray(changesFrom) : piece)
   const size = pieces.reduce((sum, piece) => sum + piece.length, 0)
 
+  await options.accepted
   const writesMap = options.writesMaps && edits.length > 0 && map.file !== undefined
   let absolutePath = map.file?.absolutePath ?? ''
   if (!options.dryRun) {
@@ -126,7 +129,7 @@ export async function prepareMap(map: PairedMap, options: PrepareOptions): Promi
 
 /** Returns undefined if an inline map cannot be decoded. A file that is too large is not read. */
 async function readMap({ file, bundles }: PairedMap): Promise<Buffer | 'too large' | undefined> {
-  if (file) return file.size > SOURCE_MAP_MAX_BYTES ? 'too large' : readFile(file.absolutePath)
+  if (file) return file.size > SOURCE_MAP_MAX_BYTES ? 'too large' : readWhole(file.absolutePath, file.size)
   const bytes = bundles[0] && (await readInlineMap(bundles[0].file))
   return bytes && bytes.length > SOURCE_MAP_MAX_BYTES ? 'too large' : bytes
 }

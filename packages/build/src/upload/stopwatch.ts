@@ -1,6 +1,6 @@
 import type { UploadPhase, UploadTimings } from '../upload-report.ts'
 
-/** Measures how long each phase takes. A phase may be entered more than once. */
+/** Measures how long each phase takes. A phase may be entered more than once, and one may run beside those that are entered. */
 export class Stopwatch {
   readonly #now: () => number
   readonly #startedAt: number
@@ -16,6 +16,16 @@ export class Stopwatch {
   enter(phase: UploadPhase): void {
     this.#settle()
     this.#phase = phase
+  }
+
+  /** Adds the time until a promise settles, which passes beside the phases that are entered. */
+  async time<T>(phase: UploadPhase, promise: Promise<T>): Promise<T> {
+    const since = this.#now()
+    try {
+      return await promise
+    } finally {
+      this.#spent[phase] += Math.max(0, Math.round(this.#now() - since))
+    }
   }
 
   timings(): UploadTimings {

@@ -86,6 +86,7 @@ class UploadRun {
   readonly #files = new Map<string, UploadedFile>()
   readonly #warnings: string[] = []
   #discovered: DiscoveredBuild | undefined
+  #registering: Promise<string> | undefined
   #release: { readonly api: BuildApi; readonly slug: string } | undefined
   #temporaryDirectory = ''
   #removedCount = 0
@@ -100,14 +101,20 @@ class UploadRun {
   /** Runs all phases. Throws a BuildFailure or a RequestFailed. */
   async upload(): Promise<void> {
     const key = this.#build.dryRun ? '' : await readSecretKey(this.#build.key)
+    const { http, api } = this.#connect(key, this.#abortSignal)
+    if (!this.#build.dryRun) this.#registering = this.#register(api, key)
+    // The service answers while the build is read. A refusal is thrown where the answer is needed.
+    void Promise.allSettled([this.#registering])
     this.#stopwatch.enter('discover')
     const discovered = await discoverBuild({ ...this.#build, abortSignal: this.#abortSignal })
     this.#discovered = discovered
     this.#warn(discovered.warnings)
-    const { http, api } = this.#connect(key, this.#abortSignal)
-    const slug = this.#build.dryRun ? undefined : await this.#register(api, key)
-    if (discovered.failure) throw discovered.failure
+    if (discovered.failure) {
+      await this.#registering
+      throw discovered.failure
+    }
     const maps = await this.#prepare(discovered)
+    const slug = await this.#registering
     if (slug === undefined) return
     await this.#uploadMaps(http, api, slug, maps)
     await this.#complete(api, slug, discovered.bundleCount)
@@ -119,6 +126,7 @@ class UploadRun {
     const { progress, abortSignal } = this.#deps
     progress.end()
     this.#stopwatch.enter('cleanup')
+    await Promise.allSettled([this.#registering])
     if (this.#temporaryDirectory) await rm(this.#temporaryDirectory, { recursive: true, force: true })
     const timings = this.#stopwatch.timings()
     const files = [...this.#files.values()]
@@ -144,13 +152,12 @@ class UploadRun {
   }
 
   async #register(api: BuildApi, key: string): Promise<string> {
-    this.#stopwatch.enter('createRelease')
     const { version, commit, repository } = this.#build
     const metadata = repository === undefined ? undefined : { repository }
-    const slug = await api.register({ version, ...(commit !== undefined && { commit }), ...(metadata && { metadata }) })
+    const release = { version, ...(commit !== undefined && { commit }), ...(metadata && { metadata }) }
+    const slug = await this.#stopwatch.time('createRelease', api.register(release))
     // The report is still sent after a map has failed, so its requests do not depend on #halt.
     this.#release = { api: this.#connect(key, this.#deps.abortSignal).api, slug }
-    this.#stopwatch.enter('discover')
     return slug
   }
 
@@ -160,6 +167,7 @@ class UploadRun {
       temporaryDirectory: this.#temporaryDirectory,
       abortSignal: this.#abortSignal,
       writesMaps: !this.#build.removeMaps,
+      accepted: this.#registering,
     }
     const prepared = await prepareMaps(maps, { ...this.#build, ...options })
     this.#warn(prepared.warnings)
