@@ -24,7 +24,7 @@ import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
 import { loadFinding } from './load-finding.ts'
 import { listOccurrencesRoute } from './occurrences.ts'
 import { readValuesRoute } from './values.ts'
-import { loadStandings, type StandingDeps } from './work/standing.ts'
+import { loadStandings, type StandingDeps } from './work/load-standings.ts'
 
 /** Returns the routes that read one finding (docs/api/findings.md#findings). */
 export function findingRoutes(deps: Deps): Route[] {

@@ -10,6 +10,7 @@ import {
 import { selectFindings } from '../../clickhouse/queries/findings/select-findings.ts'
 import { selectFindingsPage } from '../../clickhouse/queries/findings/select-findings-page.ts'
 import { selectFindingsSnapshot } from '../../clickhouse/queries/findings/select-findings-snapshot.ts'
+import type { MergedWorkspace } from '../../findings/standing.ts'
 import { listFindings } from '../../schemas/http/findings/operations.ts'
 import {
   type FindingsPage,
@@ -31,8 +32,8 @@ import { FINDINGS } from '../http/resource.ts'
 import { decodeArrivalCursor, encodeArrivalCursor } from './arrival-cursor.ts'
 import { titlesBy } from './explain-grouping.ts'
 import { chooseBuckets, presentFinding, type RequestedTime } from './load-finding.ts'
+import { loadStandings } from './work/load-standings.ts'
 import { resolvedFindings } from './work/resolved-findings.ts'
-import { loadStandings, type MergedWorkspace } from './work/standing.ts'
 
 interface Deps extends GuardedRouteDeps, ChooseDeps {
   readonly clickhouse: ClickHouseClient

@@ -17,6 +17,7 @@ import {
   selectOccurredCounts,
 } from '../../clickhouse/queries/findings/select-finding-counts.ts'
 import { selectLatestFrames } from '../../clickhouse/queries/findings/select-stored-variants.ts'
+import type { Standing } from '../../findings/standing.ts'
 import {
   type Finding,
   type FindingActivityQuery,
@@ -35,7 +36,6 @@ import { rfc3339FromUnixMs, rfc3339FromUnixNano } from '../http/format-time.ts'
 import { explainException, titlesBy } from './explain-grouping.ts'
 import { presentStack } from './present-stack.ts'
 import { sourceLinks } from './source-link.ts'
-import type { Standing } from './work/standing.ts'
 
 type FindingAnswer = z.infer<typeof findingAnswerSchema>
 

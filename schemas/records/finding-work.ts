@@ -14,7 +14,7 @@ const findingId = z.string().regex(/^fnd_[a-z2-7]{26}$/)
 
 /**
  * Record of what members have made of a finding. Its status is the one that they chose. The one that responses show follows from
- * it and from what has occurred since (`api/findings/work/standing.ts`).
+ * it and from what has occurred since (`findings/standing.ts`).
  */
 export const findingWorkSchema = z.object({
   version: z.literal(1),

@@ -8,6 +8,8 @@ const ROOMS = new Set([
   'shared',
   'clickhouse',
   'letters',
+  'findings',
+  'alerts',
   'ingest',
   'workers',
   'api',

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { selectRecurrences } from '../../../clickhouse/queries/findings/select-recurrences.ts'
 import { selectVersions } from '../../../clickhouse/queries/findings/select-versions.ts'
+import { versionDigest } from '../../../findings/standing.ts'
 import { changeFinding, commentFinding, listFindingActivity } from '../../../schemas/http/findings/operations.ts'
 import type { FindingChanged } from '../../../schemas/http/findings/schemas.ts'
 import {
@@ -34,7 +35,7 @@ import {
   type RoomDeps,
   TOO_MANY_FINDINGS,
 } from './change-route.ts'
-import { type StandingDeps, versionDigest } from './standing.ts'
+import type { StandingDeps } from './load-standings.ts'
 
 interface Deps extends GuardedRouteDeps, ChangeDeps {
   readonly directory: ChangeDeps['directory'] & Pick<Directory, 'findingActivity'>

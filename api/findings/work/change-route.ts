@@ -18,7 +18,7 @@ import { invalid, type Outcome, renderOutcome, replyUnlessUnavailable } from '..
 import { withinShares } from '../../http/read-shares.ts'
 import { FINDINGS } from '../../http/resource.ts'
 import { presentFinding } from '../load-finding.ts'
-import { loadStandings, type StandingDeps } from './standing.ts'
+import { loadStandings, type StandingDeps } from './load-standings.ts'
 
 /** Dependencies of every route that changes a finding. */
 export type ChangeRouteDeps = GuardedRouteDeps & CreationRouteDeps

@@ -24,7 +24,7 @@ import {
   type RoomDeps,
   TOO_MANY_FINDINGS,
 } from './change-route.ts'
-import type { StandingDeps } from './standing.ts'
+import type { StandingDeps } from './load-standings.ts'
 
 /** Dependencies of merging and splitting findings. */
 interface Deps extends ChangeRouteDeps, RoomDeps, StandingDeps {

@@ -1,9 +1,10 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { selectRecurrences } from '../../../clickhouse/queries/findings/select-recurrences.ts'
+import type { MergedWorkspace } from '../../../findings/standing.ts'
 import type { Directory } from '../../../shared/directory/directory.ts'
 import { queryDirectory } from '../../http/directory.ts'
 import { dayOf } from '../../http/format-time.ts'
-import { loadStandings, type MergedWorkspace } from './standing.ts'
+import { loadStandings } from './load-standings.ts'
 
 interface Deps {
   readonly clickhouse: ClickHouseClient

@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto'
-import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { selectRecurrences } from '../../../clickhouse/queries/findings/select-recurrences.ts'
-import { selectVersionsSince } from '../../../clickhouse/queries/findings/select-versions.ts'
-import type { Finding } from '../../../schemas/http/findings/schemas.ts'
-import { REGRESSED_IN_MAX } from '../../../schemas/http/findings/work.ts'
-import { type FindingWork, KNOWN_VERSIONS_MAX } from '../../../schemas/records/finding-work.ts'
-import type { Directory } from '../../../shared/directory/directory.ts'
-import type { FindingMerges } from '../../../shared/directory/findings/finding-merges.ts'
-import { queryDirectory } from '../../http/directory.ts'
-import { dayOf } from '../../http/format-time.ts'
+import type { ClickHouseClient } from '../clickhouse/client.ts'
+import { selectRecurrences } from '../clickhouse/queries/findings/select-recurrences.ts'
+import { selectVersionsSince } from '../clickhouse/queries/findings/select-versions.ts'
+import type { Finding } from '../schemas/http/findings/schemas.ts'
+import { REGRESSED_IN_MAX } from '../schemas/http/findings/work.ts'
+import { type FindingWork, KNOWN_VERSIONS_MAX } from '../schemas/records/finding-work.ts'
+import { DAY_MS } from '../schemas/units.ts'
+import type { FindingMerges } from '../shared/directory/findings/finding-merges.ts'
 
-/** Stores from which the status of findings is decided. */
-export interface StandingDeps {
+/** Sources from which the status of findings is decided. */
+interface StandingSources {
   readonly clickhouse: ClickHouseClient
-  readonly directory: Pick<Directory, 'findingWork'>
+  /** Returns what members have made of findings, in their order; undefined for a finding without work. */
+  readonly findingWork: (workspaceId: string, findingIds: readonly string[]) => Promise<(FindingWork | undefined)[]>
   readonly now: () => number
 }
 
@@ -28,15 +27,15 @@ export interface MergedWorkspace {
  * ClickHouse.
  */
 export async function loadStandings(
-  deps: StandingDeps,
+  { clickhouse, findingWork, now }: StandingSources,
   workspace: MergedWorkspace,
   findingIds: readonly string[],
   signal: AbortSignal,
 ): Promise<Map<string, Standing>> {
-  const works = await queryDirectory(deps.directory.findingWork(workspace.workspaceId, findingIds))
+  const works = await findingWork(workspace.workspaceId, findingIds)
   const known = works.filter(work => work !== undefined)
-  const since = await loadSince(deps.clickhouse, workspace, known, signal)
-  const nowMs = deps.now()
+  const since = await loadSince(clickhouse, workspace, known, signal)
+  const nowMs = now()
   return new Map(
     findingIds.map((findingId, i) => [findingId, standingOf(works[i], since.get(findingId), nowMs)] as const),
   )
@@ -50,7 +49,10 @@ async function loadSince(
   signal: AbortSignal,
 ): Promise<Map<string, Since>> {
   const asked = works.filter(dependsOnOccurrences)
-  const sinceDay = ({ findingId, statusAt }: FindingWork) => ({ findingId, day: dayOf(statusAt ?? '') })
+  const sinceDay = ({ findingId, statusAt }: FindingWork) => ({
+    findingId,
+    day: Math.floor(Date.parse(statusAt ?? '') / DAY_MS),
+  })
   const recurrences = await selectRecurrences(client, workspace, asked.map(sinceDay), signal)
   const counts = new Map(
     recurrences.map(({ id, lastReceivedMs, occurrenceCount }) => [
