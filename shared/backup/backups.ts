@@ -1,10 +1,11 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto'
+import { hash, hkdfSync } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { GIB, HOUR_MS } from '../../schemas/units.ts'
 import type { Line } from '../directory/export/lines.ts'
 import type { ObjectStore } from '../object-store/types.ts'
+import { openBytes, sealBytes } from '../runtime/sealed-bytes.ts'
 
 /** Bytes of a stored backup, all of which are in memory while it is made or restored. 100,000 surface keys take 5.6 MB. */
 const MAX_BYTES = GIB
@@ -171,28 +172,18 @@ class BackupError extends Error {
   override readonly name = 'BackupError'
 }
 
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-
 /**
- * Encrypts bytes with a key of the operator, a text of any form (AES-256-GCM): a nonce, the encrypted bytes, and a tag, which
- * also covers the time of the backup. So nothing can be changed or cut off, nor an old backup be presented as a new one.
+ * Encrypts bytes with a key of the operator, a text of any form. The time of the backup is covered too, so that an old backup
+ * cannot be presented as a new one.
  */
 function encrypt(key: string, createdAt: string, bytes: Buffer): Buffer {
-  const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv('aes-256-gcm', derive(key), nonce)
-  cipher.setAAD(Buffer.from(createdAt))
-  return Buffer.concat([nonce, cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
+  return sealBytes(derive(key), createdAt, bytes)
 }
 
 /** Returns the bytes that were encrypted. Throws a BackupError unless all of them are as they were encrypted with this key. */
 function decrypt(key: string, createdAt: string, sealed: Buffer): Buffer {
   try {
-    const nonce = sealed.subarray(0, NONCE_BYTES)
-    const decipher = createDecipheriv('aes-256-gcm', derive(key), nonce, { authTagLength: TAG_BYTES })
-    decipher.setAAD(Buffer.from(createdAt))
-    decipher.setAuthTag(sealed.subarray(-TAG_BYTES))
-    return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+    return openBytes(derive(key), createdAt, sealed)
   } catch (error) {
     throw new BackupError(
       'the backup cannot be decrypted: DIRECTORY_BACKUP_KEY is another key, or the backup was changed',
