@@ -1,0 +1,73 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it } from 'vitest'
+import { createWebhookKeyPair, createWebhookSecret, webhookHeaders } from './standard-webhooks.ts'
+
+const id = 'evt_2KWPBgLlAfxdpx2AI54pPJ85f4W'
+const body = '{"type":"alert.fired","data":{"title":"Größe"}}'
+
+/** Verifies `v1a` as the specification states, which the library of the specification does not do. */
+function verifiesV1a(publicKey: string, headers: Record<string, string>, content: string): boolean {
+  const x = Buffer.from(publicKey.replace('whpk_', ''), 'base64').toString('base64url')
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  const signed = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${content}`)
+  const signatures = (headers['webhook-signature'] ?? '').split(' ').filter(text => text.startsWith('v1a,'))
+  return signatures.some(text => verify(null, signed, key, Buffer.from(text.slice(4), 'base64')))
+}
+
+describe('the headers of a webhook', () => {
+  it('are those that the library of Standard Webhooks accepts', () => {
+    const secret = createWebhookSecret()
+    const headers = webhookHeaders({ id, body, secrets: [secret] }, Date.now())
+    expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
+    expect(() => new Webhook(secret).verify(`${body} `, headers)).toThrow()
+    expect(() => new Webhook(createWebhookSecret()).verify(body, headers)).toThrow()
+    expect(headers['webhook-id']).toBe(id)
+  })
+
+  it('are those of the example that the library signs', () => {
+    const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+    const headers = webhookHeaders({ id, body, secrets: [secret] }, 1_674_087_231_999)
+    expect(headers['webhook-timestamp']).toBe('1674087231')
+    expect(headers['webhook-signature']).toBe(new Webhook(secret).sign(id, new Date(1_674_087_231_000), body))
+  })
+
+  it('have a signature for each secret while one replaces the other', () => {
+    const [secret, next] = [createWebhookSecret(), createWebhookSecret()]
+    const headers = webhookHeaders({ id, body, secrets: [next, secret] }, Date.now())
+    for (const one of [secret, next]) expect(new Webhook(one).verify(body, headers)).toEqual(JSON.parse(body))
+    expect(headers['webhook-signature']?.split(' ')).toHaveLength(2)
+  })
+
+  it('have a signature of Ed25519 for a pair of keys, and one of each kind beside each other', () => {
+    const [{ secretKey, publicKey }, secret] = [createWebhookKeyPair(), createWebhookSecret()]
+    const headers = webhookHeaders({ id, body, secrets: [secretKey, secret] }, Date.now())
+    expect(verifiesV1a(publicKey, headers, body)).toBe(true)
+    expect(verifiesV1a(publicKey, headers, `${body} `)).toBe(false)
+    expect(verifiesV1a(createWebhookKeyPair().publicKey, headers, body)).toBe(false)
+    expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
+    expect([publicKey, secretKey]).toEqual([
+      expect.stringMatching(/^whpk_[\w+/]{43}=$/),
+      expect.stringMatching(/^whsk_[\w+/]{86}==$/),
+    ])
+  })
+
+  it.each([
+    [
+      '',
+      'whsec_AAAA',
+      'whsec_!!!',
+      `whsec_${'A'.repeat(88)}`,
+      `whsk_${'A'.repeat(44)}`,
+      'whpk_',
+      'MfKQ9r8GKYqrTwjUPD8I',
+    ],
+  ])('are refused for a secret of another form, which the message does not contain', (...secrets) => {
+    for (const secret of secrets) {
+      const sign = () => webhookHeaders({ id, body, secrets: [secret] }, 0)
+      expect(sign, secret).toThrow(/^the secret of a webhook must be/)
+    }
+    expect(() => webhookHeaders({ id, body, secrets: [] }, 0)).toThrow('needs a secret')
+    expect(() => webhookHeaders({ id: 'a.b', body, secrets: [createWebhookSecret()] }, 0)).toThrow('no dot')
+  })
+})
