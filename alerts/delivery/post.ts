@@ -10,6 +10,7 @@ import { type DeliveryOutcome, shownAnswer } from './outcome.ts'
 export interface PostDeps extends ReceiverDeps {
   /** Bounds the whole attempt: looking up the name, connecting, TLS, and the answer. */
   readonly deadlineMs: number
+  readonly now: () => number
 }
 
 /** A request to a receiver. */
@@ -47,7 +48,7 @@ export async function post(deps: PostDeps, request: PostRequest): Promise<Delive
   try {
     const receiver = await Promise.race([findReceiver(deps, request.url), rejectedBy(signal)])
     if ('reason' in receiver) return end(receiver)
-    return end(judge(await exchange(receiver, request, signal), request))
+    return end(judge(await exchange(receiver, request, signal), request, deps.now()))
   } catch (error) {
     const isLate = signal.aborted
     return end({
@@ -122,6 +123,7 @@ function readStart(response: IncomingMessage, done: (text: string) => void): voi
 function judge(
   { status, retryAfter, text }: Answer,
   { url, secrets }: PostRequest,
+  nowMs: number,
 ): Omit<DeliveryOutcome, 'durationMs'> {
   const { pathname, search } = new URL(url)
   const answer = shownAnswer(text, [...secrets, url, pathname + search, pathname])
@@ -130,7 +132,7 @@ function judge(
   if (status === 410) return { kind: 'gone', ...seen, reason: 'the receiver wants no more deliveries (410)' }
   if (status >= 300 && status < 400)
     return { kind: 'failed', ...seen, reason: `redirects are not followed (${status}): use the URL at their end` }
-  const retryAfterMs = status === 429 || status === 503 ? readRetryAfter(retryAfter) : undefined
+  const retryAfterMs = status === 429 || status === 503 ? readRetryAfter(retryAfter, nowMs) : undefined
   return {
     kind: 'failed',
     ...seen,
@@ -140,9 +142,9 @@ function judge(
 }
 
 /** Reads a header of seconds or of a date (RFC 9110 section 10.2.3), at most a day. Returns undefined for others. */
-function readRetryAfter(header: string | undefined): number | undefined {
+function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
-  const waitMs = /^\d{1,10}$/.test(header) ? Number(header) * SECOND_MS : Date.parse(header) - Date.now()
+  const waitMs = /^\d{1,10}$/.test(header) ? Number(header) * SECOND_MS : Date.parse(header) - nowMs
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), RETRY_AFTER_MAX_MS)
 }
 
@@ -156,8 +158,8 @@ const FAULTS: readonly (readonly [RegExp, string])[] = [
   ],
   [/^HPE_HEADER_OVERFLOW$/, `the answer has more than ${HEADER_BYTES_MAX} bytes of headers`],
   [/^HPE_/, 'the answer is not HTTP'],
-  [/CERT|SIGNATURE|^ERR_TLS_CERT/, 'the certificate of the receiver is not trusted'],
-  [/^(ERR_SSL_|ERR_TLS_|EPROTO)/, 'the receiver does not speak TLS as required'],
+  [/^(ERR_SSL_|EPROTO)/, 'the receiver does not speak TLS as required'],
+  [/CERT|SIGNATURE/, 'the certificate of the receiver is not trusted'],
 ]
 
 function faultOf(error: unknown): string {

@@ -31,12 +31,12 @@ const MAIL_DEADLINE_MS = 30 * SECOND_MS
  * for an id or a secret that this service has not made.
  */
 export function send(deps: SendDeps, delivery: Delivery): Promise<DeliveryOutcome> {
-  const { allowed } = deps
-  const postDeps = { allowed, lookup: (host: string) => lookup(host, { all: true }), deadlineMs: POST_DEADLINE_MS }
+  const { allowed, now } = deps
+  const postDeps = { allowed, lookup: (host: string) => lookup(host, { all: true }), deadlineMs: POST_DEADLINE_MS, now }
   switch (delivery.channel) {
     case 'webhook': {
       const { url, body, secrets } = delivery
-      return post(postDeps, { url, body, secrets, headers: webhookHeaders(delivery, deps.now()) })
+      return post(postDeps, { url, body, secrets, headers: webhookHeaders(delivery, now()) })
     }
     case 'service':
       return post(postDeps, delivery)
