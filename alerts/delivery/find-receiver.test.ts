@@ -73,7 +73,8 @@ describe('a name server', () => {
     const found = (code: string) =>
       findReceiver({ lookup: failing(code), allowed: PUBLIC_ONLY }, 'https://hooks.example/')
     expect(await found('ENOTFOUND')).toEqual({ kind: 'failed', reason: 'the name of the receiver has no address' })
-    expect(await found('EAI_AGAIN')).toMatchObject({
+    expect(await found('ENODATA')).toEqual({ kind: 'failed', reason: 'the name of the receiver has no address' })
+    expect(await found('ETIMEOUT')).toMatchObject({
       kind: 'failed',
       reason: 'the name of the receiver could not be looked up',
     })

@@ -4,7 +4,7 @@ import { type AllowedReceivers, addressRefusal, isAllowed } from './receiver-add
 
 /** Dependencies of {@link findReceiver}. */
 export interface ReceiverDeps {
-  /** Returns all addresses of a host: `lookup` of `node:dns/promises` with `all`. It is called once for each delivery. */
+  /** Returns all addresses of a host, or throws an error with a code of DNS. It is called once for each delivery. */
   readonly lookup: (host: string) => Promise<readonly LookupAddress[]>
   readonly allowed: AllowedReceivers
 }
@@ -62,7 +62,7 @@ async function addressesOf({ lookup }: ReceiverDeps, url: URL): Promise<LookupAd
     const found = await lookup(url.hostname)
     return found.length > 0 ? [...found] : { kind: 'failed', reason: NO_ADDRESS }
   } catch (error) {
-    const isUnknown = error instanceof Error && 'code' in error && error.code === 'ENOTFOUND'
+    const isUnknown = error instanceof Error && 'code' in error && ['ENOTFOUND', 'ENODATA'].includes(`${error.code}`)
     return { kind: 'failed', reason: isUnknown ? NO_ADDRESS : 'the name of the receiver could not be looked up' }
   }
 }

@@ -37,10 +37,10 @@ it('signs webhooks, and sends to services as they require', async () => {
   }
 })
 
-it('looks the host up with the resolver of the system, and refuses mails without a mail server', async () => {
-  const url = 'https://localhost/hook'
+it('refuses receivers that are not public, and mails without a mail server', async () => {
+  const url = 'https://10.0.0.1/hook'
   expect(await send(deps, { channel: 'service', url, body: '{}', headers: {}, secrets: [] })).toMatchObject({
-    kind: expect.stringMatching(/^(refused|failed)$/),
+    kind: 'refused',
   })
   const mail: Delivery = { channel: 'email', id: 'evt_1', to: ['a@example.com'], subject: 'a', text: 'a', html: 'a' }
   expect(await send(deps, mail)).toMatchObject({ kind: 'refused' })

@@ -1,5 +1,5 @@
-import { lookup } from 'node:dns/promises'
 import { SECOND_MS } from '../../schemas/units.ts'
+import { lookUpHost } from './look-up-host.ts'
 import type { DeliveryOutcome } from './outcome.ts'
 import { type PostRequest, post } from './post.ts'
 import type { AllowedReceivers } from './receiver-address.ts'
@@ -32,7 +32,7 @@ const MAIL_DEADLINE_MS = 30 * SECOND_MS
  */
 export function send(deps: SendDeps, delivery: Delivery): Promise<DeliveryOutcome> {
   const { allowed, now } = deps
-  const postDeps = { allowed, lookup: (host: string) => lookup(host, { all: true }), deadlineMs: POST_DEADLINE_MS, now }
+  const postDeps = { allowed, lookup: (host: string) => lookUpHost(allowed, host), deadlineMs: POST_DEADLINE_MS, now }
   switch (delivery.channel) {
     case 'webhook': {
       const { url, body, secrets } = delivery

@@ -15,7 +15,10 @@ export const deliverySettings = {
   DELIVERY_KEY: deliveryKey,
   /** The key before it, until all secrets are sealed with the new one. */
   DELIVERY_KEY_PREVIOUS: deliveryKey,
-  /** Receivers that are not public: CIDR ranges, addresses and host names with commas between them. By default none. */
+  /**
+   * Receivers that are not public: CIDR ranges, addresses and host names with commas between them. By default none. A name that
+   * only /etc/hosts or a search domain has needs its name here.
+   */
   DELIVERY_ALLOWED_RECEIVERS: z
     .string()
     .transform((text, context) => {
