@@ -53,14 +53,19 @@ describe('the attributes of what was thrown', () => {
     expect(text.endsWith('at last')).toBe(true)
   })
 
-  it('name the debug ids of the scripts in the stack', () => {
-    const known = {
-      'Error\n    at https://shop.example/app.js?v=1:1:20': 'id-app',
-      'Error\n    at https://shop.example/vendor.js:1:20': 'id-vendor',
-    }
-    Object.assign(globalThis, { _penstockDebugIds: known })
-    const error = new Error('m')
-    error.stack = 'Error: m\n    at f (https://shop.example/app.js?v=1:9:9)'
-    expect(exceptionAttributes(error)['exception.debug_ids']).toBe('{"https://shop.example/app.js?v=1":"id-app"}')
-  })
+  it.each(['https://shop.example', 'http://localhost:8080'])(
+    'name the debug ids of the scripts in the stack: %s',
+    origin => {
+      const known = {
+        [`Error\n    at ${origin}/app.js?v=1:1:20`]: 'id-app',
+        [`Error\n    at load (${origin}/vendor.js:1:20)\n    at ${origin}/app.js?v=1:9:9`]: 'id-vendor',
+        [`@${origin}/firefox.js:1:20\n`]: 'id-firefox',
+      }
+      Object.assign(globalThis, { _penstockDebugIds: known })
+      const error = new Error('m')
+      error.stack = `Error: m\n    at f (${origin}/app.js?v=1:9:9)\n    at ${origin}/firefox.js:2:2`
+      const found = JSON.parse(String(exceptionAttributes(error)['exception.debug_ids']))
+      expect(found).toEqual({ [`${origin}/app.js?v=1`]: 'id-app', [`${origin}/firefox.js`]: 'id-firefox' })
+    },
+  )
 })

@@ -87,7 +87,7 @@ function debugIdsOf(stack: string): string | undefined {
   return Object.keys(found).length === 0 ? undefined : JSON.stringify(found)
 }
 
-/** Returns the address of the first script in a stack, without line and column. */
+/** Returns the address of the first script in a stack, without line and column. It may have a port. */
 function scriptIn(stack: string): string {
-  return /((?:https?|file|capacitor|app):\/\/[^\s)]+?)(?::\d+){1,2}/.exec(stack)?.[1] ?? ''
+  return /((?:https?|file|capacitor|app):\/\/[^\s)]+?)(?::\d+){1,2}(?=[\s)]|$)/.exec(stack)?.[1] ?? ''
 }
