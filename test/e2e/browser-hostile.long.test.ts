@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../packages/browser/src/options.ts'
+import { generateKey } from '../../shared/ids/credentials.ts'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
 import { type SdkStage, startSdkStage } from '../support/pages/browser-sdk/sdk-stage.ts'
 import { until } from '../support/until.ts'
@@ -134,6 +135,24 @@ describe.skipIf('missing' in browserFound)('a hostile page', () => {
     })
     expect(found.lost).toBe(0)
     expect(faults).toEqual([])
+    await page.close()
+  })
+
+  it.each([
+    ['that is none of a page', 'sk_1', /nothing is sent: key must be the public key of a surface/],
+    ['that is unknown', generateKey('public'), /nothing is sent any more: the service refuses the key \(401\)/],
+  ])('with a key %s works, and says why nothing is sent', async (_, key, warning) => {
+    const page = await browser.context.newPage()
+    const warnings: string[] = []
+    page.on('console', message => {
+      if (message.type() === 'warning') warnings.push(message.text())
+    })
+    const body = `globalThis.settings = ${JSON.stringify({ key })}`
+    await page.route('**/settings.js', route => route.fulfill({ contentType: 'text/javascript', body }))
+    await page.goto(`${stage.pages.origin}/`)
+    await until('the page says why', () => warnings.length > 0)
+    expect(warnings).toEqual([expect.stringMatching(warning)])
+    expect(await page.evaluate("fetch('/api/quote').then(answer => answer.status)")).toBe(200)
     await page.close()
   })
 

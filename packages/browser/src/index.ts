@@ -27,6 +27,7 @@ export function init(options: PenstockOptions): Penstock {
   if (typeof window === 'undefined' || typeof document === 'undefined') return NOTHING
   const fault = faultOf(options)
   if (fault !== undefined) {
+    console.warn(`[penstock] nothing is sent: ${fault}`)
     return NOTHING
   }
   try {
@@ -34,7 +35,8 @@ export function init(options: PenstockOptions): Penstock {
       page._penstock = undefined
     })
     return page._penstock
-  } catch (_error) {
+  } catch (error) {
+    console.warn('[penstock] nothing is sent', error)
     return NOTHING
   }
 }

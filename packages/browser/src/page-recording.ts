@@ -57,7 +57,9 @@ export class PageRecording {
         feed: this.#feed,
         onChunk: this.#onChunk,
       })
-    } catch (_error) {}
+    } catch (error) {
+      console.warn('[penstock] nothing is recorded', error)
+    }
   }
 }
 

@@ -140,7 +140,8 @@ class PageTelemetry implements Penstock {
     const spool = openSpool(`penstock-${scope}`)
     const life = beginLife(newId(), scope)
     const destination = { url: this.#url, key }
-    const onKeyRefused = (_status: number) => {
+    const onKeyRefused = (status: number) => {
+      console.warn(`[penstock] nothing is sent any more: the service refuses the key (${status})`)
       void this.stop()
     }
     const delivery = new Delivery({ destination, spool, life, onKeyRefused })
