@@ -61,7 +61,8 @@ export async function serveSdkPages(options: SdkPagesOptions): Promise<SdkPages>
   })
 }
 
-async function bundleApp() {
+/** Bundles app.ts. Returns its scripts by path. */
+export async function bundleApp() {
   const { outputFiles, metafile } = await build({
     entryPoints: [new URL('app.ts', import.meta.url).pathname],
     absWorkingDir: dirname(createRequire(import.meta.url).resolve('../../../../package.json')),
