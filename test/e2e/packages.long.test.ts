@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROOT } from '../../deploy/local/config.ts'
+import { packPackage } from '../support/pack-package.ts'
 
 const INSTALL_MS = 600_000
 const run = promisify(execFile)
@@ -37,9 +38,7 @@ describe.each(names)('the package in packages/%s', name => {
     const parent = await mkdtemp(join(tmpdir(), 'penstock-packages-'))
     folder = join(parent, 'empty')
     await mkdir(folder)
-    const pack = ['pack', '--silent', '--pack-destination', parent]
-    await run('npm', pack, { cwd: join(PACKAGES, name), timeout: INSTALL_MS })
-    tarball = join(parent, (await readdir(parent)).find(file => file.endsWith('.tgz')) ?? 'no tarball')
+    tarball = await packPackage(name, parent)
     await writeFile(join(folder, 'package.json'), '{"name":"empty","private":true,"type":"module"}')
     const quiet = ['--prefer-offline', '--no-audit', '--no-fund']
     await run('npm', ['install', ...quiet, tarball], { cwd: folder, timeout: INSTALL_MS })

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-const PRICING = `const PRICES = new Map([['book', 12]])
+/** Source of a module whose function `priceOf` fails. */
+export const PRICING = `const PRICES = new Map([['book', 12]])
 
 export async function priceOf(sku) {
   await Promise.resolve(sku)
