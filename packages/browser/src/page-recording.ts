@@ -1,6 +1,7 @@
 import type { TextRequest } from './delivery/outbox.ts'
 import type { RecordingOptions } from './options.ts'
 import type { Recording } from './recorder/recorder.ts'
+import { RecordedWindow } from './recorder/windows.ts'
 import { isSampled } from './sampling.ts'
 import type { RequestFeed } from './signals/request-feed.ts'
 
@@ -9,7 +10,8 @@ export class PageRecording {
   readonly #options: RecordingOptions | undefined
   readonly #feed: RequestFeed
   readonly #onChunk: (chunk: TextRequest) => void
-  #session: string | undefined
+  /** Taken before the recorder is loaded, because a tab that is duplicated meanwhile must not find it. */
+  #window: RecordedWindow | undefined
   #recording: Recording | undefined
 
   constructor(options: RecordingOptions | undefined, feed: RequestFeed, onChunk: (chunk: TextRequest) => void) {
@@ -23,8 +25,9 @@ export class PageRecording {
     this.stop()
     const { sample = 0 } = this.#options ?? {}
     if (!isSampled(session, 'recording', sample)) return
-    this.#session = session
-    void painted().then(() => this.#load(session))
+    const window = new RecordedWindow(session)
+    this.#window = window
+    void painted().then(() => this.#load(session, window))
   }
 
   /** Returns what has not become a chunk yet, for a page that is hidden or ends. */
@@ -34,26 +37,28 @@ export class PageRecording {
 
   /** Leaves the recording to the next page of the tab. */
   leave(): void {
-    this.#recording?.leave()
+    this.#window?.leave()
   }
 
   resume(): void {
+    this.#window?.resume()
     this.#recording?.resume()
   }
 
   stop(): void {
-    this.#session = undefined
     this.#recording?.stop()
     this.#recording = undefined
+    this.#window = undefined
   }
 
-  async #load(session: string): Promise<void> {
+  async #load(session: string, window: RecordedWindow): Promise<void> {
     try {
       const { startRecording } = await import('./recorder/recorder.ts')
-      if (this.#session !== session || this.#recording !== undefined) return
+      if (this.#window !== window || this.#recording !== undefined) return
       this.#recording = startRecording({
         options: this.#options ?? {},
         session,
+        window,
         feed: this.#feed,
         onChunk: this.#onChunk,
       })

@@ -1,5 +1,5 @@
 import type { TextRequest } from '../delivery/outbox.ts'
-import { RecordedWindow } from './windows.ts'
+import type { RecordedWindow } from './windows.ts'
 
 /** A part of a recording is sent this often, and when it has this many characters. */
 const CHUNK_EVERY_MS = 1_000
@@ -33,10 +33,10 @@ export class ChunkBuffer {
   #hasSnapshot = false
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(session: string, onChunk: (chunk: TextRequest) => void) {
+  constructor(session: string, window: RecordedWindow, onChunk: (chunk: TextRequest) => void) {
     this.#session = session
+    this.#window = window
     this.#onChunk = onChunk
-    this.#window = new RecordedWindow(session)
   }
 
   /** Adds an event. Returns its size, or undefined if the service would not take it. */
@@ -60,18 +60,8 @@ export class ChunkBuffer {
     return chunk === undefined ? [] : [chunk]
   }
 
-  /** Leaves the window to the next page of the tab. */
-  leave(): void {
-    this.#window.leave()
-  }
-
-  resume(): void {
-    this.#window.resume()
-  }
-
   stop(): void {
     this.#send()
-    this.#window.leave()
   }
 
   #send(): void {

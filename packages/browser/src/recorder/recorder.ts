@@ -6,11 +6,13 @@ import { ChunkBuffer, MAX_EVENT_CHARACTERS } from './chunk-buffer.ts'
 import { type Limit, MAX_BYTES, MAX_ELEMENTS, StormWatch } from './limits.ts'
 import { EventMasker, maskInput, maskRules, maskText } from './masking.ts'
 import { consoleLines, requests } from './plugins.ts'
+import type { RecordedWindow } from './windows.ts'
 
 /** Dependencies of a recording. */
 export interface RecorderDeps {
   readonly options: RecordingOptions
   readonly session: string
+  readonly window: RecordedWindow
   /** The requests of the page. */
   readonly feed: RequestFeed
   /** Called with each chunk. */
@@ -21,9 +23,7 @@ export interface RecorderDeps {
 export interface Recording {
   /** Returns what has not become a chunk yet. */
   rest(): readonly TextRequest[]
-  /** Leaves the window to the next page of the tab, because this one ends. */
-  leave(): void
-  /** Continues after `leave`, when the page is shown again. */
+  /** Continues when a page that had ended is shown again. */
   resume(): void
   stop(): void
 }
@@ -49,11 +49,11 @@ class PageRecorder implements Recording {
   #isOver = false
   #hiddenAtMs = 0
 
-  constructor({ options, session, feed, onChunk }: RecorderDeps) {
+  constructor({ options, session, window, feed, onChunk }: RecorderDeps) {
     this.#plugins = [consoleLines(), requests(feed)]
     this.#rules = maskRules(options)
     this.#masker = new EventMasker(this.#rules, id => record.mirror.getNode(id))
-    this.#chunks = new ChunkBuffer(session, onChunk)
+    this.#chunks = new ChunkBuffer(session, window, onChunk)
     this.#storm = new StormWatch(
       found => {
         this.#pause()
@@ -69,12 +69,7 @@ class PageRecorder implements Recording {
     return this.#chunks.rest()
   }
 
-  leave(): void {
-    this.#chunks.leave()
-  }
-
   resume(): void {
-    this.#chunks.resume()
     this.#snapshot()
   }
 
