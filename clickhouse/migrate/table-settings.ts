@@ -41,6 +41,7 @@ const INSERTS_OF_TABLES: Readonly<Record<string, number>> = {
   findings: 1,
   finding_buckets: 1,
   // A row that is stored twice changes nothing.
+  finding_arrivals: 0,
   trace_buckets: 0,
   finding_variants: 0,
   ingest_log: 4,

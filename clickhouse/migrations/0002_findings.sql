@@ -189,6 +189,33 @@ SELECT
 FROM exceptions
 GROUP BY day, workspace_id, variant_id, received_bucket, stored_bucket;
 
+-- Which variants arrived in each two seconds, a row per insert: what alerts look for when everything of these seconds is stored.
+-- Failures arrive here when they are judged, with the time at which their spans were received.
+CREATE TABLE IF NOT EXISTS finding_arrivals
+(
+  arrived DateTime('UTC'),
+  workspace_id LowCardinality(String),
+  surface_id LowCardinality(String),
+  variant_id FixedString(16),
+  is_failure Bool
+)
+ENGINE = MergeTree
+PARTITION BY toDate(arrived)
+ORDER BY (arrived, workspace_id, surface_id, variant_id)
+TTL toDate(arrived) + INTERVAL ${retention_days} DAY
+SETTINGS ttl_only_drop_parts = 1,
+  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
+  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS finding_arrivals_from_exceptions TO finding_arrivals AS
+SELECT DISTINCT
+  toStartOfInterval(received_at, INTERVAL 2 SECOND) AS arrived,
+  workspace_id,
+  surface_id,
+  variant_id,
+  source = 'span_status' AS is_failure
+FROM exceptions;
+
 -- Spans that failed without an exception of their own, with the columns of `exceptions`. About half a minute later they are copied
 -- to `exceptions`, unless something else in their trace explains them (workers/upkeep/failures/). Until then they count nowhere.
 CREATE TABLE IF NOT EXISTS failures AS exceptions

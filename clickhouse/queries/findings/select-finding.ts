@@ -122,6 +122,7 @@ export interface OccurrenceRow {
   readonly variantId: string
   readonly surfaceId: string
   readonly serviceName: string
+  readonly environment: string
 }
 
 /** Chooses the occurrences to read. */
@@ -150,7 +151,7 @@ export function selectLastOccurrences(
                leftUTF8(service_version, 256) AS serviceVersion, leftUTF8(exceptions.type, 1024) AS type,
                leftUTF8(exceptions.message, {messageLength: UInt32}) AS message,
                leftUTF8(exceptions.message, 8192) AS wholeMessage, stacktrace, fingerprint,
-               lower(hex(variant_id)) AS variantId, surface_id AS surfaceId, service_name AS serviceName
+               lower(hex(variant_id)) AS variantId, surface_id AS surfaceId, service_name AS serviceName, environment
         FROM exceptions
         WHERE ${sinceDay} AND ${isCounting(sinceDay)}
         ORDER BY received_at DESC, stored_at DESC LIMIT {limit: UInt32})`,

@@ -29,6 +29,7 @@ export const RETAINED_TABLES: readonly RetainedTable[] = [
   derived('exception_twins', 'findings', BY_ARRIVAL),
   derived('findings', 'findings', 'day'),
   derived('finding_buckets', 'findings', 'day'),
+  derived('finding_arrivals', 'findings', 'toDate(arrived)'),
   derived('finding_frames', 'findings', BY_ARRIVAL),
   derived('release_frames', 'findings', 'day'),
   source('session_identities', 'sessions'),
