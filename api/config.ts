@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
+import { deliverySettings } from '../alerts/delivery/settings.ts'
 import { identityProvidersSchema } from '../schemas/http/sessions/identify-session.ts'
 import { MIB } from '../schemas/units.ts'
 import {
@@ -44,6 +45,7 @@ export const apiConfigSchema = z
      */
     LOG_SEARCH_ROWS: count(100_000_000),
     ...retentionSettings,
+    ...deliverySettings,
     /** How many replays may be read at once. A workspace may read as many as are still free; further ones return 429. */
     REPLAY_STREAMS: count(16),
     SHUTDOWN_DEADLINE_MS: count(15_000),

@@ -1,3 +1,5 @@
+import { lastAttempts } from '../alerts/calling/attempts.ts'
+import { sendDepsOf } from '../alerts/calling/send-deps.ts'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
@@ -151,6 +153,8 @@ export function connectApi(
       directory: { ...directory, ...credentials },
       directoryMemory,
       keyPepper: config.KEY_PEPPER,
+      deliveries: sendDepsOf(config),
+      lastAttempts: (workspaceId, limit) => lastAttempts(redis, workspaceId, limit),
       keyUse: (workspaceId, keyIds) => readKeyUse(queues.common, workspaceId, keyIds, now()),
       keyUsage: (workspaceId, day) => readKeyUsage(queues.common, workspaceId, day),
       firstKeptDay: async (workspaceId, kind) =>

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { LetterClaims } from '../letters/letter-claims.ts'
 import type { ReplayJobs } from '../letters/replay-jobs.ts'
+import type { Attempt } from '../schemas/records/alerts.ts'
 import type { QueueLoss } from '../schemas/records/installation.ts'
 import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
@@ -13,6 +14,7 @@ import type { CountedQueue } from '../shared/queue/request-counts.ts'
 import type { OldestWatermarks, WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { RowKind } from '../shared/runtime/retention.ts'
+import type { Deliveries } from './alerts/alerts.ts'
 import type { Authenticate } from './auth/caller.ts'
 import type { ReadThreads } from './grafana/threads/read-threads.ts'
 import type { ReadShares } from './http/read-shares.ts'
@@ -28,6 +30,10 @@ export interface ApiDeps {
   /** Refuses what would fill the Redis of the directory. */
   readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
   readonly directory: Directory
+  /** Means of sending to receivers of alerts. Undefined where none can be stored. */
+  readonly deliveries: Deliveries | undefined
+  /** Returns the last attempts to send alerts of a workspace, the latest first. */
+  readonly lastAttempts: (workspaceId: string, limit: number) => Promise<Attempt[]>
   /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
   readonly keyPepper: string
   /** Reads the last use of keys, and their requests of today, from the Redis of the queues. */

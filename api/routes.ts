@@ -1,4 +1,5 @@
 import type { Route } from '../shared/http/route.ts'
+import { alertRoutes } from './alerts/alerts.ts'
 import { changeRoutes } from './changes.ts'
 import { letterChangeRoutes } from './dead-letters/change-letters.ts'
 import { letterReadRoutes } from './dead-letters/read-letters.ts'
@@ -81,6 +82,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     ...retentionRoutes(deps),
     ...scrubbingRoutes(deps),
     ...droppingRoutes(deps),
+    ...alertRoutes(deps),
     ...erasureRoutes(deps),
     listWatermarksRoute(deps),
     readPipelineRoute(deps),

@@ -1,4 +1,7 @@
 import type { Redis } from 'ioredis'
+import type { DeliverDeps } from '../alerts/calling/deliver.ts'
+import { openDeliveryQueue } from '../alerts/calling/delivery-queue.ts'
+import { sendDepsOf } from '../alerts/calling/send-deps.ts'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
@@ -18,7 +21,7 @@ import { createCallObserver } from '../shared/object-store/call-metrics.ts'
 import { connectObjectStore } from '../shared/object-store/object-store.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import { Queues, type RedisQueue } from '../shared/queue/queues.ts'
-import { connectConsumer, connectionFault, connectProducer } from '../shared/queue/redis.ts'
+import { connectConsumer, connectionFault, connectProducer, usableWhenFull } from '../shared/queue/redis.ts'
 import { FollowedQueues } from '../shared/queue/registry/queue-feed.ts'
 import { watchStores } from '../shared/queue/store-watches.ts'
 import { watchQueueAges } from '../shared/queue/watch/queue-ages.ts'
@@ -67,6 +70,8 @@ interface ConnectedWorkers {
   /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
   readonly upkeep: UpkeepDeps
+  /** Means of sending alerts. Undefined where no receiver can be stored. */
+  readonly deliveries: DeliverDeps | undefined
   /** Whether the stores belong together. Nothing may be written to those of another installation. */
   readonly installation: InstallationWatch
   /** Returns true, or the reason why this process should not be relied on. */
@@ -116,6 +121,7 @@ export function connectWorkers(
   const disconnected = () => connectionFault(redis, 'queues') ?? connectionFault(directoryRedis, 'directory')
   const watches = [durability, schema, access, installation]
   const isReady = () => disconnected() ?? firstFault(watches)
+  const deliveries = connectDeliveries(config, directoryRedis, logger, lifecycle)
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,
@@ -124,15 +130,36 @@ export function connectWorkers(
     retentionDays: config.RETENTION_DAYS,
     logger,
     metrics: createUpkeepMetrics(processMetrics),
+    alerts: deliveries && connectAlerts(config, directoryRedis, lifecycle),
   }
-  const directory: RegularBackupsDeps = {
-    redis: directoryRedis,
-    store: createDirectory(directoryRedis),
-    backups: new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now }),
-    metrics,
-    logger,
-  }
-  return { deps, queues, upkeep, directory, installation, isReady }
+  const backups = new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now })
+  const directory = { redis: directoryRedis, store: createDirectory(directoryRedis), backups, metrics, logger }
+  return { deps, queues, upkeep, deliveries, directory, installation, isReady }
+}
+
+/** Connects what finds occasions of alerts. Its links lead to the console at PUBLIC_URL. */
+function connectAlerts(
+  { PUBLIC_URL = '' }: WorkersConfig,
+  directoryRedis: Redis,
+  lifecycle: Pick<Lifecycle, 'onStop'>,
+) {
+  const queue = openDeliveryQueue(directoryRedis)
+  lifecycle.onStop('queue of deliveries', () => queue.close())
+  return { queue, consoleUrl: `${PUBLIC_URL}/console/` }
+}
+
+/** Connects what sends alerts. Returns undefined without DELIVERY_KEY, because no receiver can be stored. */
+function connectDeliveries(
+  config: WorkersConfig,
+  redis: Redis,
+  logger: Logger,
+  lifecycle: Pick<Lifecycle, 'onStop'>,
+): DeliverDeps | undefined {
+  const sending = sendDepsOf(config)
+  if (sending === undefined) return undefined
+  const blocking = usableWhenFull(connectConsumer(config.DIRECTORY_REDIS_URL, logger))
+  lifecycle.onStop('redis of deliveries', () => blocking.disconnect())
+  return { ...sending, redis, blocking, directory: createDirectory(redis), logger }
 }
 
 /** Connects ClickHouse, for pools and for the upkeep. Neither inserts into a table while a view is missing that reads it. */

@@ -1,3 +1,4 @@
+import { startDeliveries } from '../alerts/calling/deliver.ts'
 import { saveRequestCounts } from '../clickhouse/queries/audit/save-request-counts.ts'
 import { QUEUES } from '../schemas/queues/names.ts'
 import { createQueueLoads } from '../shared/queue/watch/queue-loads.ts'
@@ -44,6 +45,7 @@ const {
   deps,
   queues: connections,
   upkeep: upkeepDeps,
+  deliveries: deliveryDeps,
   directory,
   installation,
   isReady,
@@ -74,6 +76,10 @@ if (usesObjects(queues)) {
   lifecycle.onStop('backups', () => void regularBackups.stop())
   const upkeep = installation.whileMayUse(['directory', 'clickhouse', 'bucket'], () => startUpkeep(upkeepDeps))
   lifecycle.onStop('upkeep', () => upkeep.stop())
+  if (deliveryDeps) {
+    const deliveries = installation.whileMayUse(['directory'], () => startDeliveries(deliveryDeps))
+    lifecycle.onStop('deliveries', () => deliveries.stop())
+  }
 }
 const saveCounts = async () => {
   // Also marks queues that are new or have lost their data, whose counts begin again.

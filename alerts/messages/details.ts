@@ -45,7 +45,7 @@ function findingDetails({ finding, surface, frame, chain, changed, links }: Find
     Environment: finding.environment,
     Release: finding.release,
     Occurrences: formatNumber(finding.occurrences),
-    People: formatNumber(finding.people),
+    Sessions: formatNumber(finding.sessions),
     'First seen': shownTime(finding.firstSeenAt),
     'Last seen': shownTime(finding.lastSeenAt),
   })

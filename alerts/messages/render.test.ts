@@ -79,7 +79,7 @@ Surface: web shop
 Environment: production
 Release: 1.4.0
 Occurrences: 3
-People: 2
+Sessions: 2
 First seen: 2026-09-21 14:13 UTC
 Last seen: 2026-09-21 14:13 UTC
 Open the finding: ${CONSOLE}/findings/fnd_4g6peb7eom2yodowmzpd5xfhbe

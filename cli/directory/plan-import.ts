@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { z } from 'zod'
+import { alertsSchema } from '../../schemas/records/alerts.ts'
 import { creationSchema } from '../../schemas/records/creation.ts'
 import {
   manifestPointerSchema,
@@ -19,6 +20,7 @@ import { erasureSchema } from '../../schemas/records/erasure.ts'
 import { findingRulesSchema } from '../../schemas/records/finding-rules.ts'
 import { findingWorkSchema } from '../../schemas/records/finding-work.ts'
 import { scrubbingSchema } from '../../schemas/records/scrubbing.ts'
+import { writeAlerts } from '../../shared/directory/alerts-store.ts'
 import { textOf } from '../../shared/directory/changes/bounded-log.ts'
 import { importChanges } from '../../shared/directory/changes/change-log.ts'
 import { NOTHING, writeCreation } from '../../shared/directory/creations.ts'
@@ -106,24 +108,28 @@ export async function planLine(redis: Redis, line: RecordLine, now: number): Pro
     }
     case 'finding-work':
       return planFindingWork(redis, line.record)
-    case 'scrubbing': {
-      const { workspaceId } = line.record
-      const write = { key: directoryKeys.scrubbing(workspaceId), commands: writeScrubbing(line.record) }
-      return planRecord(redis, `scrubbing of ${workspaceId}`, write, scrubbingSchema)
-    }
-    case 'dropping': {
-      const { workspaceId } = line.record
-      const write = { key: directoryKeys.dropping(workspaceId), commands: writeDropping(line.record) }
-      return planRecord(redis, `dropping of ${workspaceId}`, write, droppingSchema)
-    }
-    case 'finding-rules': {
-      const { workspaceId } = line.record
-      const write = { key: directoryKeys.findingRules(workspaceId), commands: writeFindingRules(line.record) }
-      return planRecord(redis, `rules of ${workspaceId}`, write, findingRulesSchema)
-    }
+    case 'scrubbing':
+      return planRules(redis, line, directoryKeys.scrubbing, writeScrubbing(line.record), scrubbingSchema)
+    case 'dropping':
+      return planRules(redis, line, directoryKeys.dropping, writeDropping(line.record), droppingSchema)
+    case 'alerts':
+      return planRules(redis, line, directoryKeys.alerts, writeAlerts(line.record), alertsSchema)
+    case 'finding-rules':
+      return planRules(redis, line, directoryKeys.findingRules, writeFindingRules(line.record), findingRulesSchema)
     case 'changes':
       return planChanges(redis, line.record)
   }
+}
+
+/** Plans the record of a workspace that has one of its kind. */
+function planRules<S extends z.ZodType>(
+  redis: Redis,
+  { kind, record: { workspaceId } }: { readonly kind: string; readonly record: { readonly workspaceId: string } },
+  keyOf: (workspaceId: string) => string,
+  commands: readonly Command[],
+  schema: S,
+): Promise<Plan> {
+  return planRecord(redis, `${kind} of ${workspaceId}`, { key: keyOf(workspaceId), commands }, schema)
 }
 
 /** Fields that a key never changes. If one differs, it is another key with the same digest. */

@@ -10,7 +10,8 @@ import { headCommit, MANIFEST, ROOT } from './manifest.ts'
  * not run TypeScript in node_modules. Files keep their places, and code its lines.
  */
 const BUILD = join(ROOT, 'build')
-const ROOMS = '{alerts,api,cli,clickhouse,findings,ingest,letters,schemas,shared,workers,deploy/local,packages/build/src/upload}/**/*.*'
+const ROOMS =
+  '{alerts,api,cli,clickhouse,findings,ingest,letters,schemas,shared,workers,deploy/local,packages/build/src/upload}/**/*.*'
 const MORE = ['deploy/clickhouse/*.sh', 'console/build/freshness.ts', 'console/dist/**/*.*']
 /** Served by the API. The other documents are left out. */
 const RUNBOOK = 'docs/runbook.md'

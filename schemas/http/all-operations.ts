@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listDeliveries, readAlerts, replaceAlerts, testReceiver } from './alerts/operations.ts'
 import { listChanges } from './changes.ts'
 import {
   listDeadLetters,
@@ -162,6 +163,10 @@ const OPERATIONS: readonly Operation[] = [
   tryScrubbing,
   readDropping,
   replaceDropping,
+  readAlerts,
+  replaceAlerts,
+  testReceiver,
+  listDeliveries,
   createErasure,
   listErasures,
   readErasure,

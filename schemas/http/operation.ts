@@ -91,6 +91,7 @@ export const TAGS = {
   'dead-letters': 'Requests that could not be stored, as they were sent.',
   retention: 'How long data is kept, and the erasure of a person.',
   workspaces: 'Surfaces, keys and workspace API keys.',
+  alerts: 'Receivers that are called when findings need people, and what was sent to them.',
   agents: 'Tools for agents, by the Model Context Protocol.',
   service: 'The service itself.',
 } as const

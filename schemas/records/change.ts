@@ -57,6 +57,7 @@ export const CHANGE_ACTIONS = [
   'finding-rules.changed',
   'scrubbing.changed',
   'dropping.changed',
+  'alerts.changed',
   'dead-letters.purged',
   'erasure.created',
 ] as const

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { Redis } from 'ioredis'
 import { pagesOf } from '../concurrency/pages.ts'
+import { writeAlerts } from '../directory/alerts-store.ts'
 import { importChanges } from '../directory/changes/change-log.ts'
 import { writeCreation } from '../directory/creations.ts'
 import { writeDropping } from '../directory/dropping-store.ts'
@@ -172,6 +173,8 @@ function writeLine(line: RecordLine, now: number): readonly Command[] {
       return writeScrubbing(line.record)
     case 'dropping':
       return writeDropping(line.record)
+    case 'alerts':
+      return writeAlerts(line.record)
     case 'finding-rules':
       return writeFindingRules(line.record)
     case 'changes':

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { type AlertsStore, createAlertsStore } from './alerts-store.ts'
 import { type ChangeLog, createChangeLog } from './changes/change-log.ts'
 import { type CreationStore, createCreationStore } from './creations.ts'
 import { createDroppingStore, type DroppingStore } from './dropping-store.ts'
@@ -27,6 +28,7 @@ export interface Directory
     FindingRulesStore,
     ScrubbingStore,
     DroppingStore,
+    AlertsStore,
     ChangeLog,
     MemberChanges {}
 
@@ -51,12 +53,13 @@ export function createDirectory(redis: Redis): Directory {
     ...createFindingRulesStore(redis),
     ...createScrubbingStore(redis),
     ...createDroppingStore(redis),
+    ...createAlertsStore(redis),
     ...createChangeLog(redis),
     ...createMemberChanges(redis),
   }
 }
 
 /** Creates an id like `srf_5f2c…`: a prefix for the kind of record, then 80 random bits in hex. */
-export function newId(prefix: 'ws' | 'srf' | 'key' | 'act'): string {
+export function newId(prefix: 'ws' | 'srf' | 'key' | 'act' | 'rcv'): string {
   return `${prefix}_${randomBytes(10).toString('hex')}`
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type Dropping, type DropRule, droppingSchema } from '../../schemas/records/dropping.ts'
+import { type Dropping, droppingSchema } from '../../schemas/records/dropping.ts'
 import type { Author } from './changes/change-log.ts'
 import { directoryKeys as keys } from './record.ts'
 import { createRevisedRules, type NewRules } from './revised-rules.ts'
@@ -12,12 +12,12 @@ export interface DroppingStore {
   /** Returns the rules that had this revision, if they are the current ones or among the last before them. */
   droppingAt(workspaceId: string, revision: number): Promise<Dropping | undefined>
   /** Replaces the rules. Returns the current revision instead if they have another one than `revision`. */
-  replaceDropping(rules: NewRules<DropRule>, author: Author): Promise<Dropping | number>
+  replaceDropping(rules: NewRules<Dropping>, author: Author): Promise<Dropping | number>
 }
 
 /** Creates the part of the directory that stores rules of dropping. */
 export function createDroppingStore(redis: Redis): DroppingStore {
-  const rules = createRevisedRules<DropRule, Dropping>(redis, {
+  const rules = createRevisedRules<Dropping>(redis, {
     key: keys.dropping,
     earlierKey: keys.earlierDropping,
     schema: droppingSchema,

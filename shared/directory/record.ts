@@ -19,7 +19,7 @@ export const CREDENTIAL_CHANGES_CHANNEL = `${DIRECTORY_ROOT}:credential-changes`
  * a backup that replaces the directory leaves it.
  */
 const FAMILIES = new Set([
-  ...['user', 'users', 'workspace', 'workspaces', 'workspace-slug'],
+  ...['user', 'users', 'workspace', 'workspaces', 'workspace-slug', 'alerting'],
   ...['credential', 'workspace-credential', 'receipt-secret'],
 ])
 
@@ -80,6 +80,9 @@ export function parseRecord<S extends z.ZodType>(key: string, text: string, sche
  * - earlierScrubbing: the records before it, the latest first (list); a batch may be stored by them
  * - dropping: rules of dropping, as a JSON record (string)
  * - earlierDropping: the records before it, the latest first (list); a batch may be stored by them
+ * - alerting: workspaces with receivers of alerts (set)
+ * - alerts: receivers of alerts and their rules, as a JSON record (string)
+ * - earlierAlerts: the records before it, the latest first (list)
  * - earlierFindingRules: the records before it, the latest first (list); a batch of exceptions may be stored by them
  */
 export const directoryKeys = {
@@ -127,6 +130,9 @@ export const directoryKeys = {
   earlierScrubbing: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-scrubbing`,
   dropping: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:dropping`,
   earlierDropping: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-dropping`,
+  alerting: `${DIRECTORY_ROOT}:alerting`,
+  alerts: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:alerts`,
+  earlierAlerts: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:earlier-alerts`,
   creation: (workspaceId: string, id: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creation:${id}`,
   creations: (workspaceId: string) => `${DIRECTORY_ROOT}:workspace:${workspaceId}:creations`,
 }
@@ -152,6 +158,12 @@ export const mapKeys = {
  * - done: task → time when it was done last, in Unix ms (hash)
  * - judged: until when failed spans are judged, and the window that is in progress (string)
  * - edges-before: the arrival in Unix ms before which calls between services are counted (string)
+ * - occasions: what receivers may be called for, as JSON records, in the order in which it was found (list)
+ * - watched: `workspace/surface` and `workspace/surface/failures` → the arrival in Unix ms before which occasions were found (hash)
+ * - called: finding → the status of its record for whose end an occasion was found (hash)
+ * - attempts: the last attempts to send alerts of a workspace, as JSON records, the latest first (list)
+ * - inOrder: `receiver/finding` → the delivery that later ones wait for, and since when in Unix ms (hash)
+ * - deliveries: the jobs of BullMQ that send alerts (alerts/calling/)
  * - removedReleases: expired releases whose manifests and claims are still to be removed (set)
  * - queuesSeen: the last check that found the data of the queues, as JSON (string)
  * - ungrouped: workspace → why stored exceptions are to be grouped again by its rules, a text that is new each time (hash)
@@ -165,6 +177,11 @@ export const upkeepKeys = {
   done: `${DIRECTORY_ROOT}:upkeep-done`,
   judged: `${DIRECTORY_ROOT}:upkeep-judged`,
   edgesBefore: `${DIRECTORY_ROOT}:upkeep-edges-before`,
+  occasions: `${DIRECTORY_ROOT}:upkeep-occasions`,
+  watched: `${DIRECTORY_ROOT}:upkeep-watched`,
+  called: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:called:${workspaceId}`,
+  attempts: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:attempts:${workspaceId}`,
+  inOrder: `${DIRECTORY_ROOT}:upkeep-in-order`,
   removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
   queuesSeen: `${DIRECTORY_ROOT}:upkeep-queues-seen`,
   ungrouped: `${DIRECTORY_ROOT}:upkeep-ungrouped`,

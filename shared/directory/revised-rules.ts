@@ -10,24 +10,19 @@ const EARLIER_RULES = 10
 const REVISIONS_SINCE_MS = Date.parse('2026-01-01T00:00:00Z')
 
 /** A record of rules that has a revision. */
-interface RevisedRecord<R> {
+interface RevisedRecord {
   readonly version: 1
   readonly workspaceId: string
   readonly revision: number
   readonly changedAt: string
-  readonly rules: R[]
+  readonly rules: readonly unknown[]
 }
 
-/** Rules of a workspace before they are stored. */
-export interface NewRules<R> {
-  readonly workspaceId: string
-  /** The revision of the rules that they replace; 0 if there are none. */
-  readonly revision: number
-  readonly rules: readonly R[]
-}
+/** Rules of a workspace, and what its record has beside them, before they are stored. */
+export type NewRules<T extends RevisedRecord> = Omit<T, 'version' | 'changedAt'>
 
 /** A kind of rules: where they are, and what storing them does besides. */
-interface RulesKind<R, T extends RevisedRecord<R>> {
+interface RulesKind<T extends RevisedRecord> {
   readonly key: (workspaceId: string) => string
   /** Key of the list of the last records before the current one, the latest first. */
   readonly earlierKey: (workspaceId: string) => string
@@ -37,7 +32,7 @@ interface RulesKind<R, T extends RevisedRecord<R>> {
 }
 
 /** Stores rules of workspaces, with a revision that grows with each change. */
-interface RevisedRules<R, T> {
+interface RevisedRules<T extends RevisedRecord> {
   /** Returns the rules of a workspace, or undefined if it never had any. */
   current(workspaceId: string): Promise<T | undefined>
   /** Returns the rules that had this revision, if they are the current ones or among the last before them. */
@@ -45,17 +40,14 @@ interface RevisedRules<R, T> {
   /** Returns the revisions of the rules of workspaces, 0 for one that never had any. */
   revisions(workspaceIds: readonly string[]): Promise<number[]>
   /**
-   * Replaces the rules. Returns the current revision instead if they have another one than `revision`. Changes nothing if they are
-   * the same already.
+   * Replaces the rules, whose `revision` is that of those that they replace, 0 if there are none. Returns the current revision
+   * instead if it is another one. Changes nothing if they are the same already.
    */
-  replace(rules: NewRules<R>, author: Author): Promise<T | number>
+  replace(rules: NewRules<T>, author: Author): Promise<T | number>
 }
 
 /** Creates the part of the directory that stores a kind of rules. */
-export function createRevisedRules<R, T extends RevisedRecord<R>>(
-  redis: Redis,
-  kind: RulesKind<R, T>,
-): RevisedRules<R, T> {
+export function createRevisedRules<T extends RevisedRecord>(redis: Redis, kind: RulesKind<T>): RevisedRules<T> {
   const parse = (text: string | null) => (text === null ? undefined : parseRecord('rules', text, kind.schema))
   return {
     async current(workspaceId) {
@@ -78,10 +70,10 @@ export function createRevisedRules<R, T extends RevisedRecord<R>>(
 }
 
 /** Decides how replacing rules would change the current state. */
-async function decideRules<R, T extends RevisedRecord<R>>(
+async function decideRules<T extends RevisedRecord>(
   redis: Redis,
-  { key: keyOf, earlierKey, schema, action, write }: RulesKind<R, T>,
-  { workspaceId, revision, rules }: NewRules<R>,
+  { key: keyOf, earlierKey, schema, action, write }: RulesKind<T>,
+  { workspaceId, revision, ...content }: NewRules<T>,
   author: Author,
 ): Promise<Decision<T | number>> {
   const key = keyOf(workspaceId)
@@ -89,13 +81,13 @@ async function decideRules<R, T extends RevisedRecord<R>>(
   const stored = text === null ? undefined : parseRecord('rules', text, schema)
   const before = stored?.revision ?? 0
   // A client that repeats its request has not read the new revision.
-  if (stored && JSON.stringify(stored.rules) === JSON.stringify(rules)) return { result: stored }
+  if (stored && JSON.stringify({ ...stored, ...content }) === text) return { result: stored }
   if (before !== revision) return { result: before }
   const seconds = Math.floor((author.now - REVISIONS_SINCE_MS) / 1_000)
   const record = schema.parse({
     ...{ version: 1, workspaceId, changedAt: new Date(author.now).toISOString() },
     revision: Math.min(Math.max(before + 1, seconds), REVISION_MAX),
-    rules: [...rules],
+    ...content,
   })
   const earlier: Command[] =
     text === null

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { type Scrubbing, type ScrubbingRule, scrubbingSchema } from '../../schemas/records/scrubbing.ts'
+import { type Scrubbing, scrubbingSchema } from '../../schemas/records/scrubbing.ts'
 import type { Author } from './changes/change-log.ts'
 import { ensureReceiptSecret } from './receipt-secret.ts'
 import { directoryKeys as keys } from './record.ts'
@@ -14,14 +14,14 @@ export interface ScrubbingStore {
   /** Returns the rules that had this revision, if they are the current ones or among the last before them. */
   scrubbingAt(workspaceId: string, revision: number): Promise<Scrubbing | undefined>
   /** Replaces the rules. Returns the current revision instead if they have another one than `revision`. */
-  replaceScrubbing(rules: NewRules<ScrubbingRule>, author: Author): Promise<Scrubbing | number>
+  replaceScrubbing(rules: NewRules<Scrubbing>, author: Author): Promise<Scrubbing | number>
   /** Returns the key with which values of a workspace are hashed. */
   scrubbingKey(workspaceId: string): Promise<Buffer>
 }
 
 /** Creates the part of the directory that stores rules of scrubbing. */
 export function createScrubbingStore(redis: Redis): ScrubbingStore {
-  const rules = createRevisedRules<ScrubbingRule, Scrubbing>(redis, {
+  const rules = createRevisedRules<Scrubbing>(redis, {
     key: keys.scrubbing,
     earlierKey: keys.earlierScrubbing,
     schema: scrubbingSchema,

@@ -69,15 +69,19 @@ export const processSettings = {
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
 }
 
+/** The one address of edge and API, as clients reach it: /openapi.json, the console and alerts name it. It is the same for all. */
+export function publicUrl() {
+  return httpUrl()
+    .refine(text => !/[?#@]/.test(text), 'must have no query, fragment, user or password')
+    .transform(text => text.replace(/\/+$/, ''))
+    .optional()
+}
+
 /** Settings of the processes that serve HTTP. */
 export const httpSettings = {
   /** The most open connections. Further ones are closed at once. One that sends nothing is closed after 10 s. */
   MAX_CONNECTIONS: z.coerce.number().int().min(1).max(1_000_000).default(20_000),
-  /** The one address of edge and API, as clients reach it: /openapi.json and the console name it. Both have the same. */
-  PUBLIC_URL: httpUrl()
-    .refine(text => !/[?#@]/.test(text), 'must have no query, fragment, user or password')
-    .transform(text => text.replace(/\/+$/, ''))
-    .optional(),
+  PUBLIC_URL: publicUrl(),
   /**
    * How long a process that stops still accepts requests: it is not ready, and asks its clients to open other connections. It is
    * part of SHUTDOWN_DEADLINE_MS. Load balancers send requests for some seconds to a process that they will leave.

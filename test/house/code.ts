@@ -4,7 +4,19 @@ import { parse } from '@babel/parser'
 import { pluginsOf, ROOT, trackedFiles } from './prose.ts'
 
 /** Rooms whose code is the product, in the order of their layers. */
-export const PRODUCT = ['schemas', 'shared', 'clickhouse', 'letters', 'findings', 'alerts', 'ingest', 'workers', 'api', 'console', 'cli']
+export const PRODUCT = [
+  'schemas',
+  'shared',
+  'clickhouse',
+  'letters',
+  'findings',
+  'alerts',
+  'ingest',
+  'workers',
+  'api',
+  'console',
+  'cli',
+]
 
 /** A function and the lines from its first to its last. */
 interface MeasuredFunction {

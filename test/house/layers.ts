@@ -98,6 +98,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['api/config.ts', 'api/http/'],
     [
       'api/console/',
+      'api/alerts/',
       'api/changes.ts',
       'api/erasures.ts',
       'api/dead-letters/',

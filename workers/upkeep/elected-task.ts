@@ -13,6 +13,7 @@ export const TASKS = [
   'rewrites',
   'failures',
   'edges',
+  'alerts',
   'grouping',
   'retention',
   'releases',

@@ -28,6 +28,7 @@ import { rewriteErased } from './rewrite-erased.ts'
 import { sweepMaps } from './sweep-maps.ts'
 import { sweepUploads } from './sweep-uploads.ts'
 import type { UpkeepMetrics } from './upkeep-metrics.ts'
+import { type AlertsOfUpkeep, createAlertWatch } from './watch-alerts.ts'
 
 /** Dependencies of the upkeep. */
 export interface UpkeepDeps {
@@ -39,6 +40,8 @@ export interface UpkeepDeps {
   readonly retentionDays: number
   readonly logger: Logger
   readonly metrics: UpkeepMetrics
+  /** Undefined where alerts are not set up: then nothing watches findings. */
+  readonly alerts?: AlertsOfUpkeep | undefined
   readonly now?: () => number
 }
 
@@ -64,8 +67,8 @@ interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
 }
 
 /**
- * Starts the tasks that delete data on purpose, those that decide which failures count and group exceptions by changed rules, and
- * the one that counts which service calls which.
+ * Starts the tasks that delete data on purpose, those that decide which failures count and group exceptions by changed rules, the
+ * one that counts which service calls which, and the one that watches findings for alerts.
  * Every process of the workers may run them, and each task is done by the one that is elected. `stop` resolves when none of them
  * is in a step any more.
  */
@@ -91,7 +94,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     oldUploads(shared),
     unusedMaps(shared),
   ]
-  const tasks = [failures(shared), edges(shared), grouping(shared), ...deletions]
+  const tasks = [failures(shared), edges(shared), grouping(shared), ...alerts(shared), ...deletions]
   const running = tasks.map(task => runElected(electedDeps, task))
   return {
     async stop() {
@@ -149,6 +152,12 @@ function edges({ clickhouse, directoryRedis: redis, queues }: TaskDeps): Elected
   const deps = { clickhouse, redis, settledBeforeMs: settledBefore }
   const run = (assertElected: () => Promise<void>) => countEdges({ ...deps, assertElected })
   return { name: 'edges', everyMs: 10_000, lookEveryMs: 2_000, run }
+}
+
+function alerts({ alerts, directoryRedis: redis, ...shared }: TaskDeps): ElectedTask[] {
+  if (alerts === undefined) return []
+  const run = createAlertWatch({ ...shared, ...alerts, redis })
+  return [{ name: 'alerts', everyMs: 0, lookEveryMs: 1_000, run }]
 }
 
 function grouping({ clickhouse, directory, logger, stopping }: TaskDeps): ElectedTask {

@@ -1493,7 +1493,7 @@ export type Change = {
     createdAt: string;
     by: Actor;
     /** Purges of dead letters and deletions of releases are recorded before they begin. */
-    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "surface-key.passed" | "api-key.created" | "api-key.revoked" | "api-key.passed" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "finding-rules.changed" | "scrubbing.changed" | "dropping.changed" | "dead-letters.purged" | "erasure.created";
+    action: "surface.created" | "surface.deleted" | "surface-key.created" | "surface-key.changed" | "surface-key.revoked" | "surface-key.passed" | "api-key.created" | "api-key.revoked" | "api-key.passed" | "member.added" | "member.changed" | "member.removed" | "release.deleted" | "retention.changed" | "finding-rules.changed" | "scrubbing.changed" | "dropping.changed" | "alerts.changed" | "dead-letters.purged" | "erasure.created";
     /** Id of the surface, key, user, release or erasure. Empty for a change of the workspace. */
     subject: string;
     /** The name of what was created. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { grpcPortOf } from '../../../ingest/config.ts'
@@ -45,8 +46,15 @@ export function serviceProcesses(
   isWatched: boolean,
   log: (name: string, line: string) => void,
 ): Unit[] {
-  const { adminUrls } = addressesOf(config)
-  const unit = (name: string, script: string, adminUrl: string, stopStage: number, stopDeadlineMs: number): Unit => ({
+  const { adminUrls, baseUrl } = addressesOf(config)
+  const unit = (
+    name: string,
+    script: string,
+    adminUrl: string,
+    stopStage: number,
+    stopDeadlineMs: number,
+    more = {},
+  ): Unit => ({
     name,
     stopStage,
     stopDeadlineMs,
@@ -56,7 +64,7 @@ export function serviceProcesses(
         isWatched,
         adminUrl,
         // The process ends itself shortly before it would be killed.
-        env: { ...env, SHUTDOWN_DEADLINE_MS: String(stopDeadlineMs - 200) },
+        env: { ...env, ...more, SHUTDOWN_DEADLINE_MS: String(stopDeadlineMs - 200) },
         signal,
         log: line => log(name, line),
       }),
@@ -64,7 +72,7 @@ export function serviceProcesses(
   return [
     unit('edge', 'deploy/local/edge.ts', adminUrls.ingest, 0, 1_200),
     unit('api', 'api/main.ts', adminUrls.api, 1, 800),
-    unit('workers', 'workers/main.ts', adminUrls.workers, 2, 1_500),
+    unit('workers', 'workers/main.ts', adminUrls.workers, 2, 1_500, { PUBLIC_URL: env.PUBLIC_URL || baseUrl }),
   ]
 }
 
@@ -98,6 +106,9 @@ export function processEnvironment(
     ...auth,
     LOCAL_DIR: config.LOCAL_DIR,
     KEY_PEPPER: inherited.KEY_PEPPER || secrets.keyPepper,
+    DELIVERY_KEY: inherited.DELIVERY_KEY || hash('sha256', `deliveries ${secrets.keyPepper}`, 'base64'),
+    // A developer tries alerts with a program on this machine.
+    DELIVERY_ALLOWED_RECEIVERS: inherited.DELIVERY_ALLOWED_RECEIVERS || '127.0.0.0/8,::1,localhost',
     BIND_HOST: config.BIND_HOST,
     ADMIN_BIND_HOST: config.ADMIN_BIND_HOST,
     // Enough for one machine, whatever its limit of open files is.

@@ -88,7 +88,7 @@ const alertFindingSchema = z
     environment: name.optional(),
     release: name.optional().meta({ description: 'The version of the latest occurrence.' }),
     occurrences: count,
-    people: count.meta({ description: 'How many people it has hit, within about 1 %.' }),
+    sessions: count.meta({ description: 'In how many sessions it occurred, within about 1 %.' }),
     firstSeenAt: instant,
     lastSeenAt: instant,
   })

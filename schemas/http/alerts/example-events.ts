@@ -29,7 +29,7 @@ function findingEvent(
         environment: 'production',
         release: EXAMPLE.version,
         occurrences: 3,
-        people: 2,
+        sessions: 2,
         firstSeenAt: EXAMPLE_TIMES.thrownAt,
         lastSeenAt: EXAMPLE_TIMES.thrownAt,
       },

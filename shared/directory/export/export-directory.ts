@@ -61,6 +61,8 @@ async function* exportRecords({ redis, store }: ExportedDirectory): AsyncGenerat
     if (scrubbing) yield { kind: 'scrubbing', record: scrubbing }
     const dropping = await store.dropping(workspace.id)
     if (dropping) yield { kind: 'dropping', record: dropping }
+    const alerts = await store.alerts(workspace.id)
+    if (alerts) yield { kind: 'alerts', record: alerts }
     let changes: Change[] = []
     for await (const change of walkNewest(page => store.changes(workspace.id, page))) {
       if (changes.push(change) < CHANGES_PER_LINE) continue

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { alertsSchema } from '../../../schemas/records/alerts.ts'
 import { changeSchema, findingEntrySchema } from '../../../schemas/records/change.ts'
 import { creationSchema } from '../../../schemas/records/creation.ts'
 import {
@@ -87,6 +88,7 @@ const LINE_SCHEMAS = {
   'finding-rules': findingRulesSchema,
   scrubbing: scrubbingSchema,
   dropping: droppingSchema,
+  alerts: alertsSchema,
   changes: changesLineSchema,
   end: endLineSchema,
 } as const

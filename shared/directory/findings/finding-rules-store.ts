@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { type FindingRule, type FindingRules, findingRulesSchema } from '../../../schemas/records/finding-rules.ts'
+import { type FindingRules, findingRulesSchema } from '../../../schemas/records/finding-rules.ts'
 import type { Author } from '../changes/change-log.ts'
 import { directoryKeys as keys, upkeepKeys } from '../record.ts'
 import { createRevisedRules, type NewRules } from '../revised-rules.ts'
@@ -25,7 +25,7 @@ export interface FindingRulesStore {
    * Replaces the rules, and notes in the same step that what is stored is to be grouped by them. Returns the current revision
    * instead if they have another one than `revision`. Changes nothing if they are the same already.
    */
-  replaceFindingRules(rules: NewRules<FindingRule>, author: Author): Promise<FindingRules | number>
+  replaceFindingRules(rules: NewRules<FindingRules>, author: Author): Promise<FindingRules | number>
   /** Notes that exceptions may have been stored by earlier rules. */
   groupAgain(workspaceIds: readonly string[]): Promise<void>
   /** Returns whether all that is stored of a workspace is grouped by its rules. */
@@ -38,7 +38,7 @@ export interface FindingRulesStore {
 
 /** Creates the part of the directory that stores rules of grouping. */
 export function createFindingRulesStore(redis: Redis): FindingRulesStore {
-  const rules = createRevisedRules<FindingRule, FindingRules>(redis, {
+  const rules = createRevisedRules<FindingRules>(redis, {
     key: keys.findingRules,
     earlierKey: keys.earlierFindingRules,
     schema: findingRulesSchema,

@@ -3,6 +3,7 @@ import { type FindingEntry, findingEntrySchema } from '../../../schemas/records/
 import { type FindingWork, findingWorkSchema } from '../../../schemas/records/finding-work.ts'
 import { readEntries } from '../changes/bounded-log.ts'
 import { decideOnce, type Once } from '../creations.ts'
+import { planMemberOccasions } from '../occasions.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { ListPage } from '../sorted-index.ts'
 import { commitIf, type Guard } from '../transaction.ts'
@@ -82,8 +83,10 @@ export function createFindingWorkStore(redis: Redis): FindingWorkStore {
         const { commands, bytes } = planActivity({ workspaceId, findingId }, { own }, entries, room)
         const result = { ...work, activityBytes: bytes }
         const counted = countActivity(workspaceId, bytes - before.activityBytes)
+        const called = await planMemberOccasions(redis, { workspaceId, findingId }, entries)
         const guards: Guard[] = [['HGET', key, text ?? '', findingId]]
-        return { transaction: { guards, commands: [...writeFindingWork(result), ...commands, ...counted] }, result }
+        const written = [...writeFindingWork(result), ...commands, ...counted, ...called]
+        return { transaction: { guards, commands: written }, result }
       })
     },
     async resolvedFindings(workspaceId) {

@@ -57,6 +57,7 @@ export function apiConfig(
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,
     KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
+    DELIVERY_KEY: Buffer.alloc(32, 'delivery').toString('base64'),
     ...settings,
   })
 }

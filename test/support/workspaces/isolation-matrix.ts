@@ -68,6 +68,10 @@ interface MatrixRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** The receiver and the rule of every tenant. Stored again as they are, they stay, whatever the revision. */
+export const RECEIVER = { name: 'on-call', channel: 'email' } as const
+export const ALERT_RULE = { name: 'new', kinds: ['finding.created'] } as const
+
 const READERS: readonly CredentialKind[] = ['sessionToken', 'workload', 'workspaceKey']
 const MANAGERS: readonly CredentialKind[] = ['sessionToken', 'workspaceKey']
 const USERS: readonly CredentialKind[] = ['sessionToken']
@@ -202,6 +206,16 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   row('PUT /v3/dropping', MANAGERS, 'own', () => ({
     path: '/v3/dropping',
     body: { revision: 0, rules: [{ name: INTRUDER, names: [INTRUDER] }] },
+  })),
+  read('GET /v3/alerts', 'own', () => '/v3/alerts'),
+  read('GET /v3/alerts/deliveries', 'own', () => '/v3/alerts/deliveries'),
+  row('PUT /v3/alerts', MANAGERS, 'own', () => ({
+    path: '/v3/alerts',
+    body: { revision: 0, receivers: [RECEIVER], rules: [ALERT_RULE] },
+  })),
+  row('POST /v3/alerts/test', MANAGERS, 'own', () => ({
+    path: '/v3/alerts/test',
+    body: { receiver: RECEIVER.name },
   })),
   row('PATCH /v3/findings/:findingId', MANAGERS, 'absent', ({ findingId }) => ({
     path: `/v3/findings/${findingId}`,

@@ -15,7 +15,14 @@ import { encodeReplayMetadata } from '../clients/encode-replay-metadata.ts'
 import { createReleaseClient, digestOf, entryOf, mapOf, type NamedMap } from '../clients/release-client.ts'
 import { type Answer, call, putWorkspace, signToken } from '../services/api.ts'
 import { exampleExport } from './example-export.ts'
-import { type CredentialKind, MAP_PATHS, RELEASE_VERSION, type Things } from './isolation-matrix.ts'
+import {
+  ALERT_RULE,
+  type CredentialKind,
+  MAP_PATHS,
+  RECEIVER,
+  RELEASE_VERSION,
+  type Things,
+} from './isolation-matrix.ts'
 
 /** Workspace with ids and credentials of its data. */
 export interface Tenant {
@@ -89,6 +96,7 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
   const sessionId = newSessionId()
   const seen = await sendTelemetry(edgeUrl, { workspaceId, surfaceId: surface.id }, publicKey.secret, sessionId)
   const release = await sendRelease(edgeUrl, secretKey.secret, workspaceId)
+  await makeAlerts(apiUrl, sessionToken)
   const second = await makeSurface()
   await make('/v3/erasures', { sessionId: newSessionId() })
   const { erasure } = erasureAnswerSchema.parse(await make('/v3/erasures', { sessionId: newSessionId() }))
@@ -118,6 +126,11 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
       workload: await signWorkloadToken(slug),
     },
   }
+}
+
+async function makeAlerts(apiUrl: string, bearer: string): Promise<void> {
+  const receivers = [{ ...RECEIVER, to: [`${hex(10)}@shop.example`] }]
+  await expectOk(call(apiUrl, 'PUT /v3/alerts', { bearer, body: { revision: 0, receivers, rules: [ALERT_RULE] } }))
 }
 
 /** The maps of a tenant's release, by their paths. */

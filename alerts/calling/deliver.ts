@@ -1,0 +1,164 @@
+import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
+import type { Alerts, Receiver } from '../../schemas/records/alerts.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../schemas/units.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import { describeError, errorFields, PermanentError } from '../../shared/runtime/errors.ts'
+import type { Logger } from '../../shared/runtime/logger.ts'
+import type { DeliveryOutcome } from '../delivery/outcome.ts'
+import { nextAttemptAtMs } from '../delivery/retry-table.ts'
+import type { Sealing } from '../delivery/sealing.ts'
+import { type SendDeps, send } from '../delivery/send.ts'
+import { keepAttempt } from './attempts.ts'
+import { DELIVERIES, DELIVERIES_PREFIX, type DeliveryJob, deliveryJobSchema } from './delivery-queue.ts'
+import { deliveryTo, openTarget } from './targets.ts'
+import { TurnOfFindings } from './turn-of-findings.ts'
+
+/** Dependencies of sending deliveries. */
+export interface DeliverDeps extends SendDeps {
+  /** Connections to the Redis of the directory: one for records, and one on which BullMQ waits for jobs. */
+  readonly redis: Redis
+  readonly blocking: Redis
+  readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
+  readonly sealing: Sealing
+  readonly logger: Logger
+}
+
+/** Deliveries in progress in a process, and how many of them a workspace may have: a slow receiver delays no other workspace. */
+const AT_ONCE = 32
+const OF_WORKSPACE = 4
+const LOCK_MS = MINUTE_MS
+/** How long a delivery waits for its turn before it looks again. */
+const TURN_MS = SECOND_MS
+/** Later events of a finding wait for as long for one that cannot be delivered. */
+const ORDER_KEPT_MS = HOUR_MS
+
+/** An attempt that failed, and what the receiver has requested. */
+class DeliveryFailed extends Error {
+  override readonly name = 'DeliveryFailed'
+  readonly retryAfterMs: number | undefined
+  constructor({ reason = 'it was not accepted', retryAfterMs }: DeliveryOutcome) {
+    super(reason)
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** Sends deliveries as they are due, until it is stopped. One that fails is repeated, and is parked after the last attempt. */
+export function startDeliveries(deps: DeliverDeps): { stop(): Promise<void> } {
+  const deliverer = new Deliverer(deps)
+  const worker = new Worker<DeliveryJob>(DELIVERIES, (job, token = '') => deliverer.deliver(job, token), {
+    connection: deps.blocking,
+    prefix: DELIVERIES_PREFIX,
+    concurrency: AT_ONCE,
+    lockDuration: LOCK_MS,
+    // A process that is killed again and again must not end a delivery.
+    maxStalledCount: 1_000,
+    settings: {
+      backoffStrategy(attempts, _type, error) {
+        const retryAfterMs = error instanceof DeliveryFailed ? error.retryAfterMs : undefined
+        const failedAtMs = deps.now()
+        return (nextAttemptAtMs({ attempts, failedAtMs, retryAfterMs }) ?? failedAtMs) - failedAtMs
+      },
+    },
+  })
+  worker.on('error', error => deps.logger.warn(errorFields(error), 'the queue of deliveries failed'))
+  return { stop: () => worker.close() }
+}
+
+class Deliverer {
+  readonly #deps: DeliverDeps
+  readonly #turns: TurnOfFindings
+  readonly #active = new Map<string, number>()
+
+  constructor(deps: DeliverDeps) {
+    this.#deps = deps
+    this.#turns = new TurnOfFindings(deps.redis, ORDER_KEPT_MS)
+  }
+
+  /** Makes an attempt. Throws if the delivery is to be repeated, or is parked. */
+  async deliver(job: Job<DeliveryJob>, token: string): Promise<void> {
+    const { workspaceId } = job.data
+    const active = this.#active.get(workspaceId) ?? 0
+    if (active >= OF_WORKSPACE) return this.#later(job, token)
+    this.#active.set(workspaceId, active + 1)
+    try {
+      const delivery = deliveryJobSchema.parse(job.data)
+      if (!(await this.#turns.take(delivery, this.#deps.now()))) return await this.#later(job, token)
+      await this.#attempt(job, delivery)
+    } finally {
+      const left = (this.#active.get(workspaceId) ?? 1) - 1
+      if (left === 0) this.#active.delete(workspaceId)
+      else this.#active.set(workspaceId, left)
+    }
+  }
+
+  async #later(job: Job<DeliveryJob>, token: string): Promise<never> {
+    await job.moveToDelayed(this.#deps.now() + TURN_MS, token)
+    throw new DelayedError()
+  }
+
+  async #attempt(job: Job<DeliveryJob>, delivery: DeliveryJob): Promise<void> {
+    const { workspaceId, receiverId } = delivery
+    const alerts = await this.#deps.directory.alerts(workspaceId)
+    const receiver = alerts?.receivers.find(({ id }) => id === receiverId)
+    // A receiver that was removed or disabled gets nothing any more.
+    if (alerts === undefined || receiver === undefined || receiver.disabled) return this.#turns.pass(delivery)
+    const outcome = await this.#send(delivery, receiver)
+    const attempt = job.attemptsMade + 1
+    const nextMs =
+      outcome.kind === 'failed'
+        ? nextAttemptAtMs({ attempts: attempt, failedAtMs: this.#deps.now(), retryAfterMs: outcome.retryAfterMs }, 0)
+        : undefined
+    await this.#keep(delivery, receiver, outcome, { attempt, nextMs })
+    if (outcome.kind === 'failed' && nextMs !== undefined) throw new DeliveryFailed(outcome)
+    await this.#turns.pass(delivery)
+    if (outcome.kind === 'gone') await this.#disable(workspaceId, receiver, outcome.reason ?? 'it is gone')
+    else if (outcome.kind !== 'delivered') throw new UnrecoverableError(outcome.reason ?? 'it was not accepted')
+  }
+
+  async #send(delivery: DeliveryJob, receiver: Receiver): Promise<DeliveryOutcome> {
+    const { id, events, ruleName, workspaceId } = delivery
+    try {
+      const target = openTarget(this.#deps.sealing, workspaceId, receiver)
+      return await send(this.#deps, deliveryTo(target, { id, events, rule: { id: ruleName, name: ruleName } }))
+    } catch (error) {
+      if (!(error instanceof PermanentError)) throw error
+      return { kind: 'refused', reason: describeError(error), durationMs: 0 }
+    }
+  }
+
+  async #keep(
+    { id: deliveryId, workspaceId, ruleName, events }: DeliveryJob,
+    { id: receiverId, name: receiverName }: Receiver,
+    { kind: result, status, reason, answer, durationMs }: DeliveryOutcome,
+    { attempt, nextMs }: { readonly attempt: number; readonly nextMs: number | undefined },
+  ): Promise<void> {
+    const at = new Date(this.#deps.now()).toISOString()
+    const named = events.map(({ type, data }) => ({
+      ...{ id: data.id, type },
+      ...('finding' in data && { findingId: data.finding.id }),
+    }))
+    await keepAttempt(this.#deps.redis, workspaceId, {
+      ...{ deliveryId, at, receiverId, receiverName, ruleName, events: named, attempt, result, durationMs },
+      ...(status !== undefined && { status }),
+      ...(reason !== undefined && { reason }),
+      ...(answer !== undefined && { answer }),
+      ...(nextMs !== undefined && { nextAttemptAt: new Date(nextMs).toISOString() }),
+    })
+  }
+
+  /** Disables a receiver, unless its workspace has changed it meanwhile. */
+  async #disable(workspaceId: string, { id }: Receiver, reason: string): Promise<void> {
+    for (let current: Alerts | number | undefined = 0; typeof current === 'number'; ) {
+      const alerts = await this.#deps.directory.alerts(workspaceId)
+      if (alerts === undefined) return
+      const at = new Date(this.#deps.now()).toISOString()
+      const receivers = alerts.receivers.map(receiver =>
+        receiver.id === id ? { ...receiver, disabled: { at, reason } } : receiver,
+      )
+      const { revision, rules } = alerts
+      const author = { by: null, now: this.#deps.now() }
+      current = await this.#deps.directory.replaceAlerts({ workspaceId, revision, receivers, rules }, author)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import type { DescribedFinding } from '../../findings/describe-finding.ts'
+import type { Changed, FindingEvent } from '../../schemas/http/alerts/events.ts'
+import type { Occasion } from '../../schemas/records/alerts.ts'
+import type { FindingEntry } from '../../schemas/records/change.ts'
+
+/** The most characters of a name, a message and a file in an event. */
+const [NAME, MESSAGE, FILE] = [200, 1_000, 500]
+const CHAIN_MAX = 8
+/** A recording is shown from a moment before the error on. */
+const BEFORE_ERROR_MS = 5_000
+
+const cut = (text: string, max: number) => text.slice(0, max).toWellFormed()
+const timeOf = (ms: number) => new Date(ms).toISOString()
+
+/** Where the pages of a finding are, and how its surface and the members of its workspace are called. */
+interface EventNames {
+  /** The address of the console, `https://penstock.example/console/`. */
+  readonly consoleUrl: string
+  readonly surface: { readonly id: string; readonly name: string } | undefined
+  /** Name by user id. */
+  readonly people: ReadonlyMap<string, string>
+}
+
+/** Returns the event of an occasion about a finding. */
+export function eventOf(occasion: Occasion, described: DescribedFinding, names: EventNames): FindingEvent {
+  const { id, kind, workspaceId, at, entry } = occasion
+  const { surface, consoleUrl } = names
+  const { findingId, frame, chain, traceId, sessionId, occurredMs } = described
+  const link = (path: string) => new URL(path, consoleUrl).href
+  const session = encodeURIComponent(sessionId)
+  return {
+    type: kind,
+    timestamp: at,
+    data: {
+      ...{ id, workspaceId, resolved: false },
+      ...(surface && { surface: { id: surface.id, name: cut(surface.name, NAME) } }),
+      finding: presentFinding(described),
+      ...(entry && { changed: changedBy(entry, names.people) }),
+      ...(frame && {
+        frame: {
+          ...{ function: cut(frame.function, NAME), file: frame.file.slice(-FILE).toWellFormed(), line: frame.line },
+          ...(frame.sourceLine !== '' && { sourceLine: cut(frame.sourceLine.trim(), NAME) }),
+        },
+      }),
+      chain: chain
+        .slice(0, CHAIN_MAX)
+        .map(link => ({ type: cut(link.type, NAME), message: cut(link.message, MESSAGE) })),
+      ...(traceId !== '' && { trace: traceId }),
+      ...(sessionId !== '' && { recording: { sessionId, at: timeOf(occurredMs) } }),
+      links: {
+        finding: link(`findings/${findingId}`),
+        ...(traceId !== '' && { trace: link(`traces/${traceId}`) }),
+        ...(sessionId !== '' && { recording: link(`sessions/${session}?t=${occurredMs - BEFORE_ERROR_MS}`) }),
+      },
+    },
+  }
+}
+
+function presentFinding(described: DescribedFinding): FindingEvent['data']['finding'] {
+  const { findingId, type, message, service, environment, release, occurrences, sessions } = described
+  return {
+    id: findingId,
+    ...{ type: cut(type, NAME), message: cut(message, MESSAGE), service: cut(service, NAME) },
+    ...(environment !== '' && { environment: cut(environment, NAME) }),
+    ...(release !== '' && { release: cut(release, NAME) }),
+    ...{ occurrences, sessions },
+    ...{ firstSeenAt: timeOf(described.firstSeenMs), lastSeenAt: timeOf(described.lastSeenMs) },
+  }
+}
+
+function changedBy({ by, action, assignee, text, findingId }: FindingEntry, people: EventNames['people']): Changed {
+  const person = (userId: string) => {
+    const name = people.get(userId)
+    return { userId, ...(name !== undefined && { name: cut(name, NAME) }) }
+  }
+  return {
+    by: by && person(by.userId),
+    action,
+    ...(assignee !== undefined && { assignee: person(assignee) }),
+    ...(text !== undefined && { text }),
+    ...(findingId !== undefined && { findingId }),
+  }
+}

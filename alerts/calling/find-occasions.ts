@@ -1,0 +1,96 @@
+import type { ClickHouseClient } from '../../clickhouse/client.ts'
+import {
+  type ArrivalSurfaces,
+  type ArrivedFinding,
+  selectArrivedFindings,
+  selectFirstArrivals,
+} from '../../clickhouse/queries/findings/select-arrivals.ts'
+import { loadStandings, type MergedWorkspace } from '../../findings/standing.ts'
+import type { CalledKind, Occasion } from '../../schemas/records/alerts.ts'
+import type { FindingWork } from '../../schemas/records/finding-work.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import { occasionId } from '../../shared/ids/occasion-id.ts'
+
+/** Stores in which occasions are found. */
+export interface FindOccasionsDeps {
+  readonly clickhouse: ClickHouseClient
+  readonly directory: Pick<Directory, 'findingMerges' | 'findingWork'>
+  /** Returns the status for whose end an occasion was found, of each of these findings; null if there is none. */
+  readonly called: (workspaceId: string, findingIds: readonly string[]) => Promise<(string | null)[]>
+  readonly now: () => number
+}
+
+/** The occasions of a time, and the statuses that have ended in it, by finding. */
+interface FoundOccasions {
+  readonly occasions: readonly Occasion[]
+  readonly ended: readonly (readonly [findingId: string, status: string])[]
+}
+
+/**
+ * Finds what arrived of some surfaces in a time of which everything is stored: findings that are new, that occur again after they
+ * were resolved, or that are not ignored any more. The same time has the same occasions, with the same ids.
+ */
+export async function findOccasions(
+  deps: FindOccasionsDeps,
+  surfaces: ArrivalSurfaces,
+  signal: AbortSignal,
+): Promise<FoundOccasions> {
+  const { clickhouse, directory } = deps
+  const { workspaceId } = surfaces
+  const workspace = { workspaceId, merges: await directory.findingMerges(workspaceId) }
+  const arrived = await selectArrivedFindings(clickhouse, surfaces, workspace.merges, signal)
+  const ids = arrived.map(({ findingId }) => findingId)
+  if (ids.length === 0) return { occasions: [], ended: [] }
+  const [firsts, returned] = await Promise.all([
+    selectFirstArrivals(clickhouse, workspace, ids, signal),
+    findReturned(deps, workspace, ids, signal),
+  ])
+  const kindOf = (id: string): CalledKind | undefined =>
+    (firsts.get(id) ?? 0) >= surfaces.fromMs ? 'finding.created' : returned.get(id)?.kind
+  const occasions = arrived.flatMap(finding => {
+    const kind = kindOf(finding.findingId)
+    return kind === undefined ? [] : [occasionOf(workspaceId, kind, finding)]
+  })
+  return { occasions, ended: [...returned].map(([id, { status }]) => [id, status]) }
+}
+
+function occasionOf(
+  workspaceId: string,
+  kind: CalledKind,
+  { findingId, surfaceId, arrivedMs }: ArrivedFinding,
+): Occasion {
+  const id = occasionId([workspaceId, findingId, kind, arrivedMs])
+  return { id, kind, workspaceId, findingId, surfaceId, at: new Date(arrivedMs).toISOString() }
+}
+
+interface Returned {
+  readonly kind: CalledKind
+  /** The status that has ended, with the time at which it was chosen. */
+  readonly status: string
+}
+
+/** Returns the findings that came back although members had resolved or ignored them, unless that was found before. */
+async function findReturned(
+  { clickhouse, directory, called, now }: FindOccasionsDeps,
+  workspace: MergedWorkspace,
+  findingIds: readonly string[],
+  signal: AbortSignal,
+): Promise<Map<string, Returned>> {
+  const { workspaceId } = workspace
+  const works = await directory.findingWork(workspaceId, findingIds)
+  const chosen = works.filter(work => work !== undefined && work.status !== 'open') as FindingWork[]
+  if (chosen.length === 0) return new Map()
+  const ids = chosen.map(({ findingId }) => findingId)
+  const findingWork = async () => chosen
+  const standings = await loadStandings({ clickhouse, findingWork, now }, workspace, ids, signal)
+  const before = await called(workspaceId, ids)
+  const returned = new Map<string, Returned>()
+  for (const [i, { findingId, status: chose, statusAt }] of chosen.entries()) {
+    const standing = standings.get(findingId)?.status
+    const status = `${chose} ${statusAt}`
+    if (before[i] === status) continue
+    if (standing === 'regressed') returned.set(findingId, { kind: 'finding.regressed', status })
+    if (standing === 'open') returned.set(findingId, { kind: 'finding.unignored', status })
+  }
+  return returned
+}

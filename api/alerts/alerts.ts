@@ -1,0 +1,158 @@
+import type { lastAttempts } from '../../alerts/calling/attempts.ts'
+import { deliveryTo, openTarget } from '../../alerts/calling/targets.ts'
+import type { DeliveryOutcome } from '../../alerts/delivery/outcome.ts'
+import type { Sealing } from '../../alerts/delivery/sealing.ts'
+import { type SendDeps, send } from '../../alerts/delivery/send.ts'
+import {
+  type AlertsAnswer,
+  type DeliveriesAnswer,
+  LISTED_ATTEMPTS_MAX,
+  listDeliveries,
+  readAlerts,
+  replaceAlerts,
+  replaceAlertsSchema,
+  type Tested,
+  testReceiver,
+  testReceiverSchema,
+} from '../../schemas/http/alerts/operations.ts'
+import { type Alerts, type Attempt, DEFAULT_ALERT_RULES, type Receiver } from '../../schemas/records/alerts.ts'
+import type { Directory } from '../../shared/directory/directory.ts'
+import type { Route } from '../../shared/http/route.ts'
+import { occasionId } from '../../shared/ids/occasion-id.ts'
+import { PermanentError } from '../../shared/runtime/errors.ts'
+import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts'
+import { authorOf, queryDirectory } from '../http/directory.ts'
+import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
+import { invalid, type Outcome, okReply, otherRevision } from '../http/outcome.ts'
+import type { Resource } from '../http/resource.ts'
+import { changedReceivers } from './changed-receivers.ts'
+
+/** Means of sending to receivers, and of opening their secrets. */
+export type Deliveries = SendDeps & { readonly sealing: Sealing }
+
+interface Deps extends GuardedRouteDeps, CreationRouteDeps {
+  readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
+  /** Undefined without DELIVERY_KEY: then no receiver can be stored. */
+  readonly deliveries: Deliveries | undefined
+  readonly lastAttempts: (workspaceId: string, limit: number) => ReturnType<typeof lastAttempts>
+}
+
+/** Returns the routes of receivers and the rules that call them (docs/api/alerts.md). */
+export function alertRoutes(deps: Deps): Route[] {
+  return [readAlertsRoute(deps), replaceAlertsRoute(deps), testReceiverRoute(deps), listDeliveriesRoute(deps)]
+}
+
+const ALERTS: Resource = {
+  notFound: { code: 'NOT_FOUND', message: 'there is no such workspace' },
+  unavailable: {
+    code: 'INGEST_INFRA_UNAVAILABLE',
+    message: 'the receivers of alerts are unavailable: retry after the delay',
+    retryAfterSeconds: 5,
+  },
+}
+
+const NO_KEY = invalid('this installation sends no alerts: its operator has to set DELIVERY_KEY')
+
+function readAlertsRoute({ directory, ...deps }: Deps): Route {
+  return guardedRoute(deps, readAlerts, {
+    resource: ALERTS,
+    async run({ workspaceId }): Promise<Outcome<AlertsAnswer>> {
+      return { ok: true, value: present(await queryDirectory(directory.alerts(workspaceId))) }
+    },
+  })
+}
+
+function replaceAlertsRoute({ directory, deliveries, ...deps }: Deps): Route {
+  return creationRoute(deps, replaceAlerts, {
+    resource: ALERTS,
+    body: replaceAlertsSchema,
+    reply: okReply,
+    async create({ caller, body }): Promise<Outcome<AlertsAnswer>> {
+      const { workspaceId } = caller
+      const current = await queryDirectory(directory.alerts(workspaceId))
+      if (body.receivers.length > 0 && deliveries === undefined) return NO_KEY
+      const author = authorOf(caller, deps.now())
+      const changed = changedReceivers({
+        ...{ workspaceId, requested: body.receivers, current: current?.receivers ?? [] },
+        ...{ sealing: deliveries?.sealing, at: new Date(author.now).toISOString() },
+      })
+      if (!changed.ok) return changed
+      const { receivers, secrets } = changed.value
+      const { revision, rules } = body
+      const replaced = await queryDirectory(
+        directory.replaceAlerts({ workspaceId, revision, receivers, rules }, author),
+      )
+      if (typeof replaced === 'number') return otherRevision(replaced)
+      return { ok: true, value: present(replaced, secrets) }
+    },
+  })
+}
+
+function present(alerts: Alerts | undefined, secrets: ReadonlyMap<string, string> = new Map()): AlertsAnswer {
+  if (alerts === undefined) {
+    const rules = DEFAULT_ALERT_RULES.map(rule => ({ ...rule, kinds: [...rule.kinds] }))
+    return { revision: 0, receivers: [], rules: rules as AlertsAnswer['rules'] }
+  }
+  const { revision, changedAt, receivers, rules } = alerts
+  return {
+    ...{ revision, changedAt, rules },
+    receivers: receivers.map(({ sealed: _, ...receiver }: Receiver) => {
+      const secret = secrets.get(receiver.id)
+      return { ...receiver, ...(secret !== undefined && { secret }) }
+    }),
+  }
+}
+
+function testReceiverRoute({ directory, deliveries, ...deps }: Deps): Route {
+  return creationRoute(deps, testReceiver, {
+    resource: ALERTS,
+    body: testReceiverSchema,
+    reply: okReply,
+    async create({ caller, body }): Promise<Outcome<Tested>> {
+      const { workspaceId } = caller
+      if (deliveries === undefined) return NO_KEY
+      const alerts = await queryDirectory(directory.alerts(workspaceId))
+      const receiver = alerts?.receivers.find(({ name }) => name === body.receiver)
+      if (receiver === undefined) return invalid('receiver must be the name of a receiver of the workspace')
+      return { ok: true, value: presentOutcome(await sendTest(deliveries, workspaceId, receiver, deps.now())) }
+    },
+  })
+}
+
+async function sendTest(
+  deliveries: Deliveries,
+  workspaceId: string,
+  receiver: Receiver,
+  nowMs: number,
+): Promise<DeliveryOutcome> {
+  const id = occasionId([workspaceId, receiver.id, 'test', nowMs])
+  const timestamp = new Date(nowMs).toISOString()
+  const event = { type: 'test' as const, timestamp, data: { id, workspaceId, resolved: false } }
+  const rule = { id: 'test', name: 'Test' }
+  try {
+    const target = openTarget(deliveries.sealing, workspaceId, receiver)
+    return await send(deliveries, deliveryTo(target, { id: `${id}_${receiver.id}`, events: [event], rule }))
+  } catch (error) {
+    if (!(error instanceof PermanentError)) throw error
+    return { kind: 'refused', reason: error.message, durationMs: 0 }
+  }
+}
+
+function presentOutcome({ kind, status, reason, answer, durationMs }: DeliveryOutcome): Tested {
+  return {
+    ...{ result: kind, durationMs },
+    ...(status !== undefined && { status }),
+    ...(reason !== undefined && { reason }),
+    ...(answer !== undefined && { answer }),
+  }
+}
+
+function listDeliveriesRoute(deps: Deps): Route {
+  return guardedRoute(deps, listDeliveries, {
+    resource: ALERTS,
+    async run({ workspaceId }): Promise<Outcome<DeliveriesAnswer>> {
+      const attempts: Attempt[] = await queryDirectory(deps.lastAttempts(workspaceId, LISTED_ATTEMPTS_MAX))
+      return { ok: true, value: { attempts } }
+    },
+  })
+}

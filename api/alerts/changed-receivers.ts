@@ -1,0 +1,102 @@
+import { openTarget, sealTarget, type Target } from '../../alerts/calling/targets.ts'
+import type { Sealing } from '../../alerts/delivery/sealing.ts'
+import { createWebhookSecret } from '../../alerts/delivery/standard-webhooks.ts'
+import { type RequestedReceiver, targetFieldOf } from '../../schemas/http/alerts/operations.ts'
+import type { Receiver } from '../../schemas/records/alerts.ts'
+import { newId } from '../../shared/directory/directory.ts'
+import { invalid, type Outcome } from '../http/outcome.ts'
+
+/** Receivers of a request, and those that its workspace has. */
+interface ReceiversChange {
+  readonly workspaceId: string
+  readonly requested: readonly RequestedReceiver[]
+  readonly current: readonly Receiver[]
+  readonly sealing: Sealing | undefined
+  readonly at: string
+}
+
+/** Receivers as they are stored, and the secrets that were made for them, by id. */
+interface ChangedReceivers {
+  readonly receivers: Receiver[]
+  readonly secrets: ReadonlyMap<string, string>
+}
+
+/**
+ * Returns the receivers that a request makes of those of its workspace. One with a known name and the same channel stays, with what
+ * the request does not change.
+ */
+export function changedReceivers({ requested, current, ...change }: ReceiversChange): Outcome<ChangedReceivers> {
+  const receivers: Receiver[] = []
+  const secrets = new Map<string, string>()
+  for (const [i, wanted] of requested.entries()) {
+    const known = current.find(({ name, channel }) => name === wanted.name && channel === wanted.channel)
+    const target = targetOf(wanted, known, change)
+    if (target === undefined)
+      return invalid(`receivers[${i}].${targetFieldOf(wanted.channel)} is required for a new receiver`)
+    const { receiver, secret } = changed(wanted, known, target, change)
+    receivers.push(receiver)
+    if (secret !== undefined) secrets.set(receiver.id, secret)
+  }
+  return { ok: true, value: { receivers, secrets } }
+}
+
+type Change = Pick<ReceiversChange, 'workspaceId' | 'sealing' | 'at'>
+
+/** Where a receiver is reached from now on: `same` if that does not change, undefined if the request lacks it. */
+type ChangedTarget = { readonly target: Target; readonly secret?: string } | 'same' | undefined
+
+function targetOf(
+  { channel, url, routingKey, to, rotateSecret }: RequestedReceiver,
+  known: Receiver | undefined,
+  { sealing, workspaceId }: Change,
+): ChangedTarget {
+  if (channel === 'pagerduty') return routingKey === undefined ? known && 'same' : { target: { channel, routingKey } }
+  if (channel === 'email') return to === undefined ? known && 'same' : { target: { channel, to: [...to] } }
+  if (channel !== 'webhook') return url === undefined ? known && 'same' : { target: { channel, url } }
+  if (known === undefined) {
+    const secret = createWebhookSecret()
+    return url === undefined ? undefined : { target: { channel, url, secrets: [secret] }, secret }
+  }
+  if ((url === undefined && !rotateSecret) || sealing === undefined) return 'same'
+  const before = openTarget(sealing, workspaceId, known)
+  if (before.channel !== channel) return undefined
+  const next = url ?? before.url
+  if (!rotateSecret) return { target: { ...before, url: next } }
+  const secret = createWebhookSecret()
+  return { target: { channel, url: next, secrets: [secret, ...before.secrets.slice(0, 1)] }, secret }
+}
+
+function changed(
+  { name, channel, disabled }: RequestedReceiver,
+  known: Receiver | undefined,
+  changedTarget: Exclude<ChangedTarget, undefined>,
+  { workspaceId, sealing, at }: Change,
+): { readonly receiver: Receiver; readonly secret?: string | undefined } {
+  const id = known?.id ?? newId('rcv')
+  const kept = known ?? { id, name, channel, createdAt: at, address: '', sealed: '' }
+  const { disabled: before, ...rest } = kept
+  const off =
+    disabled === undefined ? before : disabled ? (before ?? { at, reason: 'a member has disabled it' }) : undefined
+  const receiver = { ...rest, ...(off && { disabled: off }) }
+  if (changedTarget === 'same' || sealing === undefined) return { receiver }
+  const { target, secret } = changedTarget
+  const sealed = sealTarget(sealing, workspaceId, id, target)
+  return { receiver: { ...receiver, address: addressOf(target), sealed }, secret }
+}
+
+/** Returns the part of a target that may be shown. The secrets of Slack and Teams are paths, and a query may contain one. */
+function addressOf(target: Target): string {
+  switch (target.channel) {
+    case 'webhook': {
+      const { origin, pathname } = new URL(target.url)
+      return `${origin}${pathname}`.slice(0, 1_000)
+    }
+    case 'slack':
+    case 'teams':
+      return new URL(target.url).origin
+    case 'pagerduty':
+      return 'PagerDuty'
+    case 'email':
+      return target.to.join(', ').slice(0, 1_000)
+  }
+}
