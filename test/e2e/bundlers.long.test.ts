@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { build as esbuild } from 'esbuild'
+import { Redis } from 'ioredis'
 import { rollup } from 'rollup'
 import { createBuilder } from 'vite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import webpack from 'webpack'
 import esbuildPlugin from '../../packages/build/src/esbuild.ts'
+import { uploadDirectory } from '../../packages/build/src/index.ts'
 import type { PenstockOptions } from '../../packages/build/src/options.ts'
 import rolldownPlugin from '../../packages/build/src/rolldown.ts'
 import rollupPlugin from '../../packages/build/src/rollup.ts'
@@ -16,15 +18,18 @@ import type { UploadReport } from '../../packages/build/src/upload-report.ts'
 import vitePlugin from '../../packages/build/src/vite.ts'
 import webpackPlugin from '../../packages/build/src/webpack.ts'
 import { findingAnswerSchema, findingsPageSchema } from '../../schemas/http/findings/schemas.ts'
+import { createDirectory } from '../../shared/directory/directory.ts'
 import { generateKey } from '../../shared/ids/credentials.ts'
 import { BUILD_WITH, type BundlerName } from '../support/bundlers/build-with.ts'
 import { FAILING_LINE, writeApp } from '../support/bundlers/write-app.ts'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
 import { type FailingPages, serveFailingPages, writeReporters } from '../support/pages/failing-page.ts'
+import { issueKey } from '../support/services/edge.ts'
 import { type Stack, startStack } from '../support/services/stack.ts'
 import { until } from '../support/until.ts'
 
 const MODULES = 30
+const MAP = '{"version":3,"sources":["a.js"],"names":[],"mappings":"AAAA"}'
 const browserFound = await findBrowser()
 if ('missing' in browserFound) console.warn(`no test of bundlers in a browser: missing ${browserFound.missing}`)
 
@@ -130,6 +135,29 @@ describe('a build whose upload fails', () => {
     ['api_key_rejected', () => ({ key: generateKey('secret') })],
   ] as const)('has the outcome %s', async (result, options) => {
     expect((await build('esbuild', options())).report.result).toBe(result)
+  })
+
+  it('has the outcome api_key_scope_mismatch', async () => {
+    const redis = new Redis(stack.services.redisUrl)
+    try {
+      const { workspaceId, surfaceId } = stack.secrets
+      const key = await issueKey(createDirectory(redis), { kind: 'secret', workspaceId, surfaceId, scopes: [] })
+      expect((await build('esbuild', { key })).report.result).toBe('api_key_scope_mismatch')
+    } finally {
+      redis.disconnect()
+    }
+  })
+
+  it.each([
+    ['no_source_maps', 'f()', 'contains no source map'],
+    ['client_maps_unmapped', 'f()\n//# sourceMappingURL=gone.js.map', 'gone.js.map'],
+  ])('has the outcome %s', async (result, code, message) => {
+    const directory = join(root, result)
+    await mkdir(directory)
+    await writeFile(join(directory, 'a.js'), code)
+    if (result === 'client_maps_unmapped') await writeFile(join(directory, 'b.js.map'), MAP)
+    const report = await uploadDirectory(directory, settings({ version: result }))
+    expect(report).toMatchObject({ result, message: expect.stringContaining(message), removedCount: 0 })
   })
 })
 
