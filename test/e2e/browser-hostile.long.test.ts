@@ -138,6 +138,18 @@ describe.skipIf('missing' in browserFound)('a hostile page', () => {
     await page.close()
   })
 
+  it('whose consent is withdrawn leaves nothing in the browser, not even when it ends', async () => {
+    const { page, recorded } = await open()
+    await until('the page is recorded', () => snapshots(recorded()) > 0)
+    const kept = () => page.evaluate('[...Object.keys(localStorage), ...Object.keys(sessionStorage)]')
+    expect(await kept()).toContain('penstock.session')
+    await page.evaluate('penstock.consent(false)')
+    expect(await kept()).toEqual([])
+    await page.goto(`${stage.pages.origin}/settings.js`)
+    expect(await kept()).toEqual([])
+    await page.close()
+  })
+
   it.each([
     ['that is none of a page', 'sk_1', /nothing is sent: key must be the public key of a surface/],
     ['that is unknown', generateKey('public'), /nothing is sent any more: the service refuses the key \(401\)/],
