@@ -125,6 +125,8 @@ describe.skipIf('missing' in browserFound)('tabs of one origin', () => {
     expect((await statusOf(first)).page).not.toBe((await statusOf(duplicate)).page)
     await Promise.all([first, duplicate].map(page => page.evaluate("document.querySelector('#buy').append('!')")))
     await settle(first, duplicate)
+    const all = (await chunksOf(session)).map(({ window }) => window)
+    expect(new Set(all)).toEqual(new Set([...windows, own]))
     await expectNumbers(session)
   })
 
