@@ -159,7 +159,8 @@ function connectDeliveries(
   if (sending === undefined) return undefined
   const blocking = usableWhenFull(connectConsumer(config.DIRECTORY_REDIS_URL, logger))
   lifecycle.onStop('redis of deliveries', () => blocking.disconnect())
-  return { ...sending, redis, blocking, directory: createDirectory(redis), logger }
+  const { JOB_LOCK_MS: lockMs, JOB_STALLED_CHECK_MS: stalledCheckMs } = config
+  return { ...sending, redis, blocking, directory: createDirectory(redis), logger, lockMs, stalledCheckMs }
 }
 
 /** Connects ClickHouse, for pools and for the upkeep. Neither inserts into a table while a view is missing that reads it. */

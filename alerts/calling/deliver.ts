@@ -1,7 +1,7 @@
 import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Alerts, Receiver } from '../../schemas/records/alerts.ts'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../schemas/units.ts'
+import { HOUR_MS, SECOND_MS } from '../../schemas/units.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { describeError, errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -22,12 +22,14 @@ export interface DeliverDeps extends SendDeps {
   readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
   readonly sealing: Sealing
   readonly logger: Logger
+  /** After this time without a sign of its process, another one takes a delivery over. Looked at in this interval. */
+  readonly lockMs: number
+  readonly stalledCheckMs: number
 }
 
 /** Deliveries in progress in a process, and how many of them a workspace may have: a slow receiver delays no other workspace. */
 const AT_ONCE = 32
 const OF_WORKSPACE = 4
-const LOCK_MS = MINUTE_MS
 /** How long a delivery waits for its turn before it looks again. */
 const TURN_MS = SECOND_MS
 /** Later events of a finding wait for as long for one that cannot be delivered. */
@@ -50,7 +52,8 @@ export function startDeliveries(deps: DeliverDeps): { stop(): Promise<void> } {
     connection: deps.blocking,
     prefix: DELIVERIES_PREFIX,
     concurrency: AT_ONCE,
-    lockDuration: LOCK_MS,
+    lockDuration: deps.lockMs,
+    stalledInterval: deps.stalledCheckMs,
     // A process that is killed again and again must not end a delivery.
     maxStalledCount: 1_000,
     settings: {

@@ -21,7 +21,7 @@ export interface SettledSurface {
 interface WatchDeps extends Omit<FindOccasionsDeps, 'called'> {
   /** Redis of the directory. */
   readonly redis: Redis
-  readonly directory: FindOccasionsDeps['directory'] & Pick<Directory, 'alertingWorkspaces' | 'surfaceIds'>
+  readonly directory: FindOccasionsDeps['directory'] & Pick<Directory, 'alerts' | 'alertingWorkspaces' | 'surfaceIds'>
   readonly settled: (surfaces: readonly { workspaceId: string; surfaceId: string }[]) => Promise<SettledSurface[]>
   readonly assertElected: () => Promise<void>
 }
@@ -39,7 +39,7 @@ interface Window {
   readonly workspaceId: string
   readonly surfaceId: string
   readonly field: string
-  /** Undefined for a surface that is looked at for the first time: it begins now. */
+  /** Undefined for a surface that is looked at for the first time. */
   readonly fromMs: number | undefined
   readonly toMs: number
   readonly ofFailures: boolean
@@ -52,11 +52,28 @@ interface Window {
 export async function watchArrivals(deps: WatchDeps): Promise<void> {
   const windows = await dueWindows(deps)
   if (windows.length === 0) return
-  const begun = windows.filter(({ fromMs }) => fromMs === undefined)
-  if (begun.length > 0) await deps.redis.hset(upkeepKeys.watched, ...begun.flatMap(({ field, toMs }) => [field, toMs]))
+  await begin(
+    deps,
+    windows.filter(({ fromMs }) => fromMs === undefined),
+  )
   for (const group of groupsOf(windows.filter(({ fromMs }) => fromMs !== undefined))) {
     await deps.assertElected()
     await watchGroup(deps, group)
+  }
+}
+
+/**
+ * Begins to watch surfaces: at the last change of the receivers, but at most a minute ago. So nothing is missed that a new surface
+ * was sent at once, or that arrived right after the first receiver was added.
+ */
+async function begin({ redis, directory }: WatchDeps, windows: readonly Window[]): Promise<void> {
+  for (const [workspaceId, own] of Map.groupBy(windows, window => window.workspaceId)) {
+    const changedMs = Date.parse((await directory.alerts(workspaceId))?.changedAt ?? '')
+    const fields = own.flatMap(({ field, toMs }) => {
+      const fromMs = Math.max(toMs - MINUTE_MS, changedMs || toMs)
+      return [field, Math.min(toMs, Math.floor(fromMs / WINDOW_MS) * WINDOW_MS)]
+    })
+    await redis.hset(upkeepKeys.watched, ...fields)
   }
 }
 

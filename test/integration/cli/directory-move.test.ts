@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
+import type { Alerts } from '../../../schemas/records/alerts.ts'
 import type { FindingEntry } from '../../../schemas/records/change.ts'
 import type { Dropping } from '../../../schemas/records/dropping.ts'
 import type { Erasure } from '../../../schemas/records/erasure.ts'
@@ -149,7 +150,7 @@ async function workOnFindings(directory: Directory, workspaceId: string): Promis
   await directory.splitFinding({ workspaceId, findingId: findingIdOf('d') }, findingIdOf('a'), author)
 }
 
-/** Replaces the rules of scrubbing and of dropping twice, and stores an erasure that waits for the night. */
+/** Replaces the rules of scrubbing and of dropping twice, and those of alerts again, and stores an erasure that waits for the night. */
 async function protectPersons(directory: Directory, workspaceId: string): Promise<void> {
   const author = { by: null, now: Date.now() }
   const scrubbing: ScrubbingRule = { name: 'people', keys: ['iban'], action: 'mask' }
@@ -160,6 +161,11 @@ async function protectPersons(directory: Directory, workspaceId: string): Promis
   const dropping = await directory.replaceDropping({ workspaceId, revision: 0, rules: drops }, author)
   const { revision: before } = dropping as Dropping
   await directory.replaceDropping({ workspaceId, revision: before, rules: [] }, author)
+  const alerts = (await directory.alerts(workspaceId)) as Alerts
+  await directory.replaceAlerts(
+    { workspaceId, revision: alerts.revision, receivers: alerts.receivers, rules: [] },
+    author,
+  )
   const subject = { kind: 'session', sessionId: 'waits' } as const
   const erasure = (await directory.createErasure({ workspaceId, subject, now: Date.now() })) as Erasure
   await directory.putErasure({ ...erasure, state: 'waiting_for_rewrite' })
@@ -204,8 +210,9 @@ const FAMILIES = Object.entries({ ...directoryKeys, ...releaseKeys } as Record<s
 
 it('the directory contains only keys of known families, some of each, and all of them are moved', () => {
   // The versions of merges tell a process that another one has merged findings, and an import notes itself which workspaces are
-  // grouped again, so that neither is moved.
-  const own: readonly string[] = [upkeepKeys.mergeVersions, upkeepKeys.ungrouped, upkeepKeys.queuesSeen]
+  // grouped again, so that neither is moved. Occasions of alerts wait for seconds.
+  const { mergeVersions, ungrouped, queuesSeen, occasions } = upkeepKeys
+  const own: readonly string[] = [mergeVersions, ungrouped, queuesSeen, occasions]
   const names = before.names.filter(name => !own.includes(name))
   const unknown = names.filter(name => !FAMILIES.some(({ pattern }) => pattern.test(name)))
   expect(unknown, 'keys that neither directoryKeys nor releaseKeys name').toEqual([])
@@ -215,7 +222,10 @@ it('the directory contains only keys of known families, some of each, and all of
   // The order in which surfaces were deleted is not moved: nothing but forgetting the oldest of 10,000 depends on it.
   // Nor are earlier rules, which repetitions of batches use, and the record of the installation, which the other one has too.
   const moved = names.filter(
-    name => !/:(deleted-surfaces|earlier-finding-rules|earlier-scrubbing|earlier-dropping|installation)$/.test(name),
+    name =>
+      !/:(deleted-surfaces|earlier-finding-rules|earlier-scrubbing|earlier-dropping|earlier-alerts|installation)$/.test(
+        name,
+      ),
   )
   const { [upkeepKeys.ungrouped]: _, ...values } = after.values
   expect(values).toEqual(Object.fromEntries(moved.map(name => [name, before.values[name]])))
