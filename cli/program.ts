@@ -14,6 +14,7 @@ import type {
   StoresCommandContext,
   UploadCommandContext,
 } from './command-context.ts'
+import { addAlerts } from './commands/alerts.ts'
 import { addAudit } from './commands/audit.ts'
 import { addBackup } from './commands/backup.ts'
 import { addDeadLetters } from './commands/dead-letters/dead-letters.ts'
@@ -112,6 +113,7 @@ function addReads(program: Command, context: ReadCommandContext): void {
   addPipeline(program, context)
   addScrubbing(program, context)
   addDropping(program, context)
+  addAlerts(program, context)
   addLogin(program, context)
   addLogout(program, context)
 }

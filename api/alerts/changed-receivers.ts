@@ -78,7 +78,14 @@ function changed(
   const off =
     disabled === undefined ? before : disabled ? (before ?? { at, reason: 'a member has disabled it' }) : undefined
   const receiver = { ...rest, ...(off && { disabled: off }) }
-  if (changedTarget === 'same' || sealing === undefined) return { receiver }
+  if (sealing === undefined) return { receiver }
+  if (changedTarget === 'same') {
+    // What the previous key has sealed is sealed again, so that it can be removed.
+    if (known === undefined || sealing.isCurrent(known.sealed)) return { receiver }
+    return {
+      receiver: { ...receiver, sealed: sealTarget(sealing, workspaceId, id, openTarget(sealing, workspaceId, known)) },
+    }
+  }
   const { target, secret } = changedTarget
   const sealed = sealTarget(sealing, workspaceId, id, target)
   return { receiver: { ...receiver, address: addressOf(target), sealed }, secret }

@@ -25,6 +25,8 @@ export interface RulesKind<R, A extends RulesAnswer<R>> {
   readonly columns: readonly string[]
   readonly widths: readonly number[]
   readonly cellsOf: (rule: R) => readonly string[]
+  /** Returns the other lists of the document, in the form in which a file has them. */
+  readonly besides?: (answer: Omit<A, 'rules'>) => object
   /** A line below the rules. */
   readonly note?: (answer: A) => string | undefined
   /** Returns the effect of rules that have been replaced, for people. */
@@ -48,7 +50,8 @@ export function addShowRules<R, A extends RulesAnswer<R>>(
       const reader = await connectReader(context, options)
       const answer = knownRules(await reader.get(path, schema), kind)
       const { revision, rules } = answer
-      if (options.json) return context.print(JSON.stringify({ revision, rules }, undefined, 2))
+      if (options.json)
+        return context.print(JSON.stringify({ revision, ...kind.besides?.(answer), rules }, undefined, 2))
       context.print(rowOf(columns, widths))
       for (const rule of rules) context.print(rowOf(cellsOf(rule), widths))
       const line = note?.(answer)
@@ -72,15 +75,16 @@ export function addReplaceRules<R, A extends RulesAnswer<R>>(
     .addHelpText('after', rulesHelp(`${example.command} replace ${example.file}`))
     .action(async (file: string, options: ReadOptions) => {
       const reader = await connectReader(context, options)
-      const { rules, revision } = await readRulesFile(file)
+      const { revision, ...document } = await readRulesFile(file)
       const before = revision ?? knownRules(await reader.get(path, schema), kind).revision
-      const after = await reader.put(path, { revision: before, rules }, schema).catch(error => {
+      const after = await reader.put(path, { ...document, revision: before }, schema).catch(error => {
         if (error instanceof ApiRefusal && error.status === 409) return undefined
         throw error
       })
       if (after === undefined)
         return context.exit(EXIT.conflict, `the rules are no longer those of revision ${before}: show them again`)
-      if (options.json) return context.print(JSON.stringify({ revision: after.revision, rules: after.rules }))
+      if (options.json)
+        return context.print(JSON.stringify({ revision: after.revision, ...kind.besides?.(after), rules: after.rules }))
       context.print(`${counted(after.rules.length, 'rule')}, revision ${after.revision}: ${kind.effectOf(after)}`)
     })
 }

@@ -122,7 +122,7 @@ const shownReceiverSchema = z
   .meta({ id: 'AlertReceiver' })
 
 /** Response of GET and PUT /v3/alerts. */
-const alertsAnswerSchema = z
+export const alertsAnswerSchema = z
   .strictObject({
     revision: revision.meta({ description: 'Grows with each change. 0 if nothing was ever changed.' }),
     changedAt: z.iso.datetime().optional(),
@@ -156,12 +156,12 @@ const outcomeShape = {
 }
 
 /** Response of POST /v3/alerts/test. */
-const testedSchema = z.strictObject(outcomeShape).meta({ id: 'TestedReceiver' })
+export const testedSchema = z.strictObject(outcomeShape).meta({ id: 'TestedReceiver' })
 /** Response of POST /v3/alerts/test. */
 export type Tested = z.infer<typeof testedSchema>
 
 /** Response of GET /v3/alerts/deliveries. */
-const deliveriesAnswerSchema = z
+export const deliveriesAnswerSchema = z
   .strictObject({
     attempts: z.array(
       z

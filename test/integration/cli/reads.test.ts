@@ -193,6 +193,37 @@ describe('penstock trace, findings and pipeline', () => {
     await rm(directory, { recursive: true })
   })
 
+  it('reads, replaces and tests the receivers of alerts, and shows what was sent', async () => {
+    const at = ['--url', api.baseUrl]
+    const directory = await mkdtemp(join(tmpdir(), 'penstock-alerts-'))
+    const file = join(directory, 'alerts.json')
+    expect((await run(['alerts', 'show', ...at])).stdout).toMatch(
+      /\nNew and returning findings +all +finding.created or .*\nno receiver: nothing is sent\n$/,
+    )
+    const receivers = [
+      { name: 'hook', channel: 'webhook', url: 'https://127.0.0.1/hook?token=hidden' },
+      { name: 'mail', channel: 'email', to: ['on-call@shop.example'] },
+    ]
+    const rules = [{ name: 'errors', kinds: ['finding.created'], receivers: ['hook'], services: ['shop', 'cart'] }]
+    await writeFile(file, JSON.stringify({ revision: 0, receivers, rules }))
+    const replaced = await run(['alerts', 'replace', file, ...at])
+    expect(replaced).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nsecret of hook, .*: whsec_\S+\n$/) })
+    const shown = await run(['alerts', 'show', ...at])
+    expect(shown.stdout).toMatch(/\nerrors +hook +finding.created; shop or cart\n/)
+    expect(shown.stdout).toMatch(
+      /\nreceiver hook: webhook, https:\/\/127.0.0.1\/hook\nreceiver mail: email, on-call@shop.example\n$/,
+    )
+    // A file as it was shown keeps the targets.
+    await writeFile(file, (await run(['alerts', 'show', ...at, '--json'])).stdout)
+    expect(await run(['alerts', 'replace', file, ...at])).toMatchObject({ code: 0 })
+    expect(await run(['alerts', 'test', 'hook', ...at])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/refused, the receiver is refused: its address is not public/),
+    })
+    expect((await run(['alerts', 'deliveries', ...at])).stdout).toMatch(/^AT +RECEIVER/)
+    await rm(directory, { recursive: true })
+  })
+
   it('shows a finding with its occurrences, as text or as JSON', async () => {
     const id = `fnd_${'a'.repeat(26)}`
     const shown = await run(['finding', id, '--url', api.baseUrl])

@@ -1,0 +1,95 @@
+import type { Command } from 'commander'
+import {
+  type AlertsAnswer,
+  alertsAnswerSchema,
+  deliveriesAnswerSchema,
+  testedSchema,
+} from '../../schemas/http/alerts/operations.ts'
+import type { ReadCommandContext } from '../command-context.ts'
+import { EXIT } from '../exit-codes.ts'
+import { connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
+import { addReplaceRules, addShowRules, knownRules, type RulesKind, rulesHelp } from '../reads/rules-commands.ts'
+import { printable, rowOf } from '../terminal.ts'
+
+type Rule = AlertsAnswer['rules'][number]
+
+const KIND: RulesKind<Rule, AlertsAnswer> = {
+  name: 'alerts',
+  path: '/v3/alerts',
+  schema: alertsAnswerSchema,
+  readBy: '"replace" reads',
+  example: { command: 'alerts', file: 'alerts.json' },
+  columns: ['RULE', 'CALLS', 'FOR'],
+  widths: [28, 24, 80],
+  cellsOf: rule => [rule.name, rule.receivers?.join(', ') ?? 'all', conditionsOf(rule)],
+  // A receiver keeps its target, which is not shown.
+  besides: ({ receivers }) => ({
+    receivers: receivers.map(({ name, channel, disabled }) => ({ name, channel, ...(disabled && { disabled: true }) })),
+  }),
+  note: ({ receivers }) =>
+    receivers.length === 0
+      ? 'no receiver: nothing is sent'
+      : receivers
+          .map(({ name, channel, address, disabled }) => {
+            const state = disabled ? `, disabled: ${disabled.reason}` : ''
+            return printable(`receiver ${name}: ${channel}, ${address}${state}`)
+          })
+          .join('\n'),
+  effectOf: ({ receivers }) => {
+    const made = receivers.flatMap(({ name, secret }) =>
+      secret === undefined ? [] : [`secret of ${name}, which is not shown again: ${secret}`],
+    )
+    return ['events call receivers by them', ...made].join('\n')
+  },
+}
+
+/** Adds `alerts` with `show`, `replace`, `test` and `deliveries`. */
+export function addAlerts(parent: Command, context: ReadCommandContext): void {
+  const command = parent
+    .command('alerts')
+    .description('read, replace and test the receivers of alerts and the rules that call them')
+  addShowRules(command, context, KIND)
+  addReplaceRules(command, context, KIND)
+  command
+    .command('test')
+    .description('send a test to a receiver, and show how it ended')
+    .argument('<receiver>', 'name of the receiver')
+    .addOption(urlOption())
+    .option('--json', 'print the answer of the API')
+    .addHelpText('after', rulesHelp('alerts test on-call'))
+    .action(async (receiver: string, options: ReadOptions) => {
+      const reader = await connectReader(context, options)
+      const tested = knownRules(await reader.post(`${KIND.path}/test`, { receiver }, testedSchema), KIND)
+      const { result, status, reason, durationMs } = tested
+      const words = [result, status, reason].filter(word => word !== undefined).join(', ')
+      const line = options.json ? JSON.stringify(tested) : printable(`${words} (${durationMs} ms)`)
+      if (result === 'delivered') return context.print(line)
+      return context.exit(EXIT.failed, line)
+    })
+  addDeliveries(command, context)
+}
+
+function addDeliveries(command: Command, context: ReadCommandContext): void {
+  command
+    .command('deliveries')
+    .description('show the last attempts to send alerts, the latest first')
+    .addOption(urlOption())
+    .option('--json', 'print the answer of the API')
+    .addHelpText('after', rulesHelp('alerts deliveries'))
+    .action(async (options: ReadOptions) => {
+      const reader = await connectReader(context, options)
+      const answer = knownRules(await reader.get(`${KIND.path}/deliveries`, deliveriesAnswerSchema), KIND)
+      if (options.json) return context.print(JSON.stringify(answer))
+      const widths = [24, 20, 10, 40, 60]
+      context.print(rowOf(['AT', 'RECEIVER', 'RESULT', 'EVENTS', 'REASON'], widths))
+      for (const { at, receiverName, result, status, reason = '', events } of answer.attempts) {
+        const types = [...new Set(events.map(({ type }) => type))].join(', ')
+        context.print(rowOf([at, receiverName, result, types, [status, reason].filter(Boolean).join(' ')], widths))
+      }
+    })
+}
+
+function conditionsOf({ kinds, surfaces, services, environments, types }: Rule): string {
+  const alternatives = [kinds, surfaces, services, environments, types].map(values => values?.join(' or '))
+  return alternatives.filter(values => values !== undefined).join('; ')
+}
