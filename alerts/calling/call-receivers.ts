@@ -4,11 +4,14 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type DescribedFinding, describeFinding } from '../../findings/describe-finding.ts'
 import type { FindingEvent } from '../../schemas/http/alerts/events.ts'
 import type { Occasion } from '../../schemas/records/alerts.ts'
+import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { removeOccasions, type WaitingOccasion, waitingOccasions } from '../../shared/directory/occasions.ts'
 import { base32 } from '../../shared/ids/base32.ts'
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts'
+import { dueTime } from './due-time.ts'
 import { eventOf } from './event-of.ts'
+import { type CalledBy, EventHolder, type HeldEvents } from './held-events.ts'
 import { type Called, calledFor } from './matching-rules.ts'
 import { isOneByOne } from './targets.ts'
 
@@ -22,6 +25,7 @@ interface CallDeps {
   /** The address of the console, `https://penstock.example/console/`. */
   readonly consoleUrl: string
   readonly assertElected: () => Promise<void>
+  readonly now: () => number
 }
 
 const AT_ONCE = 100
@@ -31,59 +35,93 @@ const TIMEOUT_MS = 30_000
 
 /**
  * Queues the deliveries of the occasions that wait, and only then removes these. After a crash between the two, the same deliveries
- * are added again, with the same ids. An occasion of which nothing is retained any more calls for nothing.
+ * are added again, with the same ids. Events of rules that rest or are quiet are held until they are due. An occasion of which
+ * nothing is retained any more calls for nothing.
  */
 export async function callReceivers(deps: CallDeps): Promise<void> {
+  const holder = new EventHolder(deps.redis)
+  for (const held of await holder.due(deps.now())) {
+    await deps.assertElected()
+    await queueHeld(deps, holder, held)
+  }
   for (;;) {
     const waiting = await waitingOccasions(deps.redis, AT_ONCE)
     if (waiting.length === 0) return
     await deps.assertElected()
     for (const [workspaceId, own] of Map.groupBy(waiting, ({ occasion }) => occasion.workspaceId)) {
-      await deps.queue.add(await deliveriesOf(deps, workspaceId, own))
+      for (const call of await callsOf(deps, workspaceId, own)) await queueOrHold(deps, holder, call)
       await removeOccasions(deps.redis, own)
     }
   }
 }
 
+/** Events by which a rule calls a receiver. */
 interface Call extends Called {
-  readonly event: FindingEvent
+  readonly workspaceId: string
+  readonly events: readonly FindingEvent[]
 }
 
-async function deliveriesOf(
-  deps: CallDeps,
-  workspaceId: string,
-  waiting: readonly WaitingOccasion[],
-): Promise<DeliveryJob[]> {
-  const stored = await deps.directory.alerts(workspaceId)
-  if (stored === undefined || stored.receivers.every(({ disabled }) => disabled)) return []
-  const alerts = { receivers: stored.receivers, rules: stored.rules }
-  const events = createEvents(deps, workspaceId)
-  const calls: Call[] = []
+/** Returns the calls of occasions of a workspace, one for each rule and receiver. */
+async function callsOf(deps: CallDeps, workspaceId: string, waiting: readonly WaitingOccasion[]): Promise<Call[]> {
+  const alerts = await deps.directory.alerts(workspaceId)
+  if (alerts === undefined || alerts.receivers.every(({ disabled }) => disabled)) return []
+  const eventOfOccasion = createEvents(deps, workspaceId)
+  const calls = new Map<string, Call & { readonly events: FindingEvent[] }>()
   for (const { occasion } of waiting) {
-    const event = await events(occasion)
-    if (event) calls.push(...calledFor(event, alerts).map(called => ({ ...called, event })))
+    const event = await eventOfOccasion(occasion)
+    for (const called of event ? calledFor(event, alerts) : []) {
+      const key = JSON.stringify([called.receiver.id, called.rule.name])
+      const call = calls.get(key) ?? { ...called, workspaceId, events: [] }
+      if (event) call.events.push(event)
+      calls.set(key, call)
+    }
   }
-  const grouped = Map.groupBy(calls, ({ receiver, rule, event }) =>
-    JSON.stringify([receiver.id, rule.name, isOneByOne(receiver.channel) ? event.data.id : '']),
-  )
-  return [...grouped.values()].flatMap(some => messagesOf(workspaceId, some))
+  return [...calls.values()]
 }
 
-/** Returns the messages about calls of one receiver by one rule. */
-function messagesOf(workspaceId: string, calls: readonly Call[]): DeliveryJob[] {
-  const jobs: DeliveryJob[] = []
-  for (let at = 0; at < calls.length; at += EVENTS_MAX) {
-    const some = calls.slice(at, at + EVENTS_MAX)
-    const [{ receiver, rule }] = some as [Call]
-    const events = some.map(({ event }) => event) as [FindingEvent, ...FindingEvent[]]
+const namesOf = ({ workspaceId, receiver, rule }: Omit<Call, 'events'>): CalledBy => ({
+  ...{ workspaceId, receiverId: receiver.id, ruleName: rule.name },
+})
+
+async function queueOrHold(deps: CallDeps, holder: EventHolder, call: Call): Promise<void> {
+  const by = namesOf(call)
+  const nowMs = deps.now()
+  const dueMs = dueTime(call.rule, nowMs, await holder.lastMs(by))
+  if (dueMs > nowMs) await holder.hold(by, call.events, dueMs)
+  else await queueMessages(deps, holder, call)
+}
+
+async function queueMessages(deps: CallDeps, holder: EventHolder, call: Call): Promise<void> {
+  await deps.queue.add(messagesOf(call))
+  if (call.rule.everyMinutes !== undefined) await holder.sent(namesOf(call), deps.now())
+}
+
+/** Queues what was held, if its rule and its receiver are still there. A rule that has become quiet holds it longer. */
+async function queueHeld(deps: CallDeps, holder: EventHolder, held: HeldEvents): Promise<void> {
+  const alerts = await deps.directory.alerts(held.workspaceId)
+  const receiver = alerts?.receivers.find(({ id, disabled }) => id === held.receiverId && !disabled)
+  const rule = alerts?.rules.find(({ name }) => name === held.ruleName)
+  if (receiver && rule && held.events.length > 0) {
+    const dueMs = dueTime({ quietHours: rule.quietHours }, deps.now(), undefined)
+    if (dueMs > deps.now()) return holder.postpone(held, dueMs)
+    await queueMessages(deps, holder, { workspaceId: held.workspaceId, receiver, rule, events: held.events })
+  }
+  await holder.release(held)
+}
+
+/** Returns the deliveries of a call: one for each event, or messages about many. */
+function messagesOf({ workspaceId, receiver, rule, events }: Call): DeliveryJob[] {
+  const atOnce = isOneByOne(receiver.channel) ? 1 : EVENTS_MAX
+  return [...pagesOf(events, atOnce)].map(page => {
+    const some = page as [FindingEvent, ...FindingEvent[]]
+    const ids = some.map(({ data }) => data.id)
     const digest = createHash('sha256')
-      .update(JSON.stringify([receiver.id, ...events.map(({ data }) => data.id)]))
+      .update(JSON.stringify([receiver.id, ...ids]))
       .digest()
     // A webhook has the id of its event, so that its receiver knows a repetition.
-    const id = isOneByOne(receiver.channel) ? `${events[0].data.id}_${receiver.id}` : `msg_${base32(digest, 26)}`
-    jobs.push({ version: 1, id, workspaceId, receiverId: receiver.id, ruleName: rule.name, events })
-  }
-  return jobs
+    const id = atOnce === 1 ? `${ids[0]}_${receiver.id}` : `msg_${base32(digest, 26)}`
+    return { version: 1, id, workspaceId, receiverId: receiver.id, ruleName: rule.name, events: some }
+  })
 }
 
 /** Returns a function that makes the events of a workspace. A finding of many occasions is read once. */

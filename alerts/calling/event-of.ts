@@ -1,10 +1,10 @@
 import type { DescribedFinding } from '../../findings/describe-finding.ts'
 import type { Changed, FindingEvent } from '../../schemas/http/alerts/events.ts'
 import type { Occasion } from '../../schemas/records/alerts.ts'
-import type { FindingEntry } from '../../schemas/records/change.ts'
+import { COMMENT_MAX_CHARACTERS, type FindingEntry } from '../../schemas/records/change.ts'
 
-/** The most characters of a name, a message and a file in an event. */
-const [NAME, MESSAGE, FILE] = [200, 1_000, 500]
+/** The most characters of a name, a message, a file and the id of a session in an event. */
+const [NAME, MESSAGE, FILE, SESSION] = [200, 1_000, 500, 1_000]
 const CHAIN_MAX = 8
 /** A recording is shown from a moment before the error on. */
 const BEFORE_ERROR_MS = 5_000
@@ -25,7 +25,9 @@ interface EventNames {
 export function eventOf(occasion: Occasion, described: DescribedFinding, names: EventNames): FindingEvent {
   const { id, kind, workspaceId, at, entry } = occasion
   const { surface, consoleUrl } = names
-  const { findingId, frame, chain, traceId, sessionId, occurredMs } = described
+  const { findingId, frame, chain, traceId, occurredMs } = described
+  // A session with a longer id has no link.
+  const sessionId = encodeURIComponent(described.sessionId).length > SESSION ? '' : described.sessionId
   const link = (path: string) => new URL(path, consoleUrl).href
   const session = encodeURIComponent(sessionId)
   return {
@@ -77,7 +79,7 @@ function changedBy({ by, action, assignee, text, findingId }: FindingEntry, peop
     by: by && person(by.userId),
     action,
     ...(assignee !== undefined && { assignee: person(assignee) }),
-    ...(text !== undefined && { text }),
+    ...(text !== undefined && { text: cut(text, COMMENT_MAX_CHARACTERS) }),
     ...(findingId !== undefined && { findingId }),
   }
 }

@@ -5,6 +5,7 @@ import { addressOf, given, place } from '../state/router.ts'
 import { Pages } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { AlertsOfWorkspace } from './alerts.tsx'
 import { Members } from './members.tsx'
 import { RetentionOfKinds } from './retention.tsx'
 import { Surfaces } from './surfaces.tsx'
@@ -16,6 +17,7 @@ const PARTS: readonly { readonly path: string; readonly name: string; readonly P
   { path: 'surfaces', name: 'Surfaces', Part: Surfaces },
   { path: 'keys', name: 'API keys', Part: WorkspaceKeys },
   { path: 'members', name: 'Members', Part: Members },
+  { path: 'alerts', name: 'Alerts', Part: AlertsOfWorkspace },
   { path: 'retention', name: 'Retention', Part: RetentionOfKinds },
   { path: 'usage', name: 'Usage', Part: UsagePerDay },
   { path: 'changes', name: 'Changes', Part: Changes },

@@ -11,6 +11,11 @@ export const ALERT_CONDITIONS_MAX = 50
 /** The most characters of a name or a value. */
 export const ALERT_CHARACTERS = 200
 
+/** The most minutes between two messages. */
+export const EVERY_MINUTES_MAX = 1_440
+/** A time of the day, `07:00`. */
+export const TIME_OF_DAY = /^(?:[01]\d|2[0-3]):[0-5]\d$/
+
 /** The ways in which receivers are reached. */
 export const CHANNELS = ['webhook', 'slack', 'teams', 'pagerduty', 'email'] as const
 /** A way in which a receiver is reached. */
@@ -61,6 +66,12 @@ const alertRuleSchema = z.object({
   environments: texts.optional(),
   /** Types of exceptions. */
   types: texts.optional(),
+  /** Least time between two messages to a receiver. Events meanwhile wait for the next one. */
+  everyMinutes: z.int().min(1).max(EVERY_MINUTES_MAX).optional(),
+  /** Hours of the day in which nothing is sent, such as 22:00 to 07:00 in a time zone. Events wait for their end. */
+  quietHours: z
+    .object({ from: z.string().regex(TIME_OF_DAY), to: z.string().regex(TIME_OF_DAY), zone: z.string().max(64) })
+    .optional(),
 })
 /** A rule that calls receivers. */
 export type AlertRule = z.infer<typeof alertRuleSchema>

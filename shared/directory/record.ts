@@ -163,6 +163,9 @@ export const mapKeys = {
  * - called: finding → the status of its record for whose end an occasion was found (hash)
  * - attempts: the last attempts to send alerts of a workspace, as JSON records, the latest first (list)
  * - inOrder: `receiver/finding` → the delivery that later ones wait for, and since when in Unix ms (hash)
+ * - holding: `[workspace, receiver, rule]` as JSON whose events wait, by the time in Unix ms at which they are due
+ * - held: the events that wait for one of them, as JSON (list)
+ * - messaged: `[workspace, receiver, rule]` → when it was sent something last, in Unix ms (string, for a day)
  * - deliveries: the jobs of BullMQ that send alerts (alerts/calling/)
  * - removedReleases: expired releases whose manifests and claims are still to be removed (set)
  * - queuesSeen: the last check that found the data of the queues, as JSON (string)
@@ -181,6 +184,9 @@ export const upkeepKeys = {
   watched: `${DIRECTORY_ROOT}:upkeep-watched`,
   called: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:called:${workspaceId}`,
   attempts: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:attempts:${workspaceId}`,
+  holding: `${DIRECTORY_ROOT}:upkeep-holding`,
+  held: (member: string) => `${DIRECTORY_ROOT}:upkeep:held:${member}`,
+  messaged: (member: string) => `${DIRECTORY_ROOT}:upkeep:messaged:${member}`,
   inOrder: `${DIRECTORY_ROOT}:upkeep-in-order`,
   removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
   queuesSeen: `${DIRECTORY_ROOT}:upkeep-queues-seen`,

@@ -1584,6 +1584,126 @@ export type Retention = {
         };
     };
 };
+export type AlertReceiver = {
+    id: string;
+    name: string;
+    channel: "webhook" | "slack" | "teams" | "pagerduty" | "email";
+    /** The part of its target that may be shown. */
+    address: string;
+    createdAt: string;
+    disabled?: {
+        at: string;
+        reason: string;
+    };
+    /** The secret of a webhook, in the response to the request that made it, and never again. */
+    secret?: string;
+};
+export type KeptAlertRule = {
+    name: string;
+    kinds: ("finding.created" | "finding.regressed" | "finding.unignored" | "finding.changed" | "finding.commented")[];
+    receivers?: string[];
+    surfaces?: string[];
+    services?: string[];
+    environments?: string[];
+    types?: string[];
+    everyMinutes?: number;
+    quietHours?: {
+        "from": string;
+        to: string;
+        zone: string;
+    };
+};
+export type Alerts = {
+    /** Grows with each change. 0 if nothing was ever changed. */
+    revision: number;
+    changedAt?: string;
+    receivers: AlertReceiver[];
+    rules: KeptAlertRule[];
+};
+export type AlertRule = {
+    /** Messages have it. Unique among the rules. */
+    name: string;
+    kinds: ("finding.created" | "finding.regressed" | "finding.unignored" | "finding.changed" | "finding.commented")[];
+    /** Names of receivers. All of them by default. */
+    receivers?: string[];
+    /** Ids of surfaces. */
+    surfaces?: string[];
+    /** Values of `service.name`. */
+    services?: string[];
+    /** Values of `deployment.environment.name`. */
+    environments?: string[];
+    /** Types of exceptions, or titles of failed spans. */
+    types?: string[];
+    /** Least time between two messages to a receiver. Events meanwhile wait for the next one. */
+    everyMinutes?: number;
+    /** Hours of the day in which nothing is sent. Events wait for their end. */
+    quietHours?: {
+        "from": string;
+        to: string;
+        zone: string;
+    };
+};
+export type ReplaceAlertsRequest = {
+    /** The revision of what is replaced. */
+    revision: number;
+    receivers: {
+        /** Unique among the receivers. One with a new name is a new receiver. */
+        name: string;
+        channel: "webhook" | "slack" | "teams" | "pagerduty" | "email";
+        /** For webhook, slack and teams. A known receiver keeps its own by default. */
+        url?: string;
+        /** For pagerduty: the integration key of an Events API v2 integration. */
+        routingKey?: string;
+        /** For email. */
+        to?: string[];
+        /** For webhook: makes a new secret, and signs with both until the next one is made. */
+        rotateSecret?: boolean;
+        /** Whether nothing is sent to it. A receiver that answers 410 is disabled. */
+        disabled?: boolean;
+    }[];
+    rules: AlertRule[];
+};
+export type TestReceiverRequest = {
+    /** The name of a receiver. */
+    receiver: string;
+};
+export type TestedReceiver = {
+    /** `failed` is repeated, `refused` never is, and `gone` disables the receiver. */
+    result: "delivered" | "failed" | "refused" | "gone";
+    /** Status of HTTP, or reply code of SMTP. */
+    status?: number;
+    reason?: string;
+    /** The first 1,000 characters of the answer. */
+    answer?: string;
+    durationMs: number;
+};
+export type DeliveryAttempt = {
+    deliveryId: string;
+    at: string;
+    receiverId: string;
+    receiverName: string;
+    ruleName: string;
+    events: {
+        id: string;
+        "type": string;
+        findingId?: string;
+    }[];
+    /** Counts from 1. */
+    attempt: number;
+    /** `failed` is repeated, `refused` never is, and `gone` disables the receiver. */
+    result: "delivered" | "failed" | "refused" | "gone";
+    /** Status of HTTP, or reply code of SMTP. */
+    status?: number;
+    reason?: string;
+    /** The first 1,000 characters of the answer. */
+    answer?: string;
+    durationMs: number;
+    /** Absent if it is not repeated. */
+    nextAttemptAt?: string;
+};
+export type DeliveryAttempts = {
+    attempts: DeliveryAttempt[];
+};
 /**
  * List what is settled of the requests of each surface, newest surface first
  */
@@ -2719,6 +2839,58 @@ export function readRetention(opts?: Oazapfts.RequestOpts) {
         status: 200;
         data: Retention;
     }>("/v3/retention", {
+        ...opts
+    }));
+}
+/**
+ * Read the receivers of alerts, and the rules that call them
+ */
+export function readAlerts(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Alerts;
+    }>("/v3/alerts", {
+        ...opts
+    }));
+}
+/**
+ * Replace the receivers of alerts, and the rules that call them
+ */
+export function replaceAlerts({ replaceAlertsRequest }: {
+    replaceAlertsRequest: ReplaceAlertsRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Alerts;
+    }>("/v3/alerts", oazapfts.json({
+        ...opts,
+        method: "PUT",
+        body: replaceAlertsRequest
+    })));
+}
+/**
+ * Send a test to a receiver of alerts
+ */
+export function testReceiver({ testReceiverRequest }: {
+    testReceiverRequest: TestReceiverRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: TestedReceiver;
+    }>("/v3/alerts/test", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: testReceiverRequest
+    })));
+}
+/**
+ * List the last attempts to send alerts
+ */
+export function listDeliveries(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: DeliveryAttempts;
+    }>("/v3/alerts/deliveries", {
         ...opts
     }));
 }

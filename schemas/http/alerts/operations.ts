@@ -7,7 +7,9 @@ import {
   CALLED_KINDS,
   CHANNELS,
   DEFAULT_ALERT_RULES,
+  EVERY_MINUTES_MAX,
   RECEIVERS_MAX,
+  TIME_OF_DAY,
 } from '../../records/alerts.ts'
 import { REVISION_MAX } from '../../records/finding-rules.ts'
 import { MANAGER, READER } from '../credentials.ts'
@@ -32,6 +34,17 @@ const revision = z.int().min(0).max(REVISION_MAX)
 const kind = z.enum(CALLED_KINDS)
 const channel = z.enum(CHANNELS)
 
+const timeOfDay = z.string().regex(TIME_OF_DAY, 'must be a time such as 07:00')
+const zoneSchema = textOf(1, 64).refine(isZone, 'must be a time zone such as Europe/Berlin')
+
+function isZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false // The constructor refuses unknown names.
+  }
+}
+
 const ruleShape = {
   name: text.meta({ description: 'Messages have it. Unique among the rules.' }),
   kinds: z.array(kind).min(1, 'must not be empty').max(CALLED_KINDS.length),
@@ -40,6 +53,12 @@ const ruleShape = {
   services: conditions.meta({ description: 'Values of `service.name`.' }),
   environments: conditions.meta({ description: 'Values of `deployment.environment.name`.' }),
   types: conditions.meta({ description: 'Types of exceptions, or titles of failed spans.' }),
+  everyMinutes: z.int().min(1).max(EVERY_MINUTES_MAX).optional().meta({
+    description: 'Least time between two messages to a receiver. Events meanwhile wait for the next one.',
+  }),
+  quietHours: exactObject({ from: timeOfDay, to: timeOfDay, zone: zoneSchema })
+    .optional()
+    .meta({ description: 'Hours of the day in which nothing is sent. Events wait for their end.' }),
 }
 const ruleSchema = exactObject(ruleShape).meta({ id: 'AlertRule' })
 
@@ -132,6 +151,8 @@ export const alertsAnswerSchema = z
         .strictObject({
           ...{ name: z.string(), kinds: z.array(kind), receivers: texts },
           ...{ surfaces: texts, services: texts, environments: texts, types: texts },
+          everyMinutes: z.int().optional(),
+          quietHours: z.strictObject({ from: z.string(), to: z.string(), zone: z.string() }).optional(),
         })
         .meta({ id: 'KeptAlertRule' }),
     ),

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis'
 import type { FindingEntry } from '../../../schemas/records/change.ts'
 import { type FindingWork, findingWorkSchema, MERGED_MAX } from '../../../schemas/records/finding-work.ts'
 import type { Author } from '../changes/change-log.ts'
+import { planMemberOccasions } from '../occasions.ts'
 import { directoryKeys as keys, parseRecord, upkeepKeys } from '../record.ts'
 import { type Command, decideAndCommit, type Guard } from '../transaction.ts'
 import {
@@ -77,7 +78,9 @@ export function createFindingMergeStore(redis: Redis): FindingMergeStore {
           activities.push(await loadActivity(redis, { workspaceId, findingId }))
         const room = await roomForActivity(redis, workspaceId)
         const commands = writeMerge(works, { findingIds, activities, room }, author)
-        return { transaction: { guards, commands }, result: 'merged' }
+        const merged = findingIds.map(id => entryOf(author, 'merged', id))
+        const called = await planMemberOccasions(redis, { workspaceId, findingId: into }, merged)
+        return { transaction: { guards, commands: [...commands, ...called] }, result: 'merged' }
       })
     },
     splitFinding(finding, from, author) {
@@ -95,7 +98,9 @@ export function createFindingMergeStore(redis: Redis): FindingMergeStore {
         const guards = [guard, ...guardsOf(workspaceId, [into, findingId], texts)]
         const own = await loadActivity(redis, { workspaceId, findingId: into })
         const commands = writeSplit(stays, finding, { own, room: await roomForActivity(redis, workspaceId) }, author)
-        return { transaction: { guards, commands }, result: 'split' }
+        const apart = [entryOf(author, 'split_off', findingId)]
+        const called = await planMemberOccasions(redis, { workspaceId, findingId: into }, apart)
+        return { transaction: { guards, commands: [...commands, ...called] }, result: 'split' }
       })
     },
   }

@@ -1,0 +1,84 @@
+import type { Redis } from 'ioredis'
+import { alertEventSchema, type FindingEvent } from '../../schemas/http/alerts/events.ts'
+import { DAY_S } from '../../schemas/units.ts'
+import { parseRecord, upkeepKeys } from '../../shared/directory/record.ts'
+
+/** A rule, and a receiver that it calls. */
+export interface CalledBy {
+  readonly workspaceId: string
+  readonly receiverId: string
+  readonly ruleName: string
+}
+
+/** Events that wait for the next message of a rule to a receiver. */
+export interface HeldEvents extends CalledBy {
+  readonly events: readonly FindingEvent[]
+}
+
+/** Most events that wait for a message. The latest stay. */
+const HELD_MAX = 1_000
+const AT_ONCE = 100
+
+/**
+ * Keeps the events of rules that rest or are quiet, until their next message is due. One process is elected to use it. An event that
+ * is held twice, after a crash, is sent once.
+ */
+export class EventHolder {
+  readonly #redis: Redis
+
+  constructor(redis: Redis) {
+    this.#redis = redis
+  }
+
+  /** Returns when a rule sent something to a receiver last, in Unix ms. */
+  async lastMs(by: CalledBy): Promise<number | undefined> {
+    const text = await this.#redis.get(upkeepKeys.messaged(memberOf(by)))
+    return text === null ? undefined : Number(text)
+  }
+
+  /** Remembers when a rule sent something, for the longest rest of a rule. */
+  async sent(by: CalledBy, nowMs: number): Promise<void> {
+    await this.#redis.set(upkeepKeys.messaged(memberOf(by)), nowMs, 'EX', DAY_S)
+  }
+
+  /** Holds events until they are due. Those that wait already keep their time. */
+  async hold(by: CalledBy, events: readonly FindingEvent[], dueMs: number): Promise<void> {
+    const member = memberOf(by)
+    const key = upkeepKeys.held(member)
+    const texts = events.map(event => JSON.stringify(event))
+    await this.#redis
+      .multi()
+      .rpush(key, ...texts)
+      .ltrim(key, -HELD_MAX, -1)
+      .zadd(upkeepKeys.holding, 'NX', dueMs, member)
+      .exec()
+  }
+
+  /** Returns what is due. It stays until `release`. */
+  async due(nowMs: number): Promise<HeldEvents[]> {
+    const members = await this.#redis.zrangebyscore(upkeepKeys.holding, '-inf', nowMs, 'LIMIT', 0, AT_ONCE)
+    return Promise.all(
+      members.map(async member => {
+        const [workspaceId, receiverId, ruleName] = JSON.parse(member) as [string, string, string]
+        const texts = await this.#redis.lrange(upkeepKeys.held(member), 0, -1)
+        const events = [...new Set(texts)].map(text => parseRecord(member, text, alertEventSchema) as FindingEvent)
+        return { workspaceId, receiverId, ruleName, events }
+      }),
+    )
+  }
+
+  /** Removes what was due, once its deliveries are queued. */
+  async release(by: CalledBy): Promise<void> {
+    const member = memberOf(by)
+    await this.#redis.multi().del(upkeepKeys.held(member)).zrem(upkeepKeys.holding, member).exec()
+  }
+
+  /** Holds what was due until another time. */
+  async postpone(by: CalledBy, dueMs: number): Promise<void> {
+    await this.#redis.zadd(upkeepKeys.holding, dueMs, memberOf(by))
+  }
+}
+
+function memberOf({ workspaceId, receiverId, ruleName }: CalledBy): string {
+  return JSON.stringify([workspaceId, receiverId, ruleName])
+}
