@@ -20,8 +20,8 @@ const HELD_MAX = 1_000
 const AT_ONCE = 100
 
 /**
- * Keeps the events of rules that rest or are quiet, until their next message is due. One process is elected to use it. An event that
- * is held twice, after a crash, is sent once.
+ * Keeps the events of rules that rest or are quiet, until their next message is due. One process is elected to use it. An event
+ * that is held twice, after a crash, is sent once.
  */
 export class EventHolder {
   readonly #redis: Redis

@@ -80,7 +80,7 @@ function changed(
   const receiver = { ...rest, ...(off && { disabled: off }) }
   if (sealing === undefined) return { receiver }
   if (changedTarget === 'same') {
-    // What the previous key has sealed is sealed again, so that it can be removed.
+    // A target that the previous key has sealed is sealed again, so that this key can be removed.
     if (known === undefined || sealing.isCurrent(known.sealed)) return { receiver }
     return {
       receiver: { ...receiver, sealed: sealTarget(sealing, workspaceId, id, openTarget(sealing, workspaceId, known)) },

@@ -150,7 +150,7 @@ async function workOnFindings(directory: Directory, workspaceId: string): Promis
   await directory.splitFinding({ workspaceId, findingId: findingIdOf('d') }, findingIdOf('a'), author)
 }
 
-/** Replaces the rules of scrubbing and of dropping twice, and those of alerts again, and stores an erasure that waits for the night. */
+/** Replaces the rules of scrubbing and dropping twice, those of alerts again, and stores an erasure that waits for the night. */
 async function protectPersons(directory: Directory, workspaceId: string): Promise<void> {
   const author = { by: null, now: Date.now() }
   const scrubbing: ScrubbingRule = { name: 'people', keys: ['iban'], action: 'mask' }
