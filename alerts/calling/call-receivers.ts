@@ -13,6 +13,7 @@ import { dueTime } from './due-time.ts'
 import { eventOf } from './event-of.ts'
 import { type CalledBy, EventHolder, type HeldEvents } from './held-events.ts'
 import { type Called, calledFor } from './matching-rules.ts'
+import { OrderOfFindings } from './order-of-findings.ts'
 import { isOneByOne } from './targets.ts'
 
 /** Dependencies of calling receivers. */
@@ -92,7 +93,9 @@ async function queueOrHold(deps: CallDeps, holder: EventHolder, call: Call): Pro
 }
 
 async function queueMessages(deps: CallDeps, holder: EventHolder, call: Call): Promise<void> {
-  await deps.queue.add(messagesOf(call))
+  const messages = messagesOf(call)
+  await new OrderOfFindings(deps.redis).join(messages, deps.now())
+  await deps.queue.add(messages)
   if (call.rule.everyMinutes !== undefined) await holder.sent(namesOf(call), deps.now())
 }
 

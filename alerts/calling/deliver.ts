@@ -1,7 +1,7 @@
 import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Alerts, Receiver } from '../../schemas/records/alerts.ts'
-import { HOUR_MS, SECOND_MS } from '../../schemas/units.ts'
+import { SECOND_MS } from '../../schemas/units.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { describeError, errorFields, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
@@ -11,8 +11,8 @@ import type { Sealing } from '../delivery/sealing.ts'
 import { type SendDeps, send } from '../delivery/send.ts'
 import { keepAttempt } from './attempts.ts'
 import { DELIVERIES, DELIVERIES_PREFIX, type DeliveryJob, deliveryJobSchema } from './delivery-queue.ts'
+import { OrderOfFindings } from './order-of-findings.ts'
 import { deliveryTo, openTarget } from './targets.ts'
-import { TurnOfFindings } from './turn-of-findings.ts'
 
 /** Dependencies of sending deliveries. */
 export interface DeliverDeps extends SendDeps {
@@ -30,10 +30,9 @@ export interface DeliverDeps extends SendDeps {
 /** Deliveries in progress in a process, and how many of them a workspace may have: a slow receiver delays no other workspace. */
 const AT_ONCE = 32
 const OF_WORKSPACE = 4
-/** How long a delivery waits for its turn before it looks again. */
+/** A delivery whose turn it is not looks again after this time, and a workspace has one of them look in each slot. */
 const TURN_MS = SECOND_MS
-/** Later events of a finding wait for as long for one that cannot be delivered. */
-const ORDER_KEPT_MS = HOUR_MS
+const SLOT_MS = 25
 
 /** An attempt that failed, and what the receiver has requested. */
 class DeliveryFailed extends Error {
@@ -70,12 +69,15 @@ export function startDeliveries(deps: DeliverDeps): { stop(): Promise<void> } {
 
 class Deliverer {
   readonly #deps: DeliverDeps
-  readonly #turns: TurnOfFindings
+  readonly #order: OrderOfFindings
+  /** Deliveries in progress by workspace. */
   readonly #active = new Map<string, number>()
+  /** The last slot of each workspace, in Unix ms. */
+  readonly #slots = new Map<string, number>()
 
   constructor(deps: DeliverDeps) {
     this.#deps = deps
-    this.#turns = new TurnOfFindings(deps.redis, ORDER_KEPT_MS)
+    this.#order = new OrderOfFindings(deps.redis)
   }
 
   /** Makes an attempt. Throws if the delivery is to be repeated, or is parked. */
@@ -86,7 +88,7 @@ class Deliverer {
     this.#active.set(workspaceId, active + 1)
     try {
       const delivery = deliveryJobSchema.parse(job.data)
-      if (!(await this.#turns.take(delivery, this.#deps.now()))) return await this.#later(job, token)
+      if (!(await this.#order.isFirst(delivery, this.#deps.now()))) return await this.#later(job, token)
       await this.#attempt(job, delivery)
     } finally {
       const left = (this.#active.get(workspaceId) ?? 1) - 1
@@ -95,8 +97,14 @@ class Deliverer {
     }
   }
 
+  /** Lets a delivery look again later. Many of one workspace look one after the other. */
   async #later(job: Job<DeliveryJob>, token: string): Promise<never> {
-    await job.moveToDelayed(this.#deps.now() + TURN_MS, token)
+    const nowMs = this.#deps.now()
+    for (const [workspaceId, atMs] of this.#slots) if (atMs < nowMs) this.#slots.delete(workspaceId)
+    const { workspaceId } = job.data
+    const atMs = Math.max(nowMs + TURN_MS, (this.#slots.get(workspaceId) ?? 0) + SLOT_MS)
+    this.#slots.set(workspaceId, atMs)
+    await job.moveToDelayed(atMs, token)
     throw new DelayedError()
   }
 
@@ -105,7 +113,7 @@ class Deliverer {
     const alerts = await this.#deps.directory.alerts(workspaceId)
     const receiver = alerts?.receivers.find(({ id }) => id === receiverId)
     // A receiver that was removed or disabled gets nothing any more.
-    if (alerts === undefined || receiver === undefined || receiver.disabled) return this.#turns.pass(delivery)
+    if (alerts === undefined || receiver === undefined || receiver.disabled) return this.#order.leave(delivery)
     const outcome = await this.#send(delivery, receiver)
     const attempt = job.attemptsMade + 1
     const nextMs =
@@ -114,7 +122,7 @@ class Deliverer {
         : undefined
     await this.#keep(delivery, receiver, outcome, { attempt, nextMs })
     if (outcome.kind === 'failed' && nextMs !== undefined) throw new DeliveryFailed(outcome)
-    await this.#turns.pass(delivery)
+    await this.#order.leave(delivery)
     if (outcome.kind === 'gone') await this.#disable(workspaceId, receiver, outcome.reason ?? 'it is gone')
     else if (outcome.kind !== 'delivered') throw new UnrecoverableError(outcome.reason ?? 'it was not accepted')
   }

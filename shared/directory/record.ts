@@ -162,7 +162,7 @@ export const mapKeys = {
  * - watched: `workspace/surface` and `workspace/surface/failures` → the arrival in Unix ms before which occasions were found (hash)
  * - called: finding → the status of its record for whose end an occasion was found (hash)
  * - attempts: the last attempts to send alerts of a workspace, as JSON records, the latest first (list)
- * - inOrder: `receiver/finding` → the delivery that later ones wait for, and since when in Unix ms (hash)
+ * - order: the deliveries of a `receiver/finding` that have not ended, by the time at which they were queued (sorted set)
  * - holding: `[workspace, receiver, rule]` as JSON whose events wait, by the time in Unix ms at which they are due
  * - held: the events that wait for one of them, as JSON (list)
  * - messaged: `[workspace, receiver, rule]` → when it was sent something last, in Unix ms (string, for a day)
@@ -187,7 +187,7 @@ export const upkeepKeys = {
   holding: `${DIRECTORY_ROOT}:upkeep-holding`,
   held: (member: string) => `${DIRECTORY_ROOT}:upkeep:held:${member}`,
   messaged: (member: string) => `${DIRECTORY_ROOT}:upkeep:messaged:${member}`,
-  inOrder: `${DIRECTORY_ROOT}:upkeep-in-order`,
+  order: (of: string) => `${DIRECTORY_ROOT}:upkeep:order:${of}`,
   removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
   queuesSeen: `${DIRECTORY_ROOT}:upkeep-queues-seen`,
   ungrouped: `${DIRECTORY_ROOT}:upkeep-ungrouped`,
