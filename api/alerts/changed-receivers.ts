@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { openTarget, sealTarget, type Target } from '../../alerts/calling/targets.ts'
 import type { Sealing } from '../../alerts/delivery/sealing.ts'
 import { createWebhookSecret } from '../../alerts/delivery/standard-webhooks.ts'
@@ -87,6 +88,9 @@ function changed(
     }
   }
   const { target, secret } = changedTarget
+  // A request that is repeated changes nothing.
+  if (known && sealing.isCurrent(known.sealed) && isDeepStrictEqual(openTarget(sealing, workspaceId, known), target))
+    return { receiver }
   const sealed = sealTarget(sealing, workspaceId, id, target)
   return { receiver: { ...receiver, address: addressOf(target), sealed }, secret }
 }

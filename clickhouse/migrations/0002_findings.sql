@@ -203,9 +203,7 @@ ENGINE = MergeTree
 PARTITION BY toDate(arrived)
 ORDER BY (arrived, workspace_id, surface_id, variant_id)
 TTL toDate(arrived) + INTERVAL ${retention_days} DAY
-SETTINGS ttl_only_drop_parts = 1,
-  min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1,
-  enable_max_bytes_limit_for_min_age_to_force_merge = 1;
+SETTINGS ttl_only_drop_parts = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS finding_arrivals_from_exceptions TO finding_arrivals AS
 SELECT DISTINCT

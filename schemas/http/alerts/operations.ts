@@ -264,7 +264,7 @@ export const replaceAlerts: PermittedOperation = {
         example: {
           revision: 28_512_000,
           changedAt: EXAMPLE_TIMES.createdAt,
-          receivers: [{ ...shown, secret: 'whsec_bWFkZSB1cCBmb3IgdGhpcyBleGFtcGxlISEhISEhIQ==' }],
+          receivers: [shown],
           rules,
         },
       },
@@ -291,7 +291,10 @@ export const testReceiver: PermittedOperation = {
     status: 200,
     description: 'How the attempt ended.',
     contents: {
-      'application/json': { schema: testedSchema, example: { result: 'delivered', status: 204, durationMs: 84 } },
+      'application/json': {
+        schema: testedSchema,
+        example: { result: 'failed', reason: 'the name of the receiver has no address', durationMs: 12 },
+      },
     },
   },
   problems: callerProblems,

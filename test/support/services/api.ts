@@ -41,6 +41,9 @@ export interface TestApi {
   stop(): Promise<void>
 }
 
+/** The key that seals the secrets of receivers. */
+export const DELIVERY_KEY = Buffer.alloc(32, 'delivery').toString('base64')
+
 /** Returns the settings of an API on these servers. */
 export function apiConfig(
   services: { redisUrl: string; clickhouseUrl: string },
@@ -57,7 +60,7 @@ export function apiConfig(
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,
     KEY_PEPPER: 'the pepper of the tests, 32 bytes and more',
-    DELIVERY_KEY: Buffer.alloc(32, 'delivery').toString('base64'),
+    DELIVERY_KEY,
     ...settings,
   })
 }

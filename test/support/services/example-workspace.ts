@@ -1,12 +1,19 @@
 import { hash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
+import { keepAttempt } from '../../../alerts/calling/attempts.ts'
+import { sealTarget } from '../../../alerts/calling/targets.ts'
+import { Sealing } from '../../../alerts/delivery/sealing.ts'
+import { createWebhookSecret } from '../../../alerts/delivery/standard-webhooks.ts'
 import { createClickHouse } from '../../../clickhouse/client.ts'
 import type { LetterKey } from '../../../clickhouse/queries/letters/letter.ts'
 import { readLetterId } from '../../../letters/letter-id.ts'
+import { listDeliveries, replaceAlerts } from '../../../schemas/http/alerts/operations.ts'
 import { EXAMPLE } from '../../../schemas/http/example-values.ts'
+import type { Operation } from '../../../schemas/http/operation.ts'
 import { workspaceKeyCreatedSchema } from '../../../schemas/http/workspaces/schemas.ts'
 import { QUEUES } from '../../../schemas/queues/names.ts'
+import type { Alerts, Attempt } from '../../../schemas/records/alerts.ts'
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { MIB } from '../../../schemas/units.ts'
 import { createDirectory, type Directory } from '../../../shared/directory/directory.ts'
@@ -22,7 +29,7 @@ import { connectDatabase } from '../cluster/connect.ts'
 import { packedAttributes, packedNumbers } from '../packed-sql.ts'
 import { insertLogs } from '../workspaces/log-rows.ts'
 import { registerRelease } from '../workspaces/stored-releases.ts'
-import { call, insertExceptions, putWorkspace, signToken, startApi } from './api.ts'
+import { call, DELIVERY_KEY, insertExceptions, putWorkspace, signToken, startApi } from './api.ts'
 import { issueKey, startEdge } from './edge.ts'
 import { startPools } from './pools.ts'
 import { type ServiceAddresses, s3Settings } from './services.ts'
@@ -69,6 +76,7 @@ export async function startExampleWorkspace(services: ServiceAddresses, redisUrl
   await storeExamplePoint(services, database.name)
   await storeExampleFinding(services, database.name)
   await storeExampleOutcomes(services, database.name)
+  await storeExampleReceiver(redis)
   const sessionToken = await signToken({ sub: userId, org: workspaceSlug })
   const publicKey = await issueKey(directory, OWNER)
   return {
@@ -135,6 +143,25 @@ async function restore(directory: Directory): Promise<void> {
     expiresAt: null,
     revokedAt: null,
   })
+}
+
+/** Stores the receiver of the examples, and an attempt to send something to it. */
+async function storeExampleReceiver(redis: Redis): Promise<void> {
+  const { receivers, rules } = exampleOf<Pick<Alerts, 'receivers' | 'rules'>>(replaceAlerts.success.contents)
+  const sealing = new Sealing({ key: DELIVERY_KEY })
+  const stored = receivers.map(receiver => {
+    const target = { channel: 'webhook' as const, url: receiver.address, secrets: [createWebhookSecret()] }
+    return { ...receiver, sealed: sealTarget(sealing, workspaceId, receiver.id, target) }
+  })
+  const author = { by: null, now: Date.now() }
+  await createDirectory(redis).replaceAlerts({ workspaceId, revision: 0, receivers: stored, rules }, author)
+  const { attempts } = exampleOf<{ readonly attempts: readonly Attempt[] }>(listDeliveries.success.contents)
+  for (const attempt of attempts) await keepAttempt(redis, workspaceId, attempt)
+}
+
+function exampleOf<T>({ 'application/json': json }: Operation['success']['contents']): T {
+  if (json === undefined) throw new Error('the operation has no example')
+  return json.example as T
 }
 
 async function makeWorkspaceKey(baseUrl: string, bearer: string): Promise<string> {
