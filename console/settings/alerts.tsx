@@ -13,7 +13,6 @@ import {
 import { useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
 import { ChangeForm, Confirmed, Field, NewSecret } from '../ui/changes.tsx'
-import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
 
@@ -28,6 +27,7 @@ const CHANNELS = {
 } as const
 
 const ATTEMPTS_SHOWN = 50
+const EVENTS_SHOWN = 3
 
 /** Who is called when findings need people, by which rules, and what was sent. */
 export function AlertsOfWorkspace() {
@@ -51,7 +51,17 @@ export function AlertsOfWorkspace() {
               ))}
             </ul>
             <h3>Rules</h3>
-            <DataTable caption="Rules" columns={RULES} rows={alerts.rules} keyOf={({ name }) => name} />
+            <ul class="entries">
+              {alerts.rules.map(rule => (
+                <li key={rule.name}>
+                  <div class="entry-head">
+                    <strong>{rule.name}</strong>
+                    <span class="quiet">calls {rule.receivers?.join(', ') ?? 'every receiver'}</span>
+                  </div>
+                  <div class="quiet">{conditionsOf(rule)}</div>
+                </li>
+              ))}
+            </ul>
             <p class="quiet">
               <code>PUT /v3/alerts</code> and <code>penstock alerts replace</code> change them.
             </p>
@@ -195,47 +205,46 @@ function withoutReceiver(alerts: Alerts, removed: string): Alerts {
   return { ...alerts, rules }
 }
 
-type Rule = Alerts['rules'][number]
+/** Returns the kinds of events that a rule calls for, and its conditions. */
+function conditionsOf({ kinds, surfaces, services, environments, types }: Alerts['rules'][number]): string {
+  const values = [surfaces, services, environments, types].flatMap(some => some?.join(' or ') ?? [])
+  return [kinds.join(', '), ...values].join('; ')
+}
 
-const RULES: readonly Column<Rule>[] = [
-  { head: 'Rule', cell: ({ name }) => name },
-  { head: 'Events', cell: ({ kinds }) => kinds.join(', ') },
-  { head: 'Calls', cell: ({ receivers }) => receivers?.join(', ') ?? 'every receiver' },
-  {
-    head: 'For',
-    cell: ({ surfaces, services, environments, types }) =>
-      [surfaces, services, environments, types].flatMap(values => values?.join(' or ') ?? []).join('; ') ||
-      'everything',
-  },
-]
-
-const ATTEMPTS: readonly Column<DeliveryAttempt>[] = [
-  { head: 'Sent', cell: ({ at }) => <Time iso={at} /> },
-  { head: 'Receiver', cell: ({ receiverName }) => receiverName },
-  {
-    head: 'Events',
-    cell: ({ events }) =>
-      events
-        .slice(0, 3)
-        .map(({ id, type, findingId }) => (
-          <span key={id}>{findingId ? <a href={addressOf(`findings/${findingId}`)}>{type}</a> : type} </span>
-        )),
-  },
-  {
-    head: 'Result',
-    cell: ({ result, status, reason, nextAttemptAt, attempt }) => (
-      <>
-        {result}
-        {status !== undefined && ` (${status})`} {reason}{' '}
-        {nextAttemptAt && (
-          <span class="quiet">
-            attempt {attempt}, again <Time iso={nextAttemptAt} />
-          </span>
+function Attempt({ of }: { readonly of: DeliveryAttempt }) {
+  const { at, receiverName, events, result, status, reason, attempt, nextAttemptAt } = of
+  return (
+    <li>
+      <div class="entry-head">
+        <span class="tag">{result}</span>
+        <strong>{receiverName}</strong>
+        {events.slice(0, EVENTS_SHOWN).map(({ id, type, findingId }) =>
+          findingId ? (
+            <a key={id} href={addressOf(`findings/${findingId}`)}>
+              {type}
+            </a>
+          ) : (
+            <span key={id}>{type}</span>
+          ),
         )}
-      </>
-    ),
-  },
-]
+        {events.length > EVENTS_SHOWN && <span>and {events.length - EVENTS_SHOWN} more</span>}
+        <span class="quiet">
+          <Time iso={at} />
+        </span>
+      </div>
+      {result !== 'delivered' && (
+        <div class="quiet">
+          attempt {attempt}: {[status, reason].filter(word => word !== undefined).join(', ')}
+          {nextAttemptAt && (
+            <>
+              , again <Time iso={nextAttemptAt} />
+            </>
+          )}
+        </div>
+      )}
+    </li>
+  )
+}
 
 /** The last attempts to send something. */
 function Deliveries() {
@@ -245,13 +254,14 @@ function Deliveries() {
       <h3>Deliveries</h3>
       <Shown loaded={loaded} what="the deliveries">
         {({ attempts }) => (
-          <DataTable
-            caption="The last attempts to send alerts"
-            columns={ATTEMPTS}
-            rows={attempts.slice(0, ATTEMPTS_SHOWN)}
-            keyOf={({ deliveryId, attempt }) => `${deliveryId} ${attempt}`}
-            empty={<p class="quiet">Nothing was sent yet.</p>}
-          />
+          <>
+            {attempts.length === 0 && <p class="quiet">Nothing was sent yet.</p>}
+            <ul class="entries">
+              {attempts.slice(0, ATTEMPTS_SHOWN).map(attempt => (
+                <Attempt key={`${attempt.deliveryId} ${attempt.attempt}`} of={attempt} />
+              ))}
+            </ul>
+          </>
         )}
       </Shown>
     </>

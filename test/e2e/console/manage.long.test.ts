@@ -185,7 +185,10 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
       const exception = { type: 'UnseenError', message: 'not seen before', stack: '' }
       const failed = { id: 'a'.repeat(16), name: 'GET /', service: 'web', startMs: 0, ms: 1, isError: true, exception }
       await send(stack.credentials, 'traces', traceExport(newTraceId(), Date.now(), [failed]))
-      await untilShown('settings/alerts', page.getByRole('row', { name: /on-call finding.created delivered/ }))
+      await untilShown(
+        'settings/alerts',
+        page.getByRole('listitem').filter({ hasText: /^delivered ?on-call ?finding.created/ }),
+      )
       await looksRight('settings-alerts')
       await page.getByRole('link', { name: 'finding.created' }).click()
       await page.getByRole('heading', { level: 1, name: 'UnseenError' }).waitFor()
