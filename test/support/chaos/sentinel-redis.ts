@@ -57,12 +57,10 @@ export async function startSentinelRedis(dir: string): Promise<SentinelRedis> {
     const [info] = [(await client.call('SENTINEL', 'replicas', NAME)) as unknown[]]
     return info?.length === 1
   })
-  let isPolling = false
+  let polling: Promise<void> | undefined
   const timer = setInterval(() => {
-    if (isPolling) return
-    isPolling = true
-    void poll().finally(() => {
-      isPolling = false
+    polling ??= poll().finally(() => {
+      polling = undefined
     })
   }, POLL_MS)
   return {
@@ -79,6 +77,7 @@ export async function startSentinelRedis(dir: string): Promise<SentinelRedis> {
     },
     async stop() {
       clearInterval(timer)
+      await polling
       client.disconnect()
       await sentinel.stop()
       for (const { service, address } of nodes) {
