@@ -1,25 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
+import { PRODUCT } from './code.ts'
 import { ROOT, trackedFiles } from './prose.ts'
 
-const ROOMS = new Set([
-  'schemas',
-  'shared',
-  'clickhouse',
-  'letters',
-  'findings',
-  'alerts',
-  'ingest',
-  'workers',
-  'api',
-  'cli',
-  'console',
-  'deploy',
-  'bench',
-  'test',
-  'docs',
-])
+const ROOMS = new Set([...PRODUCT, 'deploy', 'bench', 'test', 'docs'])
 
 /** Returns what a link can name in a page: its explicit anchors, and its headings as GitHub derives their ids. */
 function anchorsOf(page: string): Set<string> {
