@@ -17,10 +17,10 @@ import rspackPlugin from '../../packages/build/src/rspack.ts'
 import type { UploadReport } from '../../packages/build/src/upload-report.ts'
 import vitePlugin from '../../packages/build/src/vite.ts'
 import webpackPlugin from '../../packages/build/src/webpack.ts'
-import { findingAnswerSchema, findingsPageSchema } from '../../schemas/http/findings/schemas.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { generateKey } from '../../shared/ids/credentials.ts'
 import { BUILD_WITH, type BundlerName } from '../support/bundlers/build-with.ts'
+import { framesOf } from '../support/bundlers/frames-of.ts'
 import { FAILING_LINE, writeApp } from '../support/bundlers/write-app.ts'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
 import { type FailingPages, serveFailingPages, writeReporters } from '../support/pages/failing-page.ts'
@@ -97,7 +97,7 @@ describe('an application that is built with the plugin', () => {
       await page.close()
 
       const frame = await until('the frame is resolved', async () => {
-        const frames = await framesOf(service)
+        const frames = await framesOf(stack, service)
         return frames?.[0]?.resolved ? frames[0] : undefined
       })
       expect(frame).toMatchObject({
@@ -243,19 +243,4 @@ async function filesIn(directory: string): Promise<string[]> {
 
 function summary(reports: readonly UploadReport[]) {
   return reports.map(({ result, files }) => [result, ...files.map(file => `${file.bundles[0]} ${file.chunkUrl}`)])
-}
-
-async function framesOf(service: string) {
-  const { findings } = findingsPageSchema.parse(await read('/v3/findings'))
-  const own = findings.find(finding => finding.serviceName === service)
-  return own && findingAnswerSchema.parse(await read(`/v3/findings/${own.id}`)).finding.frames
-}
-
-async function read(path: string): Promise<unknown> {
-  const answer = await fetch(stack.apiUrl + path, {
-    headers: { authorization: `Bearer ${stack.secrets.sessionToken}` },
-    signal: AbortSignal.timeout(10_000),
-  })
-  expect(answer.status).toBe(200)
-  return answer.json()
 }

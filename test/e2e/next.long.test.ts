@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Status } from '../../packages/browser/src/options.ts'
-import { findingAnswerSchema, findingsPageSchema } from '../../schemas/http/findings/schemas.ts'
-import { type NextApp, type NextBundler, writeNextApp } from '../support/bundlers/next-app.ts'
+import { framesOf } from '../support/bundlers/frames-of.ts'
+import { type NextApp, writeNextApp } from '../support/bundlers/next-app.ts'
 import { FAILING_LINE } from '../support/bundlers/write-app.ts'
 import { findBrowser, startBrowser, type TestBrowser } from '../support/pages/browser.ts'
 import { readRecipe } from '../support/pages/browser-sdk/recipes.ts'
@@ -63,7 +63,7 @@ describe.each(['webpack', 'turbopack'] as const)('an application of Next that %s
         await page.waitForFunction('globalThis.penstock !== undefined')
         await page.locator('button').click()
         const frame = await until('the frame is resolved', async () => {
-          const frames = await framesOf(bundler)
+          const frames = await framesOf(stack, bundler)
           return frames?.[0]?.resolved ? frames[0] : undefined
         })
         expect(frame).toMatchObject({
@@ -82,18 +82,3 @@ describe.each(['webpack', 'turbopack'] as const)('an application of Next that %s
     },
   )
 })
-
-async function framesOf(bundler: NextBundler) {
-  const { findings } = findingsPageSchema.parse(await read('/v3/findings'))
-  const own = findings.find(({ serviceName }) => serviceName === bundler)
-  return own && findingAnswerSchema.parse(await read(`/v3/findings/${own.id}`)).finding.frames
-}
-
-async function read(path: string): Promise<unknown> {
-  const answer = await fetch(stack.apiUrl + path, {
-    headers: { authorization: `Bearer ${stack.secrets.sessionToken}` },
-    signal: AbortSignal.timeout(10_000),
-  })
-  expect(answer.status).toBe(200)
-  return answer.json()
-}
