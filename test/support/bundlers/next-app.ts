@@ -10,7 +10,7 @@ import { packPackage } from '../pack-package.ts'
 import { PRICING } from './write-app.ts'
 
 /** How Next bundles. */
-export type NextBundler = 'webpack' | 'turbopack'
+type NextBundler = 'webpack' | 'turbopack'
 
 /** An application of Next in a folder of its own. It has the packages for browsers and for builds as npm installs them. */
 export interface NextApp {
