@@ -140,6 +140,7 @@ function createEvents({ clickhouse, directory, consoleUrl }: CallDeps, workspace
     return known
   }
   return async (occasion: Occasion): Promise<FindingEvent | undefined> => {
+    if (!('findingId' in occasion)) return undefined
     const finding = await describe(occasion.findingId)
     if (finding === undefined) return undefined
     const { surfaceId = finding.surfaceId, entry } = occasion

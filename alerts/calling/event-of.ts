@@ -1,6 +1,6 @@
 import type { DescribedFinding } from '../../findings/describe-finding.ts'
 import type { Changed, FindingEvent } from '../../schemas/http/alerts/events.ts'
-import type { Occasion } from '../../schemas/records/alerts.ts'
+import type { FindingOccasion } from '../../schemas/records/alerts.ts'
 import { COMMENT_MAX_CHARACTERS, type FindingEntry } from '../../schemas/records/change.ts'
 
 /** The most characters of a name, a message, a file and the id of a session in an event. */
@@ -22,7 +22,7 @@ interface EventNames {
 }
 
 /** Returns the event of an occasion about a finding. */
-export function eventOf(occasion: Occasion, described: DescribedFinding, names: EventNames): FindingEvent {
+export function eventOf(occasion: FindingOccasion, described: DescribedFinding, names: EventNames): FindingEvent {
   const { id, kind, workspaceId, at, entry } = occasion
   const { surface, consoleUrl } = names
   const { findingId, frame, chain, traceId, occurredMs } = described

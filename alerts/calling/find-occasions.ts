@@ -6,7 +6,7 @@ import {
   selectFirstArrivals,
 } from '../../clickhouse/queries/findings/select-arrivals.ts'
 import { loadStandings, type MergedWorkspace } from '../../findings/standing.ts'
-import type { CalledKind, Occasion } from '../../schemas/records/alerts.ts'
+import type { FindingKind, FindingOccasion } from '../../schemas/records/alerts.ts'
 import type { FindingWork } from '../../schemas/records/finding-work.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { occasionId } from '../../shared/ids/occasion-id.ts'
@@ -22,7 +22,7 @@ export interface FindOccasionsDeps {
 
 /** The occasions of a time, and the statuses that have ended in it, by finding. */
 interface FoundOccasions {
-  readonly occasions: readonly Occasion[]
+  readonly occasions: readonly FindingOccasion[]
   readonly ended: readonly (readonly [findingId: string, status: string])[]
 }
 
@@ -45,7 +45,7 @@ export async function findOccasions(
     selectFirstArrivals(clickhouse, workspace, ids, signal),
     findReturned(deps, workspace, ids, signal),
   ])
-  const kindOf = (id: string): CalledKind | undefined =>
+  const kindOf = (id: string): FindingKind | undefined =>
     (firsts.get(id) ?? 0) >= surfaces.fromMs ? 'finding.created' : returned.get(id)?.kind
   const occasions = arrived.flatMap(finding => {
     const kind = kindOf(finding.findingId)
@@ -56,15 +56,15 @@ export async function findOccasions(
 
 function occasionOf(
   workspaceId: string,
-  kind: CalledKind,
+  kind: FindingKind,
   { findingId, surfaceId, arrivedMs }: ArrivedFinding,
-): Occasion {
+): FindingOccasion {
   const id = occasionId([workspaceId, findingId, kind, arrivedMs])
   return { id, kind, workspaceId, findingId, surfaceId, at: new Date(arrivedMs).toISOString() }
 }
 
 interface Returned {
-  readonly kind: CalledKind
+  readonly kind: FindingKind
   /** The status that has ended, with the time at which it was chosen. */
   readonly status: string
 }

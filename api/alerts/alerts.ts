@@ -4,16 +4,18 @@ import type { DeliveryOutcome } from '../../alerts/delivery/outcome.ts'
 import type { Sealing } from '../../alerts/delivery/sealing.ts'
 import { type SendDeps, send } from '../../alerts/delivery/send.ts'
 import {
-  type AlertsAnswer,
   type DeliveriesAnswer,
   LISTED_ATTEMPTS_MAX,
   listDeliveries,
-  readAlerts,
-  replaceAlerts,
-  replaceAlertsSchema,
   type Tested,
   testReceiver,
   testReceiverSchema,
+} from '../../schemas/http/alerts/deliveries.ts'
+import {
+  type AlertsAnswer,
+  readAlerts,
+  replaceAlerts,
+  replaceAlertsSchema,
 } from '../../schemas/http/alerts/operations.ts'
 import { type Alerts, type Attempt, DEFAULT_ALERT_RULES, type Receiver } from '../../schemas/records/alerts.ts'
 import type { Directory } from '../../shared/directory/directory.ts'

@@ -1,10 +1,6 @@
 import type { Command } from 'commander'
-import {
-  type AlertsAnswer,
-  alertsAnswerSchema,
-  deliveriesAnswerSchema,
-  testedSchema,
-} from '../../schemas/http/alerts/operations.ts'
+import { deliveriesAnswerSchema, testedSchema } from '../../schemas/http/alerts/deliveries.ts'
+import { type AlertsAnswer, alertsAnswerSchema } from '../../schemas/http/alerts/operations.ts'
 import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { listDeliveries, readAlerts, replaceAlerts, testReceiver } from './alerts/operations.ts'
+import { listDeliveries, testReceiver } from './alerts/deliveries.ts'
+import { readAlerts, replaceAlerts } from './alerts/operations.ts'
 import { listChanges } from './changes.ts'
 import {
   listDeadLetters,

@@ -34,14 +34,14 @@ export function exactObject<Shape extends z.ZodRawShape>(shape: Shape) {
 export function listOf<S extends z.ZodType>(entry: S, max: number, typeRule: string) {
   const rule = `must have at most ${max} items`
   const error = ({ input }: { input?: unknown }) => (input === undefined ? 'is required' : typeRule)
-  return z.preprocess(
-    (value, context) => {
-      if (!Array.isArray(value) || value.length <= max) return value
-      context.addIssue({ code: 'custom', message: rule })
-      return z.NEVER
-    },
-    z.array(entry, { error }).max(max, rule),
-  )
+  const bounded = z.transform((value, context) => {
+    if (!Array.isArray(value) || value.length <= max) return value
+    context.issues.push({ code: 'custom', message: rule, input: value })
+    return z.NEVER
+  })
+  // Zod takes every transform as one of an optional field, and the document would not require the list.
+  bounded._zod.optin = undefined
+  return z.pipe(bounded, z.array(entry, { error }).max(max, rule))
 }
 
 /** A text. */

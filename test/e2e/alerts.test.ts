@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { AlertsAnswer, DeliveriesAnswer } from '../../schemas/http/alerts/operations.ts'
+import type { DeliveriesAnswer } from '../../schemas/http/alerts/deliveries.ts'
+import type { AlertsAnswer } from '../../schemas/http/alerts/operations.ts'
 import { CALLED_KINDS } from '../../schemas/records/alerts.ts'
 import { type AlertsStage, failedSpan, PUBLIC_URL, startAlertsStage } from '../support/alerts/alerts-stage.ts'
 import { until } from '../support/until.ts'

@@ -696,7 +696,7 @@ export type FindingActivityPage = {
     nextCursor: NextCursor;
 };
 export type MergeFindingsRequest = {
-    findingIds?: string[];
+    findingIds: string[];
 };
 export type SplitFindingRequest = {
     /** A finding that is merged into it. */
@@ -1599,19 +1599,68 @@ export type AlertReceiver = {
     secret?: string;
 };
 export type KeptAlertRule = {
+    /** Messages have it. Unique among the rules. */
     name: string;
-    kinds: ("finding.created" | "finding.regressed" | "finding.unignored" | "finding.changed" | "finding.commented")[];
+    kinds: ("finding.created" | "finding.regressed" | "finding.unignored" | "finding.spiking" | "finding.spreading" | "finding.changed" | "finding.commented" | "metric.threshold" | "service.errors" | "service.latency" | "surface.silent" | "pipeline.dead_letters" | "pipeline.quota" | "pipeline.late")[];
+    /** Names of receivers. All of them by default. */
     receivers?: string[];
+    /** Ids of surfaces. */
     surfaces?: string[];
+    /** Values of `service.name`. */
     services?: string[];
+    /** Values of `deployment.environment.name`. */
     environments?: string[];
+    /** Values of `service.version`, that of the latest occurrence. */
+    releases?: string[];
+    /** Types of exceptions, or titles of failed spans. */
     types?: string[];
+    /** The least number of people whom the finding concerned. */
+    minPeople?: number;
+    /** For `finding.spiking`: the factor to the busiest five minutes in the same hour of the seven days before, and the least number of occurrences in five minutes. 5 and 20 by default. */
+    spiking?: {
+        times: number;
+        atLeast: number;
+    };
+    /** For `finding.spreading`: it concerned at least this many people in this time. */
+    spreading?: {
+        people: number;
+        minutes: number;
+    };
+    /** For `metric.threshold`. */
+    metric?: {
+        /** PromQL. Each series of its result is compared by itself. */
+        expression: string;
+        above?: number;
+        below?: number;
+        /** How long it stays there before receivers are called. */
+        minutes: number;
+    };
+    /** For `service.errors`: the share of received calls that failed is at least this, of at least this many calls. */
+    errors?: {
+        percent: number;
+        minutes: number;
+        atLeast: number;
+    };
+    /** For `service.latency`: the 95th percentile of received calls is at least this, of at least this many calls. */
+    latency?: {
+        p95Ms: number;
+        minutes: number;
+        atLeast: number;
+    };
+    /** For `surface.silent`: it was sent nothing in this time. */
+    silent?: {
+        minutes: number;
+    };
+    /** Least time between two messages to a receiver. Events meanwhile wait for the next one. */
     everyMinutes?: number;
+    /** Hours of the day in which nothing is sent. Events wait for their end. */
     quietHours?: {
         "from": string;
         to: string;
         zone: string;
     };
+    /** Whether the end of a condition is sent too, and that a finding was resolved. True by default. */
+    resolved?: boolean;
 };
 export type Alerts = {
     /** Grows with each change. 0 if nothing was ever changed. */
@@ -1623,7 +1672,7 @@ export type Alerts = {
 export type AlertRule = {
     /** Messages have it. Unique among the rules. */
     name: string;
-    kinds: ("finding.created" | "finding.regressed" | "finding.unignored" | "finding.changed" | "finding.commented")[];
+    kinds: ("finding.created" | "finding.regressed" | "finding.unignored" | "finding.spiking" | "finding.spreading" | "finding.changed" | "finding.commented" | "metric.threshold" | "service.errors" | "service.latency" | "surface.silent" | "pipeline.dead_letters" | "pipeline.quota" | "pipeline.late")[];
     /** Names of receivers. All of them by default. */
     receivers?: string[];
     /** Ids of surfaces. */
@@ -1632,8 +1681,47 @@ export type AlertRule = {
     services?: string[];
     /** Values of `deployment.environment.name`. */
     environments?: string[];
+    /** Values of `service.version`, that of the latest occurrence. */
+    releases?: string[];
     /** Types of exceptions, or titles of failed spans. */
     types?: string[];
+    /** The least number of people whom the finding concerned. */
+    minPeople?: number;
+    /** For `finding.spiking`: the factor to the busiest five minutes in the same hour of the seven days before, and the least number of occurrences in five minutes. 5 and 20 by default. */
+    spiking?: {
+        times: number;
+        atLeast: number;
+    };
+    /** For `finding.spreading`: it concerned at least this many people in this time. */
+    spreading?: {
+        people: number;
+        minutes: number;
+    };
+    /** For `metric.threshold`. */
+    metric?: {
+        /** PromQL. Each series of its result is compared by itself. */
+        expression: string;
+        above?: number;
+        below?: number;
+        /** How long it stays there before receivers are called. */
+        minutes: number;
+    };
+    /** For `service.errors`: the share of received calls that failed is at least this, of at least this many calls. */
+    errors?: {
+        percent: number;
+        minutes: number;
+        atLeast: number;
+    };
+    /** For `service.latency`: the 95th percentile of received calls is at least this, of at least this many calls. */
+    latency?: {
+        p95Ms: number;
+        minutes: number;
+        atLeast: number;
+    };
+    /** For `surface.silent`: it was sent nothing in this time. */
+    silent?: {
+        minutes: number;
+    };
     /** Least time between two messages to a receiver. Events meanwhile wait for the next one. */
     everyMinutes?: number;
     /** Hours of the day in which nothing is sent. Events wait for their end. */
@@ -1642,6 +1730,8 @@ export type AlertRule = {
         to: string;
         zone: string;
     };
+    /** Whether the end of a condition is sent too, and that a finding was resolved. True by default. */
+    resolved?: boolean;
 };
 export type ReplaceAlertsRequest = {
     /** The revision of what is replaced. */

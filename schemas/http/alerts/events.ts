@@ -1,28 +1,7 @@
 import { z } from 'zod'
+import { FINDING_KINDS, MEASURED_KINDS } from '../../records/alerts.ts'
 import { COMMENT_MAX_CHARACTERS, FINDING_ACTIONS } from '../../records/change.ts'
 import { findingIdSchema } from '../findings/schemas.ts'
-
-/** Types of events about one finding. */
-const FINDING_EVENT_TYPES = [
-  'finding.created',
-  'finding.regressed',
-  'finding.unignored',
-  'finding.spiking',
-  'finding.spreading',
-  'finding.changed',
-  'finding.commented',
-] as const
-
-/** Types of events about a value that is measured. */
-const MEASURED_EVENT_TYPES = [
-  'metric.threshold',
-  'service.errors',
-  'service.latency',
-  'surface.silent',
-  'pipeline.dead_letters',
-  'pipeline.quota',
-  'pipeline.late',
-] as const
 
 /** Most exceptions of `chain`. */
 const CHAIN_MAX = 8
@@ -97,7 +76,7 @@ const alertFindingSchema = z
 /** An event about a finding. Absent fields are left out, never null. */
 const findingEventSchema = z
   .strictObject({
-    type: z.enum(FINDING_EVENT_TYPES),
+    type: z.enum(FINDING_KINDS),
     timestamp: instant,
     data: z.strictObject({
       ...commonFields,
@@ -131,7 +110,7 @@ export type FindingEvent = z.infer<typeof findingEventSchema>
 /** An event about a value that is measured. */
 const measuredEventSchema = z
   .strictObject({
-    type: z.enum(MEASURED_EVENT_TYPES),
+    type: z.enum(MEASURED_KINDS),
     timestamp: instant,
     data: z.strictObject({
       ...commonFields,

@@ -19,6 +19,7 @@ BEYOND_SCHEMAS = re.compile(
     "|must have type, message, file or service|must have fingerprint or title"
     "|must be alone|is required, or values|is required with|must not be keep|must be an expression of RE2"
     "|pattern is too large|must not match an empty text|keys together|must have a key|patterns"
+    "|must be the name of a receiver|must have either above or below|with the kind|without the kind|must name receivers"
     "|must end with a word|or services, names|names and attributes together|only at its end|must not be empty"
 )
 
