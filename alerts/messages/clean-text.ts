@@ -1,5 +1,4 @@
-/** Characters that a reader does not see, or that change how others are shown: those of `api/mcp/data-text.ts`. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Variation_Selector}]/gu
+import { UNSEEN } from '../../shared/scrubbing/unseen-characters.ts'
 
 /**
  * Returns a text of a client as one line without characters that a reader does not see, such as marks of direction. It has

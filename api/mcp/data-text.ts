@@ -1,8 +1,4 @@
-/**
- * Characters that a reader does not see, or that change how others are shown: controls, formats such as marks of direction and
- * tags, variation selectors, which can encode a hidden text, halves of surrogate pairs, and characters of private use.
- */
-const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Variation_Selector}]/gu
+import { UNSEEN } from '../../shared/scrubbing/unseen-characters.ts'
 
 /**
  * Returns a text of telemetry for an agent. Strangers wrote it, so what cannot be seen is written out, such as `\u{202e}`. A
@@ -19,5 +15,9 @@ export function quotedText(text: string, maxCharacters: number): string {
 }
 
 function withoutUnseen(text: string): string {
-  return text.replaceAll('\r\n', '\n').replaceAll(UNSEEN, character => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+  return text
+    .replaceAll('\r\n', '\n')
+    .replaceAll(UNSEEN, character =>
+      /[\n\t]/.test(character) ? character : `\\u{${character.codePointAt(0)?.toString(16)}}`,
+    )
 }
