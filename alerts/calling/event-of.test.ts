@@ -13,7 +13,7 @@ const ms = fc.integer({ min: 0, max: 8e12 })
 const described = fc.record({
   findingId: fc.constant(`fnd_${'a'.repeat(26)}`),
   ...{ type: text, message: text, service: text, release: text, environment: text, surfaceId: text },
-  ...{ occurrences: fc.nat(), sessions: fc.nat(), firstSeenMs: ms, lastSeenMs: ms, occurredMs: ms },
+  ...{ occurrences: fc.nat(), sessions: fc.nat(), people: fc.nat(), firstSeenMs: ms, lastSeenMs: ms, occurredMs: ms },
   frame: fc.option(fc.record({ function: text, file: text, line: fc.nat(), sourceLine: text }), { nil: undefined }),
   chain: fc.array(fc.record({ type: text, message: text }), { maxLength: 16 }),
   traceId: fc.constantFrom('', 'a'.repeat(32)),

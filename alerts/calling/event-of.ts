@@ -59,13 +59,13 @@ export function eventOf(occasion: FindingOccasion, described: DescribedFinding, 
 }
 
 function presentFinding(described: DescribedFinding): FindingEvent['data']['finding'] {
-  const { findingId, type, message, service, environment, release, occurrences, sessions } = described
+  const { findingId, type, message, service, environment, release, occurrences, sessions, people } = described
   return {
     id: findingId,
     ...{ type: cut(type, NAME), message: cut(message, MESSAGE), service: cut(service, NAME) },
     ...(environment !== '' && { environment: cut(environment, NAME) }),
     ...(release !== '' && { release: cut(release, NAME) }),
-    ...{ occurrences, sessions },
+    ...{ occurrences, sessions, people },
     ...{ firstSeenAt: timeOf(described.firstSeenMs), lastSeenAt: timeOf(described.lastSeenMs) },
   }
 }

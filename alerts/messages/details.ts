@@ -1,6 +1,6 @@
 import type { AlertEvent, FindingEvent, MeasuredEvent } from '../../schemas/http/alerts/events.ts'
 import { linkUrl, oneLine } from './clean-text.ts'
-import { formatNumber, shortName, shownTime } from './words.ts'
+import { counted, formatNumber, shortName, shownTime } from './words.ts'
 
 const CODE_MAX_CHARACTERS = 200
 const CAUSE_MAX_CHARACTERS = 160
@@ -45,7 +45,7 @@ function findingDetails({ finding, surface, frame, chain, changed, links }: Find
     Environment: finding.environment,
     Release: finding.release,
     Occurrences: formatNumber(finding.occurrences),
-    Sessions: formatNumber(finding.sessions),
+    Hit: hitsOf(finding),
     'First seen': shownTime(finding.firstSeenAt),
     'Last seen': shownTime(finding.lastSeenAt),
   })
@@ -61,6 +61,14 @@ function findingDetails({ finding, surface, frame, chain, changed, links }: Find
       'Watch the recording': links.recording,
     }),
   }
+}
+
+/** Returns whom a finding hit, such as `12 people, 40 sessions`. It is empty for a finding of no session. */
+function hitsOf({ people, sessions }: FindingEvent['data']['finding']): string {
+  return [
+    ...(people > 0 ? [counted(people, 'person', 'people')] : []),
+    ...(sessions > 0 ? [counted(sessions, 'session')] : []),
+  ].join(', ')
 }
 
 function shownFrame(frame: NonNullable<FindingEvent['data']['frame']>): NonNullable<Details['frame']> {

@@ -78,7 +78,7 @@ it('shows no character in any form that a reader does not see', () => {
 
 it('begins every line of plain text with a text of its own', () => {
   const own = /^(?:\d+\. |At |Source: |Caused by |Comment: |Open the |Watch the |and \d+ other|(?:Service|Surface): )/
-  const facts = /^(?:Environment|Release|Occurrences|Sessions|First seen|Last seen|Expression): /
+  const facts = /^(?:Environment|Release|Occurrences|Hit|First seen|Last seen|Expression): /
   check(given => {
     const [title, , ...lines] = renderers.text(given).split('\n')
     expect(title).toBe(given.title)

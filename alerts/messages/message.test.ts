@@ -30,7 +30,7 @@ it('states what is new, where, and whom it hits', () => {
           { name: 'Environment', value: 'production' },
           { name: 'Release', value: '1.4.0' },
           { name: 'Occurrences', value: '3' },
-          { name: 'Sessions', value: '2' },
+          { name: 'Hit', value: '1 person, 2 sessions' },
           { name: 'First seen', value: '2026-09-21 14:13 UTC' },
           { name: 'Last seen', value: '2026-09-21 14:13 UTC' },
         ],

@@ -70,7 +70,7 @@ export function messageOf(
 }
 
 /** The facts of an event among several: its title has its service. */
-const DIGEST_FACTS: ReadonlySet<string> = new Set(['Environment', 'Release', 'Occurrences', 'People'])
+const DIGEST_FACTS: ReadonlySet<string> = new Set(['Environment', 'Release', 'Occurrences', 'Hit'])
 
 function itemOf(event: AlertEvent, isDigest: boolean): MessageItem {
   const { title, changed } = sentencesOf(event)

@@ -15,6 +15,8 @@ const ESSENTIAL: Readonly<Record<AlertEventType, readonly string[]>> = {
     error,
     'first time, in release 1.4.0',
     'checkout in cart.ts:1',
+    'throw new EmptyCartError(cart)',
+    '1 person, 2 sessions',
     'TypeError: items',
   ],
   'finding.regressed': ['Finding is back in shop', error, 'It was resolved, and occurs again in release 1.4.0.'],
@@ -79,7 +81,7 @@ Surface: web shop
 Environment: production
 Release: 1.4.0
 Occurrences: 3
-Sessions: 2
+Hit: 1 person, 2 sessions
 First seen: 2026-09-21 14:13 UTC
 Last seen: 2026-09-21 14:13 UTC
 Open the finding: ${CONSOLE}/findings/fnd_4g6peb7eom2yodowmzpd5xfhbe

@@ -38,8 +38,8 @@ export function duration(minutes: number): string {
 }
 
 /** Returns a number with its noun, such as `1 day`, `3 days`. */
-export function counted(number: number, noun: string): string {
-  return `${formatNumber(number)} ${noun}${number === 1 ? '' : 's'}`
+export function counted(number: number, noun: string, plural = `${noun}s`): string {
+  return `${formatNumber(number)} ${number === 1 ? noun : plural}`
 }
 
 /** Returns a time of an event in UTC, to the minute. */

@@ -68,6 +68,9 @@ const alertFindingSchema = z
     release: name.optional().meta({ description: 'The version of the latest occurrence.' }),
     occurrences: count,
     sessions: count.meta({ description: 'In how many sessions it occurred, within about 1 %.' }),
+    people: count.meta({
+      description: 'How many identified users it concerned, within about 1 %. Those of at most 100,000 sessions count.',
+    }),
     firstSeenAt: instant,
     lastSeenAt: instant,
   })

@@ -30,6 +30,7 @@ function findingEvent(
         release: EXAMPLE.version,
         occurrences: 3,
         sessions: 2,
+        people: 1,
         firstSeenAt: EXAMPLE_TIMES.thrownAt,
         lastSeenAt: EXAMPLE_TIMES.thrownAt,
       },

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { describeFinding } from '../../../findings/describe-finding.ts'
 import {
   type FindingValues,
   findingValuesSchema,
@@ -313,6 +314,26 @@ it('people are shown only to those who may read sessions', async () => {
   const { occurrences } = occurrencesPageSchema.parse(body)
   expect(occurrences.some(({ sessionId }) => sessionId === 's1')).toBe(true)
   expect(occurrences.filter(({ person }) => person !== undefined)).toEqual([])
+})
+
+it('a message about a finding counts the people and the sessions of its workspace', async () => {
+  for (const [workspaceId, of] of [
+    ['ws_1', OCCURRENCES],
+    ['ws_2', OCCURRENCES.slice(0, 40)],
+  ] as const) {
+    // The variants of the other workspace were not moved.
+    const own = of.filter(
+      occurrence => (workspaceId === 'ws_1' ? findingOf(occurrence) : FOUND_AS[occurrence.variant]) === 'a',
+    )
+    const sessions = new Set(own.map(({ session }) => session).filter(session => session !== ''))
+    const person = (session: string) =>
+      workspaceId === 'ws_1' ? PERSON[session] : session === 's3' ? 'intruder' : undefined
+    const people = new Set([...sessions].flatMap(session => person(session) ?? []))
+    const asked = { workspaceId, findingId: idOf('a') }
+    const described = await describeFinding(client, asked, new Map(), AbortSignal.timeout(10_000))
+    expect(described).toMatchObject({ sessions: sessions.size, people: people.size })
+    expect(people.size).toBeGreaterThan(0)
+  }
 })
 
 it('those of another workspace are its own', async () => {
