@@ -1,3 +1,4 @@
+import type { Sending } from '../alerts/calling/send-deps.ts'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { LetterClaims } from '../letters/letter-claims.ts'
 import type { ReplayJobs } from '../letters/replay-jobs.ts'
@@ -14,7 +15,6 @@ import type { CountedQueue } from '../shared/queue/request-counts.ts'
 import type { OldestWatermarks, WatermarkSurface, Watermarks } from '../shared/queue/watermark.ts'
 import type { Logger } from '../shared/runtime/logger.ts'
 import type { RowKind } from '../shared/runtime/retention.ts'
-import type { Deliveries } from './alerts/alerts.ts'
 import type { Authenticate } from './auth/caller.ts'
 import type { ReadThreads } from './grafana/threads/read-threads.ts'
 import type { ReadShares } from './http/read-shares.ts'
@@ -31,7 +31,7 @@ export interface ApiDeps {
   readonly directoryMemory: Pick<DirectoryMemory, 'refuse'>
   readonly directory: Directory
   /** Means of sending to receivers of alerts. Undefined where none can be stored. */
-  readonly deliveries: Deliveries | undefined
+  readonly deliveries: Sending | undefined
   /** Returns the last attempts to send alerts of a workspace, the latest first. */
   readonly lastAttempts: (workspaceId: string, limit: number) => Promise<Attempt[]>
   /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */

@@ -8,6 +8,7 @@ import { apiConfigSchema } from './config.ts'
 import { connectApi } from './connect.ts'
 import { createConsoleRoutes } from './console/console-routes.ts'
 import { createRunbookRoute } from './console/runbook-route.ts'
+import { createActRoutes } from './findings/act/act-routes.ts'
 import { createApiRoutes } from './routes.ts'
 
 const { config, logger } = openProcess({
@@ -27,6 +28,7 @@ await serve({
     ...createApiRoutes(api.deps),
     ...createConsoleRoutes(config, logger),
     createRunbookRoute(),
+    ...createActRoutes(api.deps),
     ...createResourceRoutes(config),
   ],
   port: config.API_PORT,

@@ -7,20 +7,19 @@ import { describeError, errorFields, PermanentError } from '../../shared/runtime
 import type { Logger } from '../../shared/runtime/logger.ts'
 import type { DeliveryOutcome } from '../delivery/outcome.ts'
 import { nextAttemptAtMs } from '../delivery/retry-table.ts'
-import type { Sealing } from '../delivery/sealing.ts'
-import { type SendDeps, send } from '../delivery/send.ts'
+import { send } from '../delivery/send.ts'
 import { keepAttempt } from './attempts.ts'
 import { DELIVERIES, DELIVERIES_PREFIX, type DeliveryJob, deliveryJobSchema } from './delivery-queue.ts'
 import { OrderOfFindings } from './order-of-findings.ts'
+import type { Sending } from './send-deps.ts'
 import { deliveryTo, openTarget } from './targets.ts'
 
 /** Dependencies of sending deliveries. */
-export interface DeliverDeps extends SendDeps {
+export interface DeliverDeps extends Sending {
   /** Connections to the Redis of the directory: one for records, and one on which BullMQ waits for jobs. */
   readonly redis: Redis
   readonly blocking: Redis
   readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
-  readonly sealing: Sealing
   readonly logger: Logger
   /** After this time without a sign of its process, another one takes a delivery over. Looked at in this interval. */
   readonly lockMs: number
@@ -131,11 +130,21 @@ class Deliverer {
     const { id, events, ruleName, workspaceId } = delivery
     try {
       const target = openTarget(this.#deps.sealing, workspaceId, receiver)
-      return await send(this.#deps, deliveryTo(target, { id, events, rule: { id: ruleName, name: ruleName } }))
+      const rule = { id: ruleName, name: ruleName }
+      return await send(
+        this.#deps,
+        deliveryTo(target, { id, events, rule, actLink: this.#actLinkOf(workspaceId, receiver) }),
+      )
     } catch (error) {
       if (!(error instanceof PermanentError)) throw error
       return { kind: 'refused', reason: describeError(error), durationMs: 0 }
     }
+  }
+
+  #actLinkOf(workspaceId: string, { id: receiverId, actions = true }: Receiver) {
+    const { actLinks, now } = this.#deps
+    if (!actions) return undefined
+    return (findingId: string) => actLinks.linkTo({ workspaceId, findingId, receiverId }, now())
   }
 
   async #keep(

@@ -70,13 +70,17 @@ function presentFinding(described: DescribedFinding): FindingEvent['data']['find
   }
 }
 
-function changedBy({ by, action, assignee, text, findingId }: FindingEntry, people: EventNames['people']): Changed {
+function changedBy(
+  { by, via, action, assignee, text, findingId }: FindingEntry,
+  people: EventNames['people'],
+): Changed {
   const person = (userId: string) => {
     const name = people.get(userId)
     return { userId, ...(name !== undefined && { name: cut(name, NAME) }) }
   }
   return {
     by: by && person(by.userId),
+    ...(via !== undefined && { via: { receiver: cut(via.receiver, NAME) } }),
     action,
     ...(assignee !== undefined && { assignee: person(assignee) }),
     ...(text !== undefined && { text: cut(text, COMMENT_MAX_CHARACTERS) }),

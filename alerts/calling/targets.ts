@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AlertEvent } from '../../schemas/http/alerts/events.ts'
+import type { AlertEvent, FindingEvent } from '../../schemas/http/alerts/events.ts'
 import type { Channel, Receiver } from '../../schemas/records/alerts.ts'
 import type { Sealing } from '../delivery/sealing.ts'
 import type { Delivery } from '../delivery/send.ts'
@@ -44,10 +44,14 @@ interface Letter {
   readonly id: string
   readonly events: readonly [AlertEvent, ...AlertEvent[]]
   readonly rule: { readonly id: string; readonly name: string }
+  /** Returns the link by which its reader acts on a finding. Absent if the receiver wants none. */
+  readonly actLink?: ((findingId: string) => string | undefined) | undefined
 }
 
 /** Writes the events of a rule as the channel of a target wants them. */
-export function deliveryTo(target: Target, { id, events, rule }: Letter): Delivery {
+export function deliveryTo(target: Target, { id, events: stored, rule, actLink }: Letter): Delivery {
+  const [first, ...others] = stored
+  const events = [withActLink(first, actLink), ...others.map(event => withActLink(event, actLink))] as const
   if (target.channel === 'webhook') {
     const { url, secrets } = target
     return { channel: 'webhook', id, url, body: JSON.stringify(events[0]), secrets }
@@ -64,4 +68,12 @@ export function deliveryTo(target: Target, { id, events, rule }: Letter): Delive
     case 'pagerduty':
       return service(PAGERDUTY_URL, renderers.pagerduty(message, target.routingKey), [target.routingKey])
   }
+}
+
+/** Links are made when a delivery is sent, so that no store has one and each attempt has the whole time of a link. */
+function withActLink(event: AlertEvent, actLink: Letter['actLink']): AlertEvent {
+  if (!('finding' in event.data)) return event
+  const act = actLink?.(event.data.finding.id)
+  if (act === undefined) return event
+  return { ...event, data: { ...event.data, links: { ...event.data.links, act } } } as FindingEvent
 }

@@ -9,7 +9,7 @@ interface SecretOwner {
 }
 
 /** Keys of the operator: 32 bytes in base64 each (`isDeliveryKey`). */
-interface DeliveryKeys {
+export interface DeliveryKeys {
   /** Seals, and opens. */
   readonly key: string
   /** Only opens what was sealed before `key` replaced it. */

@@ -52,3 +52,13 @@ export function linkUrl(url: string): string | undefined {
   const encoded = href.replaceAll(LINK_ENDS, end => `%${end.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
   return encoded.length <= URL_MAX_CHARACTERS ? encoded : undefined
 }
+
+/** Escapes a text for the contents and the quoted attributes of HTML. */
+export function escapeHtml(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;')
+}

@@ -57,6 +57,7 @@ function findingDetails({ finding, surface, frame, chain, changed, links }: Find
     ...(comment !== '' && { comment }),
     links: linksOf({
       'Open the finding': links.finding,
+      'Acknowledge, resolve or ignore': links.act,
       'Open the trace': links.trace,
       'Watch the recording': links.recording,
     }),

@@ -1,4 +1,4 @@
-import { cut } from './clean-text.ts'
+import { cut, escapeHtml } from './clean-text.ts'
 import { footerOf, type Message, type MessageItem, moreOf } from './message.ts'
 import { plainText } from './plain-text.ts'
 
@@ -65,13 +65,4 @@ function itemHtml({ changed, facts, frame, chain, comment, links }: MessageItem)
 
 function anchorOf({ text, url }: MessageItem['links'][number]): string {
   return `<a href="${escapeHtml(url)}">${escapeHtml(text)}</a>`
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
-    .replaceAll("'", '&#39;')
 }

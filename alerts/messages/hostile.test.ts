@@ -42,9 +42,18 @@ function withTexts(value: unknown, key: string, next: () => string): unknown {
   return value.startsWith('https:') ? value + next() : next()
 }
 
+/** A change by the link of a message. */
+const acknowledged = {
+  ...EXAMPLE_EVENTS['finding.changed'],
+  data: {
+    ...EXAMPLE_EVENTS['finding.changed'].data,
+    changed: { by: null, via: { receiver: 'on-call' }, action: 'acknowledged' },
+  },
+} as AlertEvent
+
 const event = fc
   .tuple(
-    fc.constantFrom(...Object.values(EXAMPLE_EVENTS)),
+    fc.constantFrom(...Object.values(EXAMPLE_EVENTS), acknowledged),
     fc.array(hostile, { minLength: 1, maxLength: 12 }),
     fc.boolean(),
   )
@@ -77,7 +86,8 @@ it('shows no character in any form that a reader does not see', () => {
 })
 
 it('begins every line of plain text with a text of its own', () => {
-  const own = /^(?:\d+\. |At |Source: |Caused by |Comment: |Open the |Watch the |and \d+ other|(?:Service|Surface): )/
+  const own =
+    /^(?:\d+\. |At |Source: |Caused by |Comment: |Open the |Acknowledge, |Watch the |and \d+ other|(?:Service|Surface): )/
   const facts = /^(?:Environment|Release|Occurrences|Hit|First seen|Last seen|Expression): /
   check(given => {
     const [title, , ...lines] = renderers.text(given).split('\n')
@@ -96,7 +106,7 @@ it('leaves no punctuation of a client in Markdown that is not escaped or in code
         .replace(/^### /, '')
         .replace(/^(?:At|Source:|Caused by) (`+)(?!`)(?:(?!(?<!`)\1(?!`)).)+\1(?: {2})?$/, '')
         .replaceAll(/\\[!-/:-?[-`{-~]/g, '')
-        .replaceAll(/\[(?:Open|Watch) the \w+\]\(https:[^\s()<>"'`\\|]*\)/g, '')
+        .replaceAll(/\[(?:(?:Open|Watch) the \w+|Acknowledge, resolve or ignore)\]\(https:[^\s()<>"'`\\|]*\)/g, '')
         .replaceAll(/\*\*(.*?)\*\*/g, '$1')
         .replace(/^Comment: /, '')
         .replaceAll(/(^| · )(?:First seen|Last seen|[A-Z][a-z]+): /g, '$1')
@@ -118,7 +128,10 @@ it('stays within the limits of Slack, and makes no mention and no link of a text
         const max = block.type === 'header' ? 150 : 'text' in block ? 3_000 : 2_000
         expect(object.text.length).toBeGreaterThan(0)
         expect(object.text.length).toBeLessThanOrEqual(max)
-        const links = object.type === 'mrkdwn' ? /<https:[^<>|\s]+\|(?:Open|Watch) the \w+>/g : /$^/g
+        const links =
+          object.type === 'mrkdwn'
+            ? /<https:[^<>|\s]+\|(?:(?:Open|Watch) the \w+|Acknowledge, resolve or ignore)>/g
+            : /$^/g
         const rest = object.text.replaceAll(links, '')
         expect(rest).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
         if (object.type === 'mrkdwn') expect(rest).toMatch(/^(?: · )*$/)
@@ -134,7 +147,7 @@ it('stays within the limit of Teams, and has texts only where they are no Markdo
     for (const element of body.attachments[0].content.body) {
       if (element.type === 'ActionSet') {
         for (const { title, url } of element.actions)
-          expect(`${title} ${url}`).toMatch(/^(?:Open|Watch) the \w+ https:/)
+          expect(`${title} ${url}`).toMatch(/^(?:(?:Open|Watch) the \w+|Acknowledge, resolve or ignore) https:/)
       } else for (const { text } of element.inlines) expect(text).not.toMatch(/\{\{(?:DATE|TIME)/)
     }
   })

@@ -42,15 +42,58 @@ it('states what is new, where, and whom it hits', () => {
 })
 
 it('states a value with its threshold, and that it is back within it', () => {
-  const back = {
-    ...errors,
-    data: { ...errors.data, resolved: true, measured: { ...errors.data.measured, value: 0.4 } },
-  }
-  const [begun, over] = [messageOf([errors], RULE), messageOf([back], RULE)]
+  const [begun, over] = [messageOf([errors], RULE), messageOf([ended(errors)], RULE)]
   expect(begun.title).toBe('Many errors in shop: 12.5 %')
-  expect(begun.items[0]?.changed).toBe('Share of failed requests: 12.5 % within 5 minutes. The threshold is 5 %.')
-  expect(over.title).toBe('Errors in shop are back to normal: 0.4 %')
+  expect(begun.items[0]?.changed).toBe('Share of failed calls: 12.5 % within 5 minutes. The threshold is 5 %.')
+  expect(over.title).toBe('Errors in shop are back to normal')
+  // The event has the last value that met the condition.
+  expect(over.items[0]?.changed).toBe('The last value beyond the threshold of 5 % was 12.5 %.')
   expect(over).toMatchObject({ resolved: true, severity: 'info' })
+})
+
+it('states the end of each condition without a value that is over', () => {
+  const titles = Object.values(EXAMPLE_EVENTS)
+    .filter(({ data }) => 'measured' in data && data.measured)
+    .map(event => messageOf([ended(event)], RULE).title)
+  expect(titles).toEqual([
+    'Spike is over in shop: EmptyCartError: the cart is empty',
+    'Finding no longer spreads in shop: EmptyCartError: the cart is empty',
+    'p95 of http.server.request.duration in web shop is within its threshold again',
+    'Errors in shop are back to normal',
+    'shop is fast again',
+    'web shop sends data again',
+    'No new dead letters in web shop',
+    'web shop is within its quotas again',
+    'Data of web shop is on time again',
+  ])
+})
+
+it('calls a workspace so where there is neither a service nor a surface', () => {
+  const { surface: _, ...data } = EXAMPLE_EVENTS['pipeline.quota'].data
+  const event = { ...EXAMPLE_EVENTS['pipeline.quota'], data } as AlertEvent
+  expect(messageOf([event], RULE)).toMatchObject({
+    title: 'The workspace is over a quota: 92',
+    source: data.workspaceId,
+  })
+})
+
+it('counts one person, and no session and no person that there is not', () => {
+  const hit = (people: number, sessions: number) => {
+    const finding = { ...created.data.finding, people, sessions }
+    const [item] = messageOf([{ ...created, data: { ...created.data, finding } }], RULE).items
+    return item?.facts.find(({ name }) => name === 'Hit')?.value
+  }
+  expect([hit(12, 40), hit(1, 1), hit(0, 3), hit(0, 0)]).toEqual([
+    '12 people, 40 sessions',
+    '1 person, 1 session',
+    '3 sessions',
+    undefined,
+  ])
+  const measured = { what: 'people', value: 1, threshold: 1, unit: '', minutes: 5 }
+  const spreading = { ...created, type: 'finding.spreading', data: { ...created.data, measured } } as const
+  expect(messageOf([spreading], RULE).items[0]?.changed).toBe(
+    'It hits many people. It hit 1 person within 5 minutes. The threshold is 1.',
+  )
 })
 
 it('has the same key for the begin and the end of a condition, and another for other conditions and rules', () => {
@@ -66,7 +109,10 @@ it('shows ten of many events with less about each, and counts the rest', () => {
   const message = messageOf([created, ...Array.from({ length: 11 }, () => created)], RULE)
   expect(message).toMatchObject({ title: '12 new findings in shop', more: 2 })
   expect(message.items).toHaveLength(10)
-  expect(message.items[9]).toMatchObject({ chain: [], links: [{ text: 'Open the finding' }] })
+  expect(message.items[9]).toMatchObject({
+    chain: [],
+    links: [{ text: 'Open the finding' }, { text: 'Acknowledge, resolve or ignore' }],
+  })
 })
 
 it('is as severe as its most severe event, ended only if all events have, and as late as the last', () => {
@@ -93,6 +139,11 @@ it('says who did what with a finding', () => {
   expect(changed({ by: null, action: 'resolved' })).toMatchObject({
     title: 'Finding resolved in shop: EmptyCartError: the cart is empty',
     items: [{ changed: 'An operator resolved it.' }],
+  })
+  const acknowledged = { by: null, via: { receiver: 'on-call' }, action: 'acknowledged' } as const
+  expect(changed(acknowledged)).toMatchObject({
+    title: 'Finding acknowledged in shop: EmptyCartError: the cart is empty',
+    items: [{ changed: 'Somebody acknowledged it through a message to on-call.' }],
   })
 })
 

@@ -69,6 +69,8 @@ export function messageOf(
   }
 }
 
+/** The links of an event among several: to the finding, and to what can be done with it. */
+const DIGEST_LINKS = 2
 /** The facts of an event among several: its title has its service. */
 const DIGEST_FACTS: ReadonlySet<string> = new Set(['Environment', 'Release', 'Occurrences', 'Hit'])
 
@@ -76,7 +78,7 @@ function itemOf(event: AlertEvent, isDigest: boolean): MessageItem {
   const { title, changed } = sentencesOf(event)
   const details = detailsOf(event.data)
   const facts = details.facts.filter(({ name }) => DIGEST_FACTS.has(name))
-  const shown = isDigest ? { ...details, facts, chain: [], links: details.links.slice(0, 1) } : details
+  const shown = isDigest ? { ...details, facts, chain: [], links: details.links.slice(0, DIGEST_LINKS) } : details
   return { title: cut(title, TITLE_MAX_CHARACTERS), changed, ...shown }
 }
 

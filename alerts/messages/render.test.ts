@@ -27,16 +27,19 @@ const ESSENTIAL: Readonly<Record<AlertEventType, readonly string[]>> = {
   'finding.commented': ['Comment on a finding in shop', error, 'Ada commented on it.', 'The cart is emptied twice.'],
   'metric.threshold': [
     'p95 of http.server.request.duration in web shop: 1.25 s',
-    'The threshold is 1 s.',
+    'beyond the threshold of 1 s for 10 minutes.',
     'histogram_quantile(0.95',
   ],
   'service.errors': ['Many errors in shop: 12.5 %', 'within 5 minutes. The threshold is 5 %.'],
   'service.latency': ['shop is slow: 850 ms', 'p95 of the duration: 850 ms', 'The threshold is 500 ms.'],
-  'surface.silent': ['web shop is silent', 'Requests received: 0 within 30 minutes. The threshold is 1.'],
-  'pipeline.dead_letters': ['Dead letters in web shop: 40', 'within 15 minutes. The threshold is 10.'],
-  'pipeline.quota': ['web shop has used much of its quota: 92 %', 'within 1 day. The threshold is 90 %.'],
-  'pipeline.late': ['Data of web shop is late: 340 s', 'Age of the oldest request in the queue: 340 s'],
-  test: ['Test message', 'Messages of this rule arrive here.'],
+  'surface.silent': ['web shop is silent', 'It was sent nothing for 30 minutes.'],
+  'pipeline.dead_letters': ['Dead letters in web shop: 40', 'Kept as dead letters within 15 minutes: 40 requests.'],
+  'pipeline.quota': ['web shop is over a quota: 92', 'Refused within 1 hour: 92 requests.'],
+  'pipeline.late': [
+    'Data of web shop is late: 340 s',
+    'The oldest request that is not stored is 340 s old. The threshold is 300 s.',
+  ],
+  test: ['Test message', 'Messages to this receiver arrive here.'],
 }
 
 /** Returns the texts of a form as a reader sees them, by channel. */
@@ -85,6 +88,7 @@ Hit: 1 person, 2 sessions
 First seen: 2026-09-21 14:13 UTC
 Last seen: 2026-09-21 14:13 UTC
 Open the finding: ${CONSOLE}/findings/fnd_4g6peb7eom2yodowmzpd5xfhbe
+Acknowledge, resolve or ignore: ${CONSOLE}/act?token=1.ws_1.fnd_1.rcv_1.tfxq8w.signature
 Open the trace: ${CONSOLE}/traces/5b8efff798038103d269b633813fc60c
 Watch the recording: ${CONSOLE}/sessions/session-1
 

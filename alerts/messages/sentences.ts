@@ -18,7 +18,7 @@ interface Sentences {
 
 /** Returns the sentences about an event. */
 export function sentencesOf(event: AlertEvent): Sentences {
-  if (event.type === 'test') return { title: 'Test message', changed: 'Messages of this rule arrive here.' }
+  if (event.type === 'test') return { title: 'Test message', changed: 'Messages to this receiver arrive here.' }
   const { title, changed } =
     'finding' in event.data ? ofFinding(event as FindingEvent) : ofMeasured(event as MeasuredEvent)
   return { title, changed: oneLine(changed, SENTENCE_MAX_CHARACTERS) }
@@ -30,15 +30,27 @@ export function subjectOf({ data }: AlertEvent): string {
   return shortName(service ?? '') || shortName(data.surface?.name ?? '') || shortName(data.workspaceId)
 }
 
+/** How a title names what has neither a service nor a surface. */
+const WORKSPACE = 'the workspace'
+
+/** Returns how a title names whom or what an event concerns. */
+function placeOf(event: AlertEvent): string {
+  const subject = subjectOf(event)
+  return subject === shortName(event.data.workspaceId) ? WORKSPACE : subject
+}
+
 function ofFinding(event: FindingEvent): Sentences {
   const { type, message } = event.data.finding
   const { label, changed } = findingChange(event)
   const error = [shortName(type), oneLine(message, 200)].filter(text => text !== '').join(': ')
-  return { title: `${label} in ${subjectOf(event)}: ${error || 'no message'}`, changed }
+  return { title: `${label} in ${placeOf(event)}: ${error || 'no message'}`, changed }
 }
 
 function findingChange({ type, data }: FindingEvent): { label: string; changed: string } {
   const release = shortName(data.finding.release ?? '')
+  if (data.resolved && !data.measured) {
+    return data.changed ? memberChange(data.changed) : { label: 'Finding resolved', changed: 'It is resolved.' }
+  }
   switch (type) {
     case 'finding.created':
       return { label: 'New finding', changed: `It occurred for the first time${release && `, in release ${release}`}.` }
@@ -52,29 +64,30 @@ function findingChange({ type, data }: FindingEvent): { label: string; changed: 
     case 'finding.spiking':
       return data.resolved
         ? { label: 'Spike is over', changed: 'It no longer occurs more often than usual.' }
-        : { label: 'Finding spikes', changed: `It occurs more often than usual.${hits(data, 'occurred', 'times')}` }
+        : {
+            label: 'Finding spikes',
+            changed: `It occurs more often than usual.${hits(data, 'occurred', ['time', 'times'])}`,
+          }
     case 'finding.spreading':
       return data.resolved
-        ? {
-            label: 'Finding no longer spreads',
-            changed: `It hits fewer people than before.${hits(data, 'hit', 'people')}`,
-          }
-        : { label: 'Finding spreads', changed: `It hits many people.${hits(data, 'hit', 'people')}` }
+        ? { label: 'Finding no longer spreads', changed: 'It hits fewer people again.' }
+        : { label: 'Finding spreads', changed: `It hits many people.${hits(data, 'hit', ['person', 'people'])}` }
     case 'finding.changed':
     case 'finding.commented':
       return memberChange(data.changed)
   }
 }
 
-function hits({ measured }: FindingEvent['data'], verb: string, unit: string): string {
+function hits({ measured }: FindingEvent['data'], verb: string, [unit, units]: readonly [string, string]): string {
   if (!measured) return ''
   const { value, threshold, minutes } = measured
-  const times = `${formatNumber(value)} ${unit} within ${duration(minutes)}`
+  const times = `${counted(value, unit, units)} within ${duration(minutes)}`
   return ` It ${verb} ${times}. The threshold is ${formatNumber(threshold)}.`
 }
 
 /** How each action is called in a title, and the sentence about it without who did it. */
 const ACTIONS: Readonly<Record<Changed['action'], readonly [label: string, did: (change: Changed) => string]>> = {
+  acknowledged: ['Finding acknowledged', () => 'acknowledged it'],
   resolved: ['Finding resolved', () => 'resolved it'],
   ignored: ['Finding ignored', () => 'ignored it'],
   reopened: ['Finding reopened', () => 'reopened it'],
@@ -89,56 +102,99 @@ const ACTIONS: Readonly<Record<Changed['action'], readonly [label: string, did: 
 function memberChange(change: Changed | undefined): { label: string; changed: string } {
   if (!change) return { label: 'Finding changed', changed: 'A member changed it.' }
   const [label, did] = ACTIONS[change.action]
-  return { label, changed: `${personName(change.by)} ${did(change)}.` }
+  const { by, via } = change
+  const how = via === undefined ? '' : ` through a message to ${shortName(via.receiver) || 'a receiver'}`
+  return { label, changed: `${via === undefined ? personName(by) : 'Somebody'} ${did(change)}${how}.` }
 }
 
-/** The texts from which a title is made. */
+/** The texts from which sentences about a value are made. */
 interface MeasuredTexts {
-  readonly subject: string
+  readonly place: string
   readonly what: string
   readonly value: string
+  readonly threshold: string
+  readonly time: string
+  /** The value as a number of requests. */
+  readonly requests: string
 }
 
-/** Titles of conditions that have begun, and of those that have ended. */
-const MEASURED_TITLES: Readonly<
-  Record<MeasuredEvent['type'], (texts: MeasuredTexts) => readonly [begun: string, ended: string]>
-> = {
-  'metric.threshold': ({ subject, what, value }) => [
-    `${what} in ${subject}: ${value}`,
-    `Within the threshold again: ${what} in ${subject}: ${value}`,
-  ],
-  'service.errors': ({ subject, value }) => [
-    `Many errors in ${subject}: ${value}`,
-    `Errors in ${subject} are back to normal: ${value}`,
-  ],
-  'service.latency': ({ subject, value }) => [`${subject} is slow: ${value}`, `${subject} is fast again: ${value}`],
-  'surface.silent': ({ subject }) => [`${subject} is silent`, `${subject} sends data again`],
-  'pipeline.dead_letters': ({ subject, value }) => [
-    `Dead letters in ${subject}: ${value}`,
-    `Dead letters in ${subject} are back to normal: ${value}`,
-  ],
-  'pipeline.quota': ({ subject, value }) => [
-    `${subject} has used much of its quota: ${value}`,
-    `${subject} has quota again: ${value} used`,
-  ],
-  'pipeline.late': ({ subject, value }) => [
-    `Data of ${subject} is late: ${value}`,
-    `Data of ${subject} is on time again: ${value}`,
-  ],
+/** Sentences about a condition that begins, and about one that has ended, whose value is the last that met it. */
+type MeasuredSentences = (texts: MeasuredTexts) => { readonly begun: Sentences; readonly ended: Sentences }
+
+const beyond = ({ value, threshold }: MeasuredTexts) =>
+  `The last value beyond the threshold of ${threshold} was ${value}.`
+
+const MEASURED: Readonly<Record<MeasuredEvent['type'], MeasuredSentences>> = {
+  'metric.threshold': texts => ({
+    begun: {
+      title: `${texts.what} in ${texts.place}: ${texts.value}`,
+      changed: `${capitalized(texts.what)}: ${texts.value}, beyond the threshold of ${texts.threshold} for ${texts.time}.`,
+    },
+    ended: { title: `${texts.what} in ${texts.place} is within its threshold again`, changed: beyond(texts) },
+  }),
+  'service.errors': texts => ({
+    begun: { title: `Many errors in ${texts.place}: ${texts.value}`, changed: withinTime(texts) },
+    ended: { title: `Errors in ${texts.place} are back to normal`, changed: beyond(texts) },
+  }),
+  'service.latency': texts => ({
+    begun: { title: `${texts.place} is slow: ${texts.value}`, changed: withinTime(texts) },
+    ended: { title: `${texts.place} is fast again`, changed: beyond(texts) },
+  }),
+  'surface.silent': ({ place, time }) => ({
+    begun: { title: `${place} is silent`, changed: `It was sent nothing for ${time}.` },
+    ended: { title: `${place} sends data again`, changed: 'It was sent something again.' },
+  }),
+  'pipeline.dead_letters': ({ place, value, requests, time }) => ({
+    begun: {
+      title: `Dead letters in ${place}: ${value}`,
+      changed: `Kept as dead letters within ${time}: ${requests}.`,
+    },
+    ended: {
+      title: `No new dead letters in ${place}`,
+      changed: `Kept as dead letters within ${time} before that: ${requests}.`,
+    },
+  }),
+  'pipeline.quota': ({ place, value, requests, time }) => ({
+    begun: { title: `${place} is over a quota: ${value}`, changed: `Refused within ${time}: ${requests}.` },
+    ended: {
+      title: `${place} is within its quotas again`,
+      changed: `Refused within ${time} before that: ${requests}.`,
+    },
+  }),
+  'pipeline.late': ({ place, value, threshold }) => ({
+    begun: {
+      title: `Data of ${place} is late: ${value}`,
+      changed: `The oldest request that is not stored is ${value} old. The threshold is ${threshold}.`,
+    },
+    ended: {
+      title: `Data of ${place} is on time again`,
+      changed: `The oldest request that was not stored was ${value} old before that.`,
+    },
+  }),
+}
+
+function withinTime({ what, value, time, threshold }: MeasuredTexts): string {
+  return `${capitalized(what)}: ${value} within ${time}. The threshold is ${threshold}.`
 }
 
 function ofMeasured(event: MeasuredEvent): Sentences {
   const { measured, resolved } = event.data
-  const what = shortName(measured.what)
-  const value = quantity(measured.value, measured)
-  const [begun, ended] = MEASURED_TITLES[event.type]({ subject: subjectOf(event), what, value })
-  // A name such as `p95` keeps its case.
-  const start = what.replace(/^[a-z](?=[a-z]* )/, letter => letter.toUpperCase())
-  const threshold = quantity(measured.threshold, measured)
-  return {
-    title: resolved ? ended : begun,
-    changed: `${start}: ${value} within ${duration(measured.minutes)}. The threshold is ${threshold}.`,
+  const texts = {
+    place: placeOf(event),
+    what: shortName(measured.what),
+    value: quantity(measured.value, measured),
+    threshold: quantity(measured.threshold, measured),
+    time: duration(measured.minutes),
+    requests: counted(measured.value, 'request'),
   }
+  const { title, changed } = MEASURED[event.type](texts)[resolved ? 'ended' : 'begun']
+  // Other names keep their case.
+  return { title: title.startsWith(WORKSPACE) ? capitalized(title) : title, changed }
+}
+
+/** Begins a text with a capital letter. A name such as `p95` keeps its case. */
+function capitalized(text: string): string {
+  return text.replace(/^[a-z](?=[a-z]* )/, letter => letter.toUpperCase())
 }
 
 /** Nouns for several events of one type, which follow their number. */
@@ -170,5 +226,5 @@ export function digestTitle(events: readonly AlertEvent[], ruleName: string): st
   const start = isOneKind
     ? `${formatNumber(events.length)} ${PLURALS[first.type]}`
     : `${ruleName}: ${counted(events.length, 'alert')}${resolved ? ' ended' : ''}`
-  return subjects.size === 1 ? `${start} in ${[...subjects][0]}` : start
+  return first && subjects.size === 1 ? `${start} in ${placeOf(first)}` : start
 }

@@ -1,8 +1,8 @@
 import type { lastAttempts } from '../../alerts/calling/attempts.ts'
+import type { Sending } from '../../alerts/calling/send-deps.ts'
 import { deliveryTo, openTarget } from '../../alerts/calling/targets.ts'
 import type { DeliveryOutcome } from '../../alerts/delivery/outcome.ts'
-import type { Sealing } from '../../alerts/delivery/sealing.ts'
-import { type SendDeps, send } from '../../alerts/delivery/send.ts'
+import { send } from '../../alerts/delivery/send.ts'
 import {
   type DeliveriesAnswer,
   LISTED_ATTEMPTS_MAX,
@@ -29,13 +29,10 @@ import { invalid, type Outcome, okReply, otherRevision } from '../http/outcome.t
 import type { Resource } from '../http/resource.ts'
 import { changedReceivers } from './changed-receivers.ts'
 
-/** Means of sending to receivers, and of opening their secrets. */
-export type Deliveries = SendDeps & { readonly sealing: Sealing }
-
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
   /** Undefined without DELIVERY_KEY: then no receiver can be stored. */
-  readonly deliveries: Deliveries | undefined
+  readonly deliveries: Sending | undefined
   readonly lastAttempts: (workspaceId: string, limit: number) => ReturnType<typeof lastAttempts>
 }
 
@@ -122,7 +119,7 @@ function testReceiverRoute({ directory, deliveries, ...deps }: Deps): Route {
 }
 
 async function sendTest(
-  deliveries: Deliveries,
+  deliveries: Sending,
   workspaceId: string,
   receiver: Receiver,
   nowMs: number,

@@ -68,17 +68,17 @@ function targetOf(
 }
 
 function changed(
-  { name, channel, disabled }: RequestedReceiver,
+  { name, channel, disabled, actions }: RequestedReceiver,
   known: Receiver | undefined,
   changedTarget: Exclude<ChangedTarget, undefined>,
   { workspaceId, sealing, at }: Change,
 ): { readonly receiver: Receiver; readonly secret?: string | undefined } {
   const id = known?.id ?? newId('rcv')
   const kept = known ?? { id, name, channel, createdAt: at, address: '', sealed: '' }
-  const { disabled: before, ...rest } = kept
+  const { disabled: before, actions: acted = true, ...rest } = kept
   const off =
     disabled === undefined ? before : disabled ? (before ?? { at, reason: 'a member has disabled it' }) : undefined
-  const receiver = { ...rest, ...(off && { disabled: off }) }
+  const receiver = { ...rest, ...(!(actions ?? acted) && { actions: false }), ...(off && { disabled: off }) }
   if (sealing === undefined) return { receiver }
   if (changedTarget === 'same') {
     // A target that the previous key has sealed is sealed again, so that this key can be removed.

@@ -13,6 +13,7 @@ type Change = Parameters<typeof changeFinding>[0]['changeFindingRequest']
 type Activity = Awaited<ReturnType<typeof listFindingActivity>>['activity'][number]
 
 const DONE: Readonly<Record<Activity['action'], string>> = {
+  acknowledged: 'acknowledged it',
   resolved: 'resolved it',
   ignored: 'ignored it',
   reopened: 'opened it again',
@@ -118,13 +119,18 @@ function StatusChanges(props: {
   )
 }
 
+function whoOf({ by, via }: Activity): string {
+  if (via) return `somebody with a message to ${via.receiver}`
+  return by?.userId ?? 'an operator'
+}
+
 function Entries({ of: activity }: { readonly of: readonly Activity[] }) {
   return (
     <ul class="entries">
       {activity.map(entry => (
         <li key={entry.id}>
           <div class="entry-head">
-            <span>{entry.by?.userId ?? 'an operator'}</span> {DONE[entry.action]} {entry.assignee ?? entry.findingId}
+            <span>{whoOf(entry)}</span> {DONE[entry.action]} {entry.assignee ?? entry.findingId}
             <span class="quiet">
               <Time iso={entry.createdAt} />
             </span>

@@ -3,6 +3,7 @@ import { apiConfigSchema } from '../../api/config.ts'
 import { connectApi } from '../../api/connect.ts'
 import { createConsoleRoutes } from '../../api/console/console-routes.ts'
 import { createRunbookRoute } from '../../api/console/runbook-route.ts'
+import { createActRoutes } from '../../api/findings/act/act-routes.ts'
 import { createApiRoutes } from '../../api/routes.ts'
 import { grpcPortOf, ingestConfigSchema } from '../../ingest/config.ts'
 import { connectEdge } from '../../ingest/connect.ts'
@@ -44,6 +45,7 @@ await serve({
     ...createApiRoutes(api.deps),
     ...createConsoleRoutes(apiConfig, logger),
     createRunbookRoute(),
+    ...createActRoutes(api.deps),
     ...createResourceRoutes(apiConfig),
     ...(await localIssuerRoutes()),
   ],

@@ -70,6 +70,8 @@ const receiverSchema = z.object({
   /** Its target and its secrets, sealed for this workspace and receiver (alerts/delivery/). */
   sealed: z.string().max(16_384),
   createdAt: z.iso.datetime(),
+  /** False if its messages have no links that acknowledge, resolve or ignore. */
+  actions: z.boolean().optional(),
   /** Present if nothing is sent to it any more. */
   disabled: z.object({ at: z.iso.datetime(), reason: z.string().max(500) }).optional(),
 })

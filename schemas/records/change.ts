@@ -8,7 +8,7 @@ export type Actor = z.infer<typeof actorSchema>
 
 /** Actions of members on findings. */
 export const FINDING_ACTIONS = [
-  ...['resolved', 'ignored', 'reopened', 'assigned', 'unassigned', 'commented'],
+  ...['acknowledged', 'resolved', 'ignored', 'reopened', 'assigned', 'unassigned', 'commented'],
   ...['merged', 'split', 'split_off'],
 ] as const
 
@@ -20,6 +20,8 @@ export const findingEntrySchema = z.object({
   id: z.string().regex(/^act_[0-9a-f]{20}$/),
   createdAt: z.iso.datetime(),
   by: actorSchema,
+  /** Present if the link of a message did it: the name of the receiver of the message. `by` is null then. */
+  via: z.object({ receiver: z.string() }).optional(),
   action: z.enum(FINDING_ACTIONS),
   /** The user to whom the finding was assigned. */
   assignee: userIdSchema.optional(),

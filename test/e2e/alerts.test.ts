@@ -2,17 +2,24 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { DeliveriesAnswer } from '../../schemas/http/alerts/deliveries.ts'
 import type { AlertsAnswer } from '../../schemas/http/alerts/operations.ts'
-import { CALLED_KINDS } from '../../schemas/records/alerts.ts'
 import { type AlertsStage, failedSpan, PUBLIC_URL, startAlertsStage } from '../support/alerts/alerts-stage.ts'
 import { until } from '../support/until.ts'
 
 const HOOK = '/hook?token=hidden'
+/** Kinds that measure nothing. */
+const KINDS = [
+  'finding.created',
+  'finding.regressed',
+  'finding.unignored',
+  'finding.changed',
+  'finding.commented',
+] as const
 
 describe('alerts', () => {
   let stage: AlertsStage
 
   beforeAll(async () => {
-    stage = await startAlertsStage(CALLED_KINDS)
+    stage = await startAlertsStage(KINDS)
   })
   afterAll(() => stage?.stop())
 
@@ -62,6 +69,38 @@ describe('alerts', () => {
     await stage.throwErrors(['Later'])
     await stage.untilCalled('finding.created', 'Later')
     expect(bodiesWith('finding.regressed')).toHaveLength(1)
+  })
+
+  it('has a link by which its reader resolves the finding, unless its receiver wants none', async () => {
+    await stage.throwErrors(['Linked'])
+    const { data } = await stage.untilCalled('finding.created', 'Linked')
+    expect(data.links.act).toMatch(/^https:\/\/penstock\.example\/console\/act\?token=/)
+    const { pathname, search, searchParams } = new URL(data.links.act ?? '')
+    const page = stage.stack.apiUrl + pathname
+    const shown = await fetch(page + search)
+    expect([shown.status, await shown.text()]).toEqual([200, expect.stringContaining('Linked: the cart is empty')])
+    const form = new URLSearchParams({ token: searchParams.get('token') ?? '', act: 'resolve' })
+    const pressed = await fetch(page, { method: 'POST', body: form })
+    expect([pressed.status, await pressed.text()]).toEqual([200, expect.stringContaining('The finding is resolved.')])
+    const { body } = await stage.ask(`GET /v3/findings/${data.finding.id}`)
+    expect(body).toMatchObject({ finding: { status: 'resolved' } })
+    const changed = await stage.untilCalled('finding.changed', 'Linked')
+    expect(changed.data.changed).toEqual({ by: null, via: { receiver: 'on-call' }, action: 'resolved' })
+
+    const { revision, rules } = (await stage.ask('GET /v3/alerts')).body as AlertsAnswer
+    const change = (actions: boolean, at: number) =>
+      stage.ask('PUT /v3/alerts', {
+        ...{ revision: at, rules },
+        receivers: [{ name: 'on-call', channel: 'webhook', actions }],
+      })
+    const without = (await change(false, revision)).body as AlertsAnswer
+    expect(without.receivers).toMatchObject([{ name: 'on-call', actions: false }])
+    expect((await fetch(page + search)).status).toBe(404)
+    await stage.throwErrors(['Unlinked'])
+    expect((await stage.untilCalled('finding.created', 'Unlinked')).data.links).not.toHaveProperty('act')
+    expect((await change(true, without.revision)).body).toMatchObject({
+      receivers: [expect.not.objectContaining({ actions: false })],
+    })
   })
 
   it('calls for an ignored finding once it has occurred as often as it was ignored for', async () => {

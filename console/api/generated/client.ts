@@ -679,7 +679,11 @@ export type FindingActivityEntry = {
     id: string;
     createdAt: string;
     by: Actor;
-    action: "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented" | "merged" | "split" | "split_off";
+    /** Present if the link of a message did it: the name of the receiver of the message. */
+    via?: {
+        receiver: string;
+    };
+    action: "acknowledged" | "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented" | "merged" | "split" | "split_off";
     /** The user to whom it was assigned. */
     assignee?: string;
     /** Until when it is ignored. */
@@ -1591,6 +1595,8 @@ export type AlertReceiver = {
     /** The part of its target that may be shown. */
     address: string;
     createdAt: string;
+    /** False if messages have no links that change findings. */
+    actions?: boolean;
     disabled?: {
         at: string;
         reason: string;
@@ -1748,6 +1754,8 @@ export type ReplaceAlertsRequest = {
         to?: string[];
         /** For webhook: makes a new secret, and signs with both until the next one is made. */
         rotateSecret?: boolean;
+        /** Whether messages have links by which anyone who reads them can acknowledge, resolve or ignore a finding. By default true; a known receiver keeps its own. */
+        actions?: boolean;
         /** Whether nothing is sent to it. A receiver that answers 410 is disabled. */
         disabled?: boolean;
     }[];

@@ -29,8 +29,8 @@ const commonFields = {
 /** A value that is compared with a threshold. */
 const measuredSchema = z
   .strictObject({
-    what: name.meta({ description: 'The name of the value, such as `share of failed requests`.' }),
-    value: z.number(),
+    what: name.meta({ description: 'The name of the value, such as `share of failed calls`.' }),
+    value: z.number().meta({ description: 'At the end of a condition, the last value that met it.' }),
     threshold: z.number(),
     unit: z.string().max(30).meta({ description: 'Such as `%`. Empty if it has none.' }),
     minutes: z.int().min(1).meta({ description: 'Length of the time that the value is of.' }),
@@ -47,7 +47,13 @@ export type Person = z.infer<typeof personSchema>
 /** Something that a member did with a finding. */
 const changedSchema = z
   .strictObject({
-    by: personSchema.nullable().meta({ description: 'Null for an operator of the installation.' }),
+    by: personSchema
+      .nullable()
+      .meta({ description: 'Null for an operator of the installation, and for the link of a message.' }),
+    via: z
+      .strictObject({ receiver: name })
+      .optional()
+      .meta({ description: 'Present if the link of a message did it: the name of the receiver of the message.' }),
     action: z.enum(FINDING_ACTIONS),
     assignee: personSchema.optional().meta({ description: 'To whom it was assigned.' }),
     text: z.string().max(COMMENT_MAX_CHARACTERS).optional().meta({ description: 'The comment.' }),
@@ -102,7 +108,15 @@ const findingEventSchema = z
       trace: traceIdSchema.optional(),
       recording: z.strictObject({ sessionId: z.string().max(1_024), at: instant }).optional(),
       links: z
-        .strictObject({ finding: url, trace: url.optional(), recording: url.optional() })
+        .strictObject({
+          finding: url,
+          act: url.optional().meta({
+            description:
+              'A page that acknowledges, resolves or ignores the finding without signing in, for seven days. Keep it secret.',
+          }),
+          trace: url.optional(),
+          recording: url.optional(),
+        })
         .meta({ description: 'Pages of the console.' }),
     }),
   })

@@ -41,6 +41,7 @@ function findingEvent(
       recording: { sessionId: EXAMPLE.sessionId, at: EXAMPLE_TIMES.thrownAt },
       links: {
         finding: `${CONSOLE}/findings/${EXAMPLE.findingId}`,
+        act: `${CONSOLE}/act?token=1.ws_1.fnd_1.rcv_1.tfxq8w.signature`,
         trace: `${CONSOLE}/traces/${EXAMPLE.traceId}`,
         recording: `${CONSOLE}/sessions/${EXAMPLE.sessionId}`,
       },
@@ -59,10 +60,10 @@ export const EXAMPLE_EVENTS: Readonly<Record<AlertEventType, AlertEvent>> = {
   'finding.regressed': findingEvent('finding.regressed'),
   'finding.unignored': findingEvent('finding.unignored'),
   'finding.spiking': findingEvent('finding.spiking', {
-    measured: { what: 'occurrences', value: 120, threshold: 50, unit: 'occurrences', minutes: 5 },
+    measured: { what: 'occurrences', value: 120, threshold: 50, unit: '', minutes: 5 },
   }),
   'finding.spreading': findingEvent('finding.spreading', {
-    measured: { what: 'people', value: 25, threshold: 10, unit: 'people', minutes: 60 },
+    measured: { what: 'people', value: 25, threshold: 10, unit: '', minutes: 60 },
   }),
   'finding.changed': findingEvent('finding.changed', {
     changed: { by, action: 'assigned', assignee: { userId: EXAMPLE.memberId, name: 'Grace' } },
@@ -81,7 +82,7 @@ export const EXAMPLE_EVENTS: Readonly<Record<AlertEventType, AlertEvent>> = {
   'service.errors': measuredEvent(
     'service.errors',
     'services/shop',
-    { what: 'share of failed requests', value: 12.5, threshold: 5, unit: '%', minutes: 5 },
+    { what: 'share of failed calls', value: 12.5, threshold: 5, unit: '%', minutes: 5 },
     EXAMPLE.serviceName,
   ),
   'service.latency': measuredEvent(
@@ -94,13 +95,13 @@ export const EXAMPLE_EVENTS: Readonly<Record<AlertEventType, AlertEvent>> = {
     ...{ what: 'requests received', value: 0, threshold: 1, unit: '', minutes: 30 },
   }),
   'pipeline.dead_letters': measuredEvent('pipeline.dead_letters', 'pipeline', {
-    ...{ what: 'dead letters', value: 40, threshold: 10, unit: '', minutes: 15 },
+    ...{ what: 'dead letters', value: 40, threshold: 1, unit: '', minutes: 15 },
   }),
   'pipeline.quota': measuredEvent('pipeline.quota', 'pipeline', {
-    ...{ what: 'used share of the daily quota', value: 92, threshold: 90, unit: '%', minutes: 1_440 },
+    ...{ what: 'requests over a quota', value: 92, threshold: 1, unit: '', minutes: 60 },
   }),
   'pipeline.late': measuredEvent('pipeline.late', 'pipeline', {
-    ...{ what: 'age of the oldest request in the queue', value: 340, threshold: 60, unit: 's', minutes: 5 },
+    ...{ what: 'age of the oldest request that is not stored', value: 340, threshold: 300, unit: 's', minutes: 5 },
   }),
   test: { type: 'test', timestamp, data: common },
 }

@@ -28,6 +28,10 @@ export const receiverSchema = exactObject({
   rotateSecret: z.boolean().optional().meta({
     description: 'For webhook: makes a new secret, and signs with both until the next one is made.',
   }),
+  actions: z.boolean().optional().meta({
+    description:
+      'Whether messages have links by which anyone who reads them can acknowledge, resolve or ignore a finding. By default true; a known receiver keeps its own.',
+  }),
   disabled: z
     .boolean()
     .optional()
@@ -57,6 +61,7 @@ export const shownReceiverSchema = z
     channel,
     address: z.string().meta({ description: 'The part of its target that may be shown.' }),
     createdAt: z.iso.datetime(),
+    actions: z.boolean().optional().meta({ description: 'False if messages have no links that change findings.' }),
     disabled: z.strictObject({ at: z.iso.datetime(), reason: z.string() }).optional(),
     secret: z.string().optional().meta({
       description: 'The secret of a webhook, in the response to the request that made it, and never again.',

@@ -84,7 +84,10 @@ export const shownActorSchema = z
     apiKeyId: z.string().nullable().meta({ description: 'Null if the user did not use an API key.' }),
   })
   .nullable()
-  .meta({ id: 'Actor', description: 'Who did it. Null for an operator of the installation.' })
+  .meta({
+    id: 'Actor',
+    description: 'Who did it. Null for an operator of the installation, and for the link of a message.',
+  })
 
 /** Something that was done with a finding. */
 const findingActivityEntrySchema = z
@@ -92,6 +95,9 @@ const findingActivityEntrySchema = z
     id: z.string(),
     createdAt: z.iso.datetime(),
     by: shownActorSchema,
+    via: z.strictObject({ receiver: z.string() }).optional().meta({
+      description: 'Present if the link of a message did it: the name of the receiver of the message.',
+    }),
     action: z.enum(FINDING_ACTIONS),
     assignee: z.string().optional().meta({ description: 'The user to whom it was assigned.' }),
     until: z.iso.datetime().optional().meta({ description: 'Until when it is ignored.' }),

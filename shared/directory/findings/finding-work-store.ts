@@ -6,8 +6,15 @@ import { decideOnce, type Once } from '../creations.ts'
 import { planMemberOccasions } from '../occasions.ts'
 import { directoryKeys as keys, parseRecord } from '../record.ts'
 import type { ListPage } from '../sorted-index.ts'
-import { commitIf, type Guard } from '../transaction.ts'
-import { countActivity, type FindingOfWorkspace, loadActivity, planActivity, roomForActivity } from './activity.ts'
+import { type Command, commitIf, type Guard } from '../transaction.ts'
+import {
+  countActivity,
+  type FindingOfWorkspace,
+  loadActivity,
+  planActivity,
+  roomForActivity,
+  type StoredActivity,
+} from './activity.ts'
 import { removeFindingWork, untouchedFinding, writeFindingWork } from './write-finding-work.ts'
 
 /** Greatest number of findings of a workspace that members have worked on. Concurrent requests may exceed it by their number. */
@@ -22,7 +29,7 @@ interface TimedFinding {
 }
 
 /** What a change makes of a finding, with its entry in the activity. */
-export interface ChangedWork {
+interface ChangedWork {
   readonly work: FindingWork
   readonly entries: readonly FindingEntry[]
 }
@@ -33,13 +40,14 @@ export interface FindingWorkStore {
   findingWork(workspaceId: string, findingIds: readonly string[]): Promise<(FindingWork | undefined)[]>
   /**
    * Changes a finding at a time and adds the entries to its activity, in one step. `change` is called again with the newer record
-   * if somebody else has changed the finding meanwhile, so that no change is lost. A finding that was merged meanwhile is changed
-   * where it is now. Refuses beyond the bounds. `once` is given for a change that its client may repeat.
+   * if somebody else has changed the finding meanwhile, so that no change is lost. Without a result, nothing changes. A finding
+   * that was merged meanwhile is changed where it is now. Refuses beyond the bounds. `once` is given for a change that its client
+   * may repeat.
    */
   changeFinding(
     finding: FindingOfWorkspace,
     at: string,
-    change: (before: FindingWork) => ChangedWork,
+    change: (before: FindingWork, activity: StoredActivity) => ChangedWork | undefined,
     once?: Once,
   ): Promise<FindingWork | 'too_many_findings' | 'too_many_comments'>
   /** Returns the findings that are stored as resolved, with the time of their resolution. */
@@ -75,18 +83,12 @@ export function createFindingWorkStore(redis: Redis): FindingWorkStore {
         const [text = null] = await loadTexts(workspaceId, [findingId])
         if (text === null && (await redis.hlen(key)) >= FINDING_WORK_MAX) return { result: 'too_many_findings' }
         const before = parse(text) ?? untouchedFinding({ workspaceId, findingId }, at)
-        const { work, entries } = change({ ...before, changedAt: at })
-        const room = await roomForActivity(redis, workspaceId)
-        const isComment = entries.some(entry => entry.text !== undefined)
-        if (isComment && Buffer.byteLength(JSON.stringify(entries)) > room) return { result: 'too_many_comments' }
-        const own = await loadActivity(redis, { workspaceId, findingId })
-        const { commands, bytes } = planActivity({ workspaceId, findingId }, { own }, entries, room)
-        const result = { ...work, activityBytes: bytes }
-        const counted = countActivity(workspaceId, bytes - before.activityBytes)
-        const called = await planMemberOccasions(redis, { workspaceId, findingId }, entries)
+        const own = await loadActivity(redis, before)
+        const planned = await planChange(redis, before, own, change({ ...before, changedAt: at }, own))
+        if (planned === undefined) return { result: before }
+        if (planned === 'too_many_comments') return { result: planned }
         const guards: Guard[] = [['HGET', key, text ?? '', findingId]]
-        const written = [...writeFindingWork(result), ...commands, ...counted, ...called]
-        return { transaction: { guards, commands: written }, result }
+        return { transaction: { guards, commands: planned.commands }, result: planned.work }
       })
     },
     async resolvedFindings(workspaceId) {
@@ -118,4 +120,23 @@ export function createFindingWorkStore(redis: Redis): FindingWorkStore {
       }
     },
   }
+}
+
+/** Returns the record that a change leads to, and the commands that store it. Returns undefined if nothing changes. */
+async function planChange(
+  redis: Redis,
+  before: FindingWork,
+  own: StoredActivity,
+  changed: ChangedWork | undefined,
+): Promise<{ readonly work: FindingWork; readonly commands: Command[] } | 'too_many_comments' | undefined> {
+  if (changed === undefined) return undefined
+  const { entries } = changed
+  const room = await roomForActivity(redis, before.workspaceId)
+  const isComment = entries.some(entry => entry.text !== undefined)
+  if (isComment && Buffer.byteLength(JSON.stringify(entries)) > room) return 'too_many_comments'
+  const { commands, bytes } = planActivity(before, { own }, entries, room)
+  const work = { ...changed.work, activityBytes: bytes }
+  const counted = countActivity(before.workspaceId, bytes - before.activityBytes)
+  const called = await planMemberOccasions(redis, before, entries)
+  return { work, commands: [...writeFindingWork(work), ...commands, ...counted, ...called] }
 }

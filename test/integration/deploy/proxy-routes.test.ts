@@ -56,6 +56,8 @@ describe('the HTTPRoute', () => {
     ['POST', '/', 'penstock-edge'],
     ['GET', '/console', 'penstock-api'],
     ['GET', '/console/assets/index-abc.js', 'penstock-api'],
+    ['GET', '/console/act', 'penstock-api'],
+    ['POST', '/console/act', 'penstock-api'],
     ['GET', '/consoles', 'penstock-edge'],
     ['GET', '/.well-known/oauth-protected-resource/mcp', 'penstock-api'],
   ])('sends %s %s to %s', (method, target, backend) => {
@@ -112,6 +114,8 @@ describe.skipIf('fault' in found)('nginx', () => {
     ['GET', '/console', 'api'],
     ['GET', '/console/traces/abc?span=def', 'api'],
     ['GET', '/console/assets/index-abc.js', 'api'],
+    ['GET', '/console/act?token=1.ws_1.fnd_1', 'api'],
+    ['POST', '/console/act', 'api'],
     ['GET', '/consoles', 'edge'],
     ['GET', '/.well-known/oauth-protected-resource', 'api'],
     ['GET', '/.well-known/oauth-protected-resource/mcp', 'api'],

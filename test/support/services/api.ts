@@ -6,6 +6,7 @@ import { pino } from 'pino'
 import { createResourceRoutes } from '../../../api/auth/protected-resource.ts'
 import { apiConfigSchema } from '../../../api/config.ts'
 import { connectApi } from '../../../api/connect.ts'
+import { createActRoutes } from '../../../api/findings/act/act-routes.ts'
 import { createApiRoutes } from '../../../api/routes.ts'
 import { type ClickHouseClient, insertNative } from '../../../clickhouse/client.ts'
 import { type FindingMove, FindingMovesTable } from '../../../clickhouse/tables/finding-moves-table.ts'
@@ -81,7 +82,11 @@ export async function startApi(
   const metrics = createMetrics('test')
   const api = connectApi(config, logger, metrics, lifecycle, now)
   const routes = [...createApiRoutes(api.deps), ...createResourceRoutes(config)]
-  const server = createHttpServer({ routes, logger, heldBodyLimitBytes: MIB })
+  const server = createHttpServer({
+    routes: [...routes, ...createActRoutes(api.deps)],
+    logger,
+    heldBodyLimitBytes: MIB,
+  })
   lifecycle.onStop('server', () => server.close(1_000))
   const port = await server.listen('127.0.0.1', 0)
   let health: unknown
