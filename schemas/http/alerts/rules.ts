@@ -56,13 +56,13 @@ const measures = {
     .optional()
     .meta({ description: 'For `finding.spreading`: it concerned at least this many people in this time.' }),
   metric: metricSchema.optional().meta({ description: 'For `metric.threshold`.' }),
-  errors: exactObject({ percent: z.number().gt(0).max(100), minutes, atLeast: count })
+  errors: exactObject({ percent: z.number().min(0.001).max(100), minutes, atLeast: count })
     .optional()
     .meta({
       description:
         'For `service.errors`: the share of received calls that failed is at least this, of at least this many calls.',
     }),
-  latency: exactObject({ p95Ms: z.number().gt(0).max(1e9), minutes, atLeast: count })
+  latency: exactObject({ p95Ms: z.number().min(0.001).max(1e9), minutes, atLeast: count })
     .optional()
     .meta({
       description:
