@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { readWaitingDeliveries } from '../alerts/calling/waiting-deliveries.ts'
 import { ADMITTED_QUEUES, type QueueName } from '../schemas/queues/names.ts'
 import { FairShares } from '../shared/concurrency/fair-shares.ts'
 import { TokenBucket } from '../shared/concurrency/token-bucket.ts'
@@ -185,7 +186,7 @@ export function connectEdge(
       return parts.receipts.isReady || 'the receipt secret is not read yet, or the directory is empty'
     },
     endWaits: () => builds.deps.verdicts.stop(),
-    readQueues: createQueueLoads(queues),
+    readQueues: createQueueLoads(queues, () => readWaitingDeliveries(directoryRedis)),
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { QUEUES } from '../schemas/queues/names.ts'
+import { POOL_NAMES } from '../schemas/queues/names.ts'
 import { MIB } from '../schemas/units.ts'
 import { ConfigError, parseConfig } from '../shared/runtime/config.ts'
 import { faultOfPools, poolsOf, symbolicationHeapBytes, workersConfigSchema } from './config.ts'
@@ -33,7 +33,7 @@ it('refuses a heap in which the parser of source maps cannot start', () => {
 })
 
 it('starts the pools that are named, each once, or all without names', () => {
-  expect(poolsOf(undefined)).toEqual(QUEUES)
+  expect(poolsOf(undefined)).toEqual(POOL_NAMES)
   expect(poolsOf('logs,traces,logs')).toEqual(['traces', 'logs'])
   expect(faultOfPools(undefined)).toBeUndefined()
   expect(faultOfPools('traces,logs')).toBeUndefined()

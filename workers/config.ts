@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { deliverySettings } from '../alerts/delivery/settings.ts'
-import { QUEUES, type QueueName, queueNameSchema } from '../schemas/queues/names.ts'
+import { POOL_NAMES, type PoolName, poolNameSchema } from '../schemas/queues/names.ts'
 import { GIB, MIB } from '../schemas/units.ts'
 import {
   backupSettings,
@@ -80,13 +80,13 @@ export type WorkersConfig = Readonly<z.infer<typeof workersConfigSchema>>
 
 /** Returns what is wrong with the value of `--pools`, or undefined. */
 export function faultOfPools(pools: string | undefined): string | undefined {
-  const unknown = pools?.split(',').find(name => !queueNameSchema.safeParse(name).success)
+  const unknown = pools?.split(',').find(name => !poolNameSchema.safeParse(name).success)
   return unknown === undefined ? undefined : `--pools names ${JSON.stringify(unknown)}, which is none of the pools`
 }
 
-/** Returns the queues that a valid `--pools traces,dead-letters` names, each once, or all queues without it. */
-export function poolsOf(pools: string | undefined): readonly QueueName[] {
-  return pools === undefined ? QUEUES : QUEUES.filter(name => pools.split(',').includes(name))
+/** Returns the pools that a valid `--pools traces,dead-letters` names, each once, or all pools without it. */
+export function poolsOf(pools: string | undefined): readonly PoolName[] {
+  return pools === undefined ? POOL_NAMES : POOL_NAMES.filter(name => pools.split(',').includes(name))
 }
 
 /** Returns the bounds of the dead letters of one surface and day. */

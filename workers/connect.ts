@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis'
-import type { DeliverDeps } from '../alerts/calling/deliver.ts'
 import { openDeliveryQueue } from '../alerts/calling/delivery-queue.ts'
 import { sendDepsOf } from '../alerts/calling/send-deps.ts'
+import { readWaitingDeliveries } from '../alerts/calling/waiting-deliveries.ts'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
-import type { QueueName } from '../schemas/queues/names.ts'
+import type { PoolName } from '../schemas/queues/names.ts'
 import { Backups } from '../shared/backup/backups.ts'
 import { createDirectory } from '../shared/directory/directory.ts'
 import { createDroppingStore } from '../shared/directory/dropping-store.ts'
@@ -35,7 +35,7 @@ import type { Metrics } from '../shared/runtime/metrics.ts'
 import { watchCertificates } from '../shared/runtime/redis/watch-certificates.ts'
 import type { RegularBackupsDeps } from './back-up-regularly.ts'
 import { letterLimits, type WorkersConfig } from './config.ts'
-import type { PoolsDeps, QueueAccess } from './deps.ts'
+import type { DeliveriesAccess, PoolsDeps, QueueAccess } from './deps.ts'
 import { createKnownDropping } from './dropping/known-dropping.ts'
 import { createKnownRules } from './exceptions/known-rules.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -56,7 +56,7 @@ import { createUpkeepMetrics } from './upkeep/upkeep-metrics.ts'
 /** Collaborators of the wiring. `metrics` are those of the pools, on top of `processMetrics`. */
 interface WorkersWiring {
   /** The pools of the process. */
-  readonly queues: readonly QueueName[]
+  readonly queues: readonly PoolName[]
   readonly logger: Logger
   readonly lifecycle: Lifecycle
   readonly metrics: WorkerMetrics
@@ -67,11 +67,10 @@ interface WorkersWiring {
 interface ConnectedWorkers {
   readonly deps: PoolsDeps
   readonly queues: Queues
+  readonly directoryRedis: Redis
   /** The dependencies of the backups of the directory. */
   readonly directory: RegularBackupsDeps
   readonly upkeep: UpkeepDeps
-  /** Means of sending alerts. Undefined where no receiver can be stored. */
-  readonly deliveries: DeliverDeps | undefined
   /** Whether the stores belong together. Nothing may be written to those of another installation. */
   readonly installation: InstallationWatch
   /** Returns true, or the reason why this process should not be relied on. */
@@ -100,6 +99,8 @@ export function connectWorkers(
   lifecycle.onStop('object store', () => objects.close())
   const releases = createReleaseStore(directoryRedis)
   const installation = watchInstallation(watched, { clickhouse, objects: usesObjects(names) ? objects : undefined })
+  const sending = connectDeliveries(config, names, directoryRedis, { logger, lifecycle })
+  metrics.watchDeliveries(() => readWaitingDeliveries(directoryRedis))
   const deps: PoolsDeps = {
     ...{ config, redis, queues: verifiedQueues(followed, installation, storesOf) },
     accessTo: createAccess(config, logger, lifecycle),
@@ -112,6 +113,7 @@ export function connectWorkers(
     dropping: createKnownDropping(createDroppingStore(directoryRedis)),
     pageClaims: createPageClaims(redis),
     letterQuota: new RedisLetterQuota(redis, letterLimits(config), metrics.observeLetters),
+    deliveries: sending && { sending, installation },
     logger,
     metrics,
     stopping,
@@ -121,7 +123,6 @@ export function connectWorkers(
   const disconnected = () => connectionFault(redis, 'queues') ?? connectionFault(directoryRedis, 'directory')
   const watches = [durability, schema, access, installation]
   const isReady = () => disconnected() ?? firstFault(watches)
-  const deliveries = connectDeliveries(config, directoryRedis, logger, lifecycle)
   const upkeep: UpkeepDeps = {
     queues,
     directoryRedis,
@@ -130,11 +131,11 @@ export function connectWorkers(
     retentionDays: config.RETENTION_DAYS,
     logger,
     metrics: createUpkeepMetrics(processMetrics),
-    alerts: deliveries && connectAlerts(config, directoryRedis, lifecycle),
+    alerts: config.DELIVERY_KEY === undefined ? undefined : connectAlerts(config, directoryRedis, lifecycle),
   }
   const backups = new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now })
   const directory = { redis: directoryRedis, store: createDirectory(directoryRedis), backups, metrics, logger }
-  return { deps, queues, upkeep, deliveries, directory, installation, isReady }
+  return { deps, queues, directoryRedis, upkeep, directory, installation, isReady }
 }
 
 /** Connects what finds occasions of alerts. Its links lead to the console at PUBLIC_URL. */
@@ -151,12 +152,12 @@ function connectAlerts(
 /** Connects what sends alerts. Returns undefined without DELIVERY_KEY, because no receiver can be stored. */
 function connectDeliveries(
   config: WorkersConfig,
+  names: readonly PoolName[],
   redis: Redis,
-  logger: Logger,
-  lifecycle: Pick<Lifecycle, 'onStop'>,
-): DeliverDeps | undefined {
+  { logger, lifecycle }: Pick<WorkersWiring, 'logger' | 'lifecycle'>,
+): DeliveriesAccess['sending'] | undefined {
   const sending = sendDepsOf(config)
-  if (sending === undefined) return undefined
+  if (sending === undefined || !names.includes('deliveries')) return undefined
   const blocking = usableWhenFull(connectConsumer(config.DIRECTORY_REDIS_URL, logger))
   lifecycle.onStop('redis of deliveries', () => blocking.disconnect())
   const { JOB_LOCK_MS: lockMs, JOB_STALLED_CHECK_MS: stalledCheckMs } = config

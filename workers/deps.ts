@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis'
+import type { DeliverDeps } from '../alerts/calling/deliver.ts'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { ReleaseStore } from '../shared/directory/release-store.ts'
+import type { InstallationWatch } from '../shared/installation/installation-watch.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 import type { RedisQueue } from '../shared/queue/queues.ts'
 import type { QueueFeed } from '../shared/queue/registry/queue-feed.ts'
@@ -25,6 +27,12 @@ export interface QueueAccess {
   /** Undefined unless replicas must know a batch before its rows are inserted. */
   readonly confirmed?: ConfirmedScripts | undefined
   readonly addJobs: AddJobs
+}
+
+/** Means of sending alerts. */
+export interface DeliveriesAccess {
+  readonly sending: Omit<DeliverDeps, 'onActive' | 'onAttempt'>
+  readonly installation: Pick<InstallationWatch, 'whileMayUse'>
 }
 
 /** Everything that the pools of one process share. Only the wiring and the functions that start a pool see all of it. */
@@ -53,6 +61,8 @@ export interface PoolsDeps {
   readonly pageClaims: PageClaims
   /** Bounds the dead letters of each surface. */
   readonly letterQuota: LetterQuota
+  /** Undefined without DELIVERY_KEY, with which receivers are stored. */
+  readonly deliveries?: DeliveriesAccess | undefined
   readonly logger: Logger
   readonly metrics: WorkerMetrics
   /** Aborted when work that waits for an unavailable store is left to the next worker. */

@@ -1,4 +1,4 @@
-import type { QueueName } from '../schemas/queues/names.ts'
+import type { PoolName } from '../schemas/queues/names.ts'
 import { MINUTE_MS } from '../schemas/units.ts'
 
 /** A pool with work that has settled nothing for this long is wedged, unless its attempts show that it waits for a store. */
@@ -10,11 +10,11 @@ const WEDGED_AFTER_MS = 2 * MINUTE_MS
 const FAILING_AFTER_MS = 30 * MINUTE_MS
 
 /** The pools that write to the object store. All others write to ClickHouse. */
-const OBJECT_QUEUES: readonly QueueName[] = ['replay', 'source-maps', 'completions', 'dead-letters']
+const OBJECT_QUEUES: readonly PoolName[] = ['replay', 'source-maps', 'completions', 'dead-letters']
 
 /** A pool as its liveness is observed. */
 interface ObservedPool {
-  readonly queue: QueueName
+  readonly queue: PoolName
   readonly activeJobs: number
   /** Time of the last step that succeeded: a payload was settled, or a store confirmed a part of the work. Unix ms. */
   readonly lastProgressAt: number
@@ -34,7 +34,7 @@ export class Liveness {
   readonly #pools: readonly ObservedPool[]
   readonly #now: () => number
   /** When each pool was last seen without work. */
-  readonly #idleAt = new Map<QueueName, number>()
+  readonly #idleAt = new Map<PoolName, number>()
 
   constructor(pools: readonly ObservedPool[], now: () => number = Date.now) {
     this.#pools = pools
@@ -46,7 +46,7 @@ export class Liveness {
    * Notes how many jobs wait in each queue, regularly. Undefined while Redis does not answer: every pool waits for it then,
    * and a restart would only make them wait again.
    */
-  observe(waitingJobs: ReadonlyMap<QueueName, number> | undefined): void {
+  observe(waitingJobs: ReadonlyMap<PoolName, number> | undefined): void {
     for (const { queue, activeJobs } of this.#pools) {
       const hasWork = activeJobs > 0 || (waitingJobs?.get(queue) ?? 0) > 0
       if (waitingJobs === undefined || !hasWork) this.#idleAt.set(queue, this.#now())
@@ -54,7 +54,7 @@ export class Liveness {
   }
 
   /** Returns the queues whose pools are wedged. */
-  wedged(): QueueName[] {
+  wedged(): PoolName[] {
     return this.#pools.filter(pool => this.#isWedged(pool)).map(({ queue }) => queue)
   }
 

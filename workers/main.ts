@@ -1,6 +1,6 @@
-import { startDeliveries } from '../alerts/calling/deliver.ts'
+import { readWaitingDeliveries } from '../alerts/calling/waiting-deliveries.ts'
 import { saveRequestCounts } from '../clickhouse/queries/audit/save-request-counts.ts'
-import { QUEUES } from '../schemas/queues/names.ts'
+import { hasQueue, POOL_NAMES } from '../schemas/queues/names.ts'
 import { createQueueLoads } from '../shared/queue/watch/queue-loads.ts'
 import { startHeartbeat } from '../shared/queue/watch/worker-heartbeats.ts'
 import { createAdminServer } from '../shared/runtime/admin-server.ts'
@@ -30,11 +30,11 @@ const { config, values, logger } = openProcess({
   name: 'workers',
   schema: workersConfigSchema,
   env: process.env,
-  usage: `workers [--pools NAME,NAME] [--version] [--help]: without --pools, all of ${QUEUES.join(', ')}`,
+  usage: `workers [--pools NAME,NAME] [--version] [--help]: without --pools, all of ${POOL_NAMES.join(', ')}`,
   options: { pools: { type: 'string' } },
   faultOf: ({ pools }) => faultOfPools(pools),
 })
-const queues = poolsOf(values.pools)
+const names = poolsOf(values.pools)
 const lifecycle = createLifecycle(logger, config.SHUTDOWN_DEADLINE_MS)
 runUntilSignal(lifecycle, logger)
 const processMetrics = createMetrics('workers')
@@ -44,15 +44,15 @@ const stopping = new AbortController()
 const {
   deps,
   queues: connections,
+  directoryRedis,
   upkeep: upkeepDeps,
-  deliveries: deliveryDeps,
   directory,
   installation,
   isReady,
-} = connectWorkers(config, { queues, logger, lifecycle, metrics, processMetrics }, stopping.signal)
-const heartbeat = startHeartbeat(deps.redis, queues)
+} = connectWorkers(config, { queues: names, logger, lifecycle, metrics, processMetrics }, stopping.signal)
+const heartbeat = startHeartbeat(deps.redis, names)
 lifecycle.onStop('heartbeat', () => heartbeat.stop())
-const pools = queues.map(queue => POOLS[queue](deps))
+const pools = names.map(name => POOLS[name](deps))
 for (const pool of pools) {
   metrics.watchPool(pool)
   lifecycle.onStop(`pool ${pool.queue}`, () => pool.close())
@@ -68,7 +68,7 @@ const sweeper = new Sweeper(
 lifecycle.onStop('sweeper', () => sweeper.stop())
 
 // A process whose pools need no object store may have no access to it.
-if (usesObjects(queues)) {
+if (usesObjects(names)) {
   const [intervalMs, keep] = [config.DIRECTORY_BACKUP_INTERVAL_S * 1_000, config.DIRECTORY_BACKUP_KEEP]
   const regularBackups = installation.whileMayUse(['directory', 'bucket'], () =>
     backUpRegularly(directory, { intervalMs, keep }),
@@ -76,10 +76,6 @@ if (usesObjects(queues)) {
   lifecycle.onStop('backups', () => void regularBackups.stop())
   const upkeep = installation.whileMayUse(['directory', 'clickhouse', 'bucket'], () => startUpkeep(upkeepDeps))
   lifecycle.onStop('upkeep', () => upkeep.stop())
-  if (deliveryDeps) {
-    const deliveries = installation.whileMayUse(['directory'], () => startDeliveries(deliveryDeps))
-    lifecycle.onStop('deliveries', () => deliveries.stop())
-  }
 }
 const saveCounts = async () => {
   // Also marks queues that are new or have lost their data, whose counts begin again.
@@ -96,7 +92,7 @@ lifecycle.onStop('counts of requests', () => clearInterval(saving))
 
 const liveness = new Liveness(pools)
 const observing = setInterval(() => {
-  void readWaitingJobs(connections, queues).then(waiting => liveness.observe(waiting))
+  void readWaitingJobs(connections, names.filter(hasQueue)).then(waiting => liveness.observe(waiting))
 }, OBSERVE_EVERY_MS)
 lifecycle.onStop('liveness', () => clearInterval(observing))
 
@@ -108,7 +104,7 @@ const admin = createAdminServer({
     return wedged.length === 0 || `no progress: ${wedged.join(', ')}`
   },
   isReady,
-  readQueues: createQueueLoads(connections),
+  readQueues: createQueueLoads(connections, () => readWaitingDeliveries(directoryRedis)),
   logger,
 })
 lifecycle.onStop('admin server', () => admin.close())
@@ -117,4 +113,4 @@ await listenAt(admin, {
   ...{ port: config.WORKERS_ADMIN_PORT, portSetting: 'WORKERS_ADMIN_PORT' },
 })
 prepareHeap()
-logger.info({ pools: queues }, 'workers are running')
+logger.info({ pools: names }, 'workers are running')

@@ -1,13 +1,14 @@
-import type { QueueName } from '../schemas/queues/names.ts'
+import { hasQueue, type QueueName } from '../schemas/queues/names.ts'
 import { type CacheCounts, watchCaches } from '../shared/runtime/cache-counts.ts'
 import type { Metrics } from '../shared/runtime/metrics.ts'
+import { createDeliveryMetrics, type DeliveryMetrics } from './delivery-metrics.ts'
 import { createJobMetrics, type JobMetrics } from './job-metrics.ts'
 import type { QueueBacklog } from './queue/backlog.ts'
 import type { Pool } from './queue/pool.ts'
 import type { RepeatedFailures } from './queue/repeated-failures.ts'
 
 /** The metrics of the pools. */
-export interface WorkerMetrics extends JobMetrics {
+export interface WorkerMetrics extends JobMetrics, DeliveryMetrics {
   /** Counts the dead letters of a job. */
   observeLetters(queue: QueueName, kept: number, discarded: number): void
   /** Shows the age of the newest backup of the directory: its time in Unix ms, or undefined until it was looked up. */
@@ -30,6 +31,7 @@ export function createWorkerMetrics(metrics: Metrics): WorkerMetrics {
   return {
     ...createJobMetrics(metrics),
     ...createBackupMetrics(metrics),
+    ...createDeliveryMetrics(metrics),
     ...createPoolMetrics(metrics),
     watchCache(name, cache) {
       caches[name] = cache
@@ -104,6 +106,7 @@ function createPoolMetrics(metrics: Metrics): Pick<WorkerMetrics, 'observeLetter
     },
     watchPool(pool) {
       pools.push(pool)
+      if (!hasQueue(pool.queue)) return
       // A series that begins with its first event hides that event from rate() and increase().
       for (const outcome of ['kept', 'discarded']) deadLetters.inc({ queue: pool.queue, outcome }, 0)
     },

@@ -1,6 +1,6 @@
 import { type ClickHouseClient, clickHouseCode } from '../clickhouse/client.ts'
 import { selectRows } from '../clickhouse/select.ts'
-import type { QueueName } from '../schemas/queues/names.ts'
+import type { PoolName, QueueName } from '../schemas/queues/names.ts'
 import { refusalStatus } from '../shared/object-store/errors.ts'
 import type { ObjectStore } from '../shared/object-store/types.ts'
 
@@ -12,7 +12,7 @@ interface AccessedStores {
 }
 
 /** Pools that read or write objects. */
-const OBJECT_QUEUES: readonly QueueName[] = ['replay', 'source-maps', 'completions', 'symbolication', 'dead-letters']
+const OBJECT_QUEUES: readonly PoolName[] = ['replay', 'source-maps', 'completions', 'symbolication', 'dead-letters']
 
 /** Returns the stores that the pool of a queue writes to or reads, besides both Redis. */
 export function storesOf(queue: QueueName): readonly ('clickhouse' | 'bucket')[] {
@@ -21,7 +21,7 @@ export function storesOf(queue: QueueName): readonly ('clickhouse' | 'bucket')[]
 }
 
 /** Returns whether one of these pools uses the object store. */
-export function usesObjects(queues: readonly QueueName[]): boolean {
+export function usesObjects(queues: readonly PoolName[]): boolean {
   return queues.some(queue => OBJECT_QUEUES.includes(queue))
 }
 

@@ -1,6 +1,6 @@
 import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { Alerts, Receiver } from '../../schemas/records/alerts.ts'
+import type { Alerts, Attempt, Receiver } from '../../schemas/records/alerts.ts'
 import { SECOND_MS } from '../../schemas/units.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { describeError, errorFields, PermanentError } from '../../shared/runtime/errors.ts'
@@ -24,6 +24,13 @@ export interface DeliverDeps extends Sending {
   /** After this time without a sign of its process, another one takes a delivery over. Looked at in this interval. */
   readonly lockMs: number
   readonly stalledCheckMs: number
+  /** Runs when a delivery is taken, and when it is left. */
+  readonly onActive: (change: 1 | -1) => void
+  readonly onAttempt: (result: Attempt['result']) => void
+  /** When a delivery that failed is repeated. That of `retry-table.ts` by default. */
+  readonly nextAttemptAtMs?: typeof nextAttemptAtMs
+  /** How long later events of a finding wait. */
+  readonly orderKeptMs?: number
 }
 
 /** Deliveries in progress in a process, and how many of them a workspace may have: a slow receiver delays no other workspace. */
@@ -32,18 +39,22 @@ const OF_WORKSPACE = 4
 /** A delivery whose turn it is not looks again after this time, and a workspace has one of them look in each slot. */
 const TURN_MS = SECOND_MS
 const SLOT_MS = 25
+const NOT_ACCEPTED = 'it was not accepted'
 
-/** An attempt that failed, and what the receiver has requested. */
+/** An attempt that failed, and when the next one is due. */
 class DeliveryFailed extends Error {
   override readonly name = 'DeliveryFailed'
-  readonly retryAfterMs: number | undefined
-  constructor({ reason = 'it was not accepted', retryAfterMs }: DeliveryOutcome) {
+  readonly nextMs: number
+  constructor(reason: string, nextMs: number) {
     super(reason)
-    this.retryAfterMs = retryAfterMs
+    this.nextMs = nextMs
   }
 }
 
-/** Sends deliveries as they are due, until it is stopped. One that fails is repeated, and is parked after the last attempt. */
+/**
+ * Sends deliveries as they are due, until it is stopped. One that fails is repeated, and is parked after the last attempt. What is
+ * not accepted is among the failed jobs of BullMQ in the end, from which it can be replayed.
+ */
 export function startDeliveries(deps: DeliverDeps): { stop(): Promise<void> } {
   const deliverer = new Deliverer(deps)
   const worker = new Worker<DeliveryJob>(DELIVERIES, (job, token = '') => deliverer.deliver(job, token), {
@@ -56,9 +67,10 @@ export function startDeliveries(deps: DeliverDeps): { stop(): Promise<void> } {
     maxStalledCount: 1_000,
     settings: {
       backoffStrategy(attempts, _type, error) {
-        const retryAfterMs = error instanceof DeliveryFailed ? error.retryAfterMs : undefined
         const failedAtMs = deps.now()
-        return (nextAttemptAtMs({ attempts, failedAtMs, retryAfterMs }) ?? failedAtMs) - failedAtMs
+        const nextMs =
+          error instanceof DeliveryFailed ? error.nextMs : deliverer.nextAttemptAtMs({ attempts, failedAtMs })
+        return Math.max(0, (nextMs ?? failedAtMs) - failedAtMs)
       },
     },
   })
@@ -73,10 +85,12 @@ class Deliverer {
   readonly #active = new Map<string, number>()
   /** The last slot of each workspace, in Unix ms. */
   readonly #slots = new Map<string, number>()
+  readonly nextAttemptAtMs: typeof nextAttemptAtMs
 
   constructor(deps: DeliverDeps) {
     this.#deps = deps
-    this.#order = new OrderOfFindings(deps.redis)
+    this.#order = new OrderOfFindings(deps.redis, deps.orderKeptMs)
+    this.nextAttemptAtMs = deps.nextAttemptAtMs ?? nextAttemptAtMs
   }
 
   /** Makes an attempt. Throws if the delivery is to be repeated, or is parked. */
@@ -85,11 +99,13 @@ class Deliverer {
     const active = this.#active.get(workspaceId) ?? 0
     if (active >= OF_WORKSPACE) return this.#later(job, token)
     this.#active.set(workspaceId, active + 1)
+    this.#deps.onActive(1)
     try {
       const delivery = deliveryJobSchema.parse(job.data)
       if (!(await this.#order.isFirst(delivery, this.#deps.now()))) return await this.#later(job, token)
       await this.#attempt(job, delivery)
     } finally {
+      this.#deps.onActive(-1)
       const left = (this.#active.get(workspaceId) ?? 1) - 1
       if (left === 0) this.#active.delete(workspaceId)
       else this.#active.set(workspaceId, left)
@@ -103,6 +119,7 @@ class Deliverer {
     const { workspaceId } = job.data
     const atMs = Math.max(nowMs + TURN_MS, (this.#slots.get(workspaceId) ?? 0) + SLOT_MS)
     this.#slots.set(workspaceId, atMs)
+    await job.updateProgress(atMs)
     await job.moveToDelayed(atMs, token)
     throw new DelayedError()
   }
@@ -111,19 +128,38 @@ class Deliverer {
     const { workspaceId, receiverId } = delivery
     const alerts = await this.#deps.directory.alerts(workspaceId)
     const receiver = alerts?.receivers.find(({ id }) => id === receiverId)
-    // A receiver that was removed or disabled gets nothing any more.
-    if (alerts === undefined || receiver === undefined || receiver.disabled) return this.#order.leave(delivery)
+    if (alerts === undefined || receiver === undefined || receiver.disabled) {
+      const reason = receiver === undefined ? 'the receiver was removed' : 'the receiver is disabled'
+      return this.#end(job, delivery, receiver, { kind: 'refused', reason, durationMs: 0 })
+    }
     const outcome = await this.#send(delivery, receiver)
-    const attempt = job.attemptsMade + 1
-    const nextMs =
-      outcome.kind === 'failed'
-        ? nextAttemptAtMs({ attempts: attempt, failedAtMs: this.#deps.now(), retryAfterMs: outcome.retryAfterMs }, 0)
-        : undefined
-    await this.#keep(delivery, receiver, outcome, { attempt, nextMs })
-    if (outcome.kind === 'failed' && nextMs !== undefined) throw new DeliveryFailed(outcome)
-    await this.#order.leave(delivery)
+    if (outcome.kind === 'failed') {
+      const failed = {
+        attempts: job.attemptsMade + 1,
+        failedAtMs: this.#deps.now(),
+        retryAfterMs: outcome.retryAfterMs,
+      }
+      const nextMs = this.nextAttemptAtMs(failed)
+      if (nextMs !== undefined) {
+        await this.#keep(job, delivery, receiver, outcome, nextMs)
+        await job.updateProgress(nextMs)
+        throw new DeliveryFailed(outcome.reason ?? NOT_ACCEPTED, nextMs)
+      }
+    }
     if (outcome.kind === 'gone') await this.#disable(workspaceId, receiver, outcome.reason ?? 'it is gone')
-    else if (outcome.kind !== 'delivered') throw new UnrecoverableError(outcome.reason ?? 'it was not accepted')
+    await this.#end(job, delivery, receiver, outcome)
+  }
+
+  /** Ends a delivery: it was accepted, or is not repeated. */
+  async #end(
+    job: Job<DeliveryJob>,
+    delivery: DeliveryJob,
+    receiver: Receiver | undefined,
+    outcome: DeliveryOutcome,
+  ): Promise<void> {
+    await this.#keep(job, delivery, receiver, outcome, undefined)
+    await this.#order.leave(delivery)
+    if (outcome.kind !== 'delivered') throw new UnrecoverableError(outcome.reason ?? NOT_ACCEPTED)
   }
 
   async #send(delivery: DeliveryJob, receiver: Receiver): Promise<DeliveryOutcome> {
@@ -148,12 +184,16 @@ class Deliverer {
   }
 
   async #keep(
-    { id: deliveryId, workspaceId, ruleName, events }: DeliveryJob,
-    { id: receiverId, name: receiverName }: Receiver,
+    job: Job<DeliveryJob>,
+    { id: deliveryId, workspaceId, receiverId, ruleName, events }: DeliveryJob,
+    receiver: Receiver | undefined,
     { kind: result, status, reason, answer, durationMs }: DeliveryOutcome,
-    { attempt, nextMs }: { readonly attempt: number; readonly nextMs: number | undefined },
+    nextMs: number | undefined,
   ): Promise<void> {
+    this.#deps.onAttempt(result)
     const at = new Date(this.#deps.now()).toISOString()
+    const receiverName = receiver?.name ?? receiverId
+    const attempt = job.attemptsMade + 1
     const named = events.map(({ type, data }) => ({
       ...{ id: data.id, type },
       ...('finding' in data && { findingId: data.finding.id }),

@@ -17,9 +17,11 @@ const EXPIRES_S = 4 * DAY_S
  */
 export class OrderOfFindings {
   readonly #redis: Redis
+  readonly #keptMs: number
 
-  constructor(redis: Redis) {
+  constructor(redis: Redis, keptMs = KEPT_MS) {
     this.#redis = redis
+    this.#keptMs = keptMs
   }
 
   /** Adds deliveries behind those that have not ended. One that is there already keeps its place. */
@@ -37,10 +39,10 @@ export class OrderOfFindings {
   async isFirst(delivery: Ordered, nowMs: number): Promise<boolean> {
     const key = keyOf(delivery)
     if (key === undefined) return true
-    const [first = delivery.id] = await this.#redis.zrangebyscore(key, nowMs - KEPT_MS, '+inf', 'LIMIT', 0, 1)
+    const [first = delivery.id] = await this.#redis.zrangebyscore(key, nowMs - this.#keptMs, '+inf', 'LIMIT', 0, 1)
     if (first === delivery.id) return true
     const joined = await this.#redis.zscore(key, delivery.id)
-    return joined === null || Number(joined) < nowMs - KEPT_MS
+    return joined === null || Number(joined) < nowMs - this.#keptMs
   }
 
   /** Takes a delivery out that has ended. */

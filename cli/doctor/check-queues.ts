@@ -1,4 +1,5 @@
-import { QUEUES, type QueueName } from '../../schemas/queues/names.ts'
+import { readWaitingDeliveries } from '../../alerts/calling/waiting-deliveries.ts'
+import { hasQueue, POOL_NAMES, type QueueName } from '../../schemas/queues/names.ts'
 import { lanesOf } from '../../shared/queue/queue.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
 import { createQueueLoads } from '../../shared/queue/watch/queue-loads.ts'
@@ -10,22 +11,25 @@ import { type Finding, found } from './check.ts'
 const OLD_S = 300
 
 /** Examines the queues: work that waits, without a worker or for long, and jobs that failed for good. */
-export async function checkQueues({ queues: connect }: Examined): Promise<Finding[]> {
+export async function checkQueues({ queues: connect, directory }: Examined): Promise<Finding[]> {
   const queues = await connect()
-  const [loads, failed] = await Promise.all([createQueueLoads(queues)(), readFailedJobs(queues)])
+  const [loads, failed] = await Promise.all([
+    createQueueLoads(queues, async () => readWaitingDeliveries((await directory()).redis))(),
+    readFailedJobs(queues),
+  ])
   const findings: Finding[] = []
-  for (const queue of QUEUES) {
+  for (const queue of POOL_NAMES) {
     const { requests, workers, ageSeconds } = loads[queue]
-    const waiting = `${queue}: ${counted(requests, 'request waits', 'requests wait')}`
+    const waiting = `${queue}: ${queue === 'deliveries' ? counted(requests, 'delivery waits', 'deliveries wait') : counted(requests, 'request waits', 'requests wait')}`
     if (requests > 0 && workers === 0) findings.push(found.fault(`${waiting}, and no worker has a pool of the queue`))
     else if (ageSeconds > OLD_S) {
       findings.push(found.warning(`${waiting}, the oldest for ${Math.round(ageSeconds / 60)} minutes`))
     }
-    const jobs = failed.get(queue) ?? 0
+    const jobs = hasQueue(queue) ? (failed.get(queue) ?? 0) : 0
     if (jobs > 0) findings.push(found.warning(`${queue}: ${counted(jobs, 'job')} failed and will not be tried again`))
   }
-  const idle = QUEUES.filter(queue => loads[queue].workers === 0 && loads[queue].requests === 0)
-  if (idle.length === QUEUES.length) findings.push(found.warning('no worker runs'))
+  const idle = POOL_NAMES.filter(queue => loads[queue].workers === 0 && loads[queue].requests === 0)
+  if (idle.length === POOL_NAMES.length) findings.push(found.warning('no worker runs'))
   else if (idle.length > 0) findings.push(found.warning(`no worker has a pool of ${idle.join(', ')}`))
   return findings.length > 0 ? findings : [found.ok('every queue has a worker, and no request waits for long')]
 }

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { apiConfigSchema } from '../../api/config.ts'
 import { migrateConfigSchema } from '../../clickhouse/migrate/config.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
-import { QUEUES } from '../../schemas/queues/names.ts'
+import { POOL_NAMES } from '../../schemas/queues/names.ts'
 import { workersConfigSchema } from '../../workers/config.ts'
 
 interface Service {
@@ -54,7 +54,7 @@ it('gives every queue a pool', () => {
     const flag = command.indexOf('--pools')
     return flag < 0 ? [] : (command[flag + 1] ?? '').split(',')
   })
-  expect(named.sort()).toEqual([...QUEUES].sort())
+  expect(named.sort()).toEqual([...POOL_NAMES].sort())
 })
 
 it('names no variable of a process that is not a setting', () => {

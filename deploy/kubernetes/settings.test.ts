@@ -3,7 +3,7 @@ import { load } from 'js-yaml'
 import { expect, it } from 'vitest'
 import { apiConfigSchema } from '../../api/config.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
-import { QUEUES } from '../../schemas/queues/names.ts'
+import { POOL_NAMES } from '../../schemas/queues/names.ts'
 import { workersConfigSchema } from '../../workers/config.ts'
 import { chartSettings, OWN_SETTINGS, SETTINGS_FILE } from './write-settings.ts'
 import { chartValues, VALUES_FILE, valuesPage } from './write-values.ts'
@@ -66,7 +66,7 @@ it.each(['values.yaml', ...examples])('%s gives processes only settings that the
 it.each(['values.yaml', ...examples])('%s gives every queue one pool', file => {
   const { workers } = load(read(file)) as Values
   const pools = Object.values({ ...defaults.workers?.pools, ...workers?.pools }).filter(pool => pool !== null)
-  expect(pools.flatMap(({ queues }) => queues).sort()).toEqual([...QUEUES].sort())
+  expect(pools.flatMap(({ queues }) => queues).sort()).toEqual([...POOL_NAMES].sort())
 })
 
 it('gives each process the time of its shutdown that it has by default', () => {

@@ -3,7 +3,7 @@ import { apiConfigSchema } from '../../api/config.ts'
 import { backupConfigSchema, cliConfigSchema } from '../../cli/config.ts'
 import { migrateConfigSchema } from '../../clickhouse/migrate/config.ts'
 import { ingestConfigSchema } from '../../ingest/config.ts'
-import { QUEUES } from '../../schemas/queues/names.ts'
+import { POOL_NAMES } from '../../schemas/queues/names.ts'
 import { workersConfigSchema } from '../../workers/config.ts'
 
 /** File of the chart with the names that its values may use. */
@@ -23,7 +23,7 @@ export const OWN_SETTINGS: readonly string[] = [
   'DRAIN_DELAY_MS',
 ]
 
-/** Returns the settings of each process that values of the chart may have, and the queues that need a pool. */
+/** Returns the settings of each process that values of the chart may have, and the pools that need a Deployment. */
 export function chartSettings() {
   const namesOf = (schema: { readonly shape: object }) =>
     Object.keys(schema.shape)
@@ -38,7 +38,7 @@ export function chartSettings() {
   // Commands look at what every process does.
   const commands = [backupConfigSchema, cliConfigSchema].flatMap(namesOf)
   const toolbox = [...new Set([...Object.values(processes).flat(), ...commands])].sort()
-  return { settings: { ...processes, toolbox }, queues: QUEUES }
+  return { settings: { ...processes, toolbox }, queues: POOL_NAMES }
 }
 
 if (import.meta.main) writeFileSync(SETTINGS_FILE, `${JSON.stringify(chartSettings(), null, 2)}\n`)

@@ -23,6 +23,16 @@ export const queueNameSchema = z.enum(QUEUES)
 /** Name of a queue. */
 export type QueueName = z.infer<typeof queueNameSchema>
 
+/** The pools of the workers: one for each queue, and the one that sends alerts, whose jobs are in the Redis of the directory. */
+export const POOL_NAMES = [...QUEUES, 'deliveries'] as const
+/** Accepts the name of a pool. */
+export const poolNameSchema = z.enum(POOL_NAMES)
+/** Name of a pool. */
+export type PoolName = z.infer<typeof poolNameSchema>
+
+/** Returns whether a pool has a queue of payloads. */
+export const hasQueue = (pool: PoolName): pool is QueueName => (QUEUES as readonly PoolName[]).includes(pool)
+
 /** The OTLP signals, by their names in `/drain/v1/{signal}`, which are those of their queues. */
 export const SIGNALS = ['traces', 'logs', 'metrics'] as const satisfies readonly QueueName[]
 /** Name of an OTLP signal. */

@@ -187,6 +187,7 @@ export const upkeepKeys = {
   holding: `${DIRECTORY_ROOT}:upkeep-holding`,
   held: (member: string) => `${DIRECTORY_ROOT}:upkeep:held:${member}`,
   messaged: (member: string) => `${DIRECTORY_ROOT}:upkeep:messaged:${member}`,
+  deliveries: (part: string) => `${DIRECTORY_ROOT}:upkeep:deliveries:${part}`,
   order: (of: string) => `${DIRECTORY_ROOT}:upkeep:order:${of}`,
   removedReleases: `${DIRECTORY_ROOT}:upkeep-removed-releases`,
   queuesSeen: `${DIRECTORY_ROOT}:upkeep-queues-seen`,

@@ -7,7 +7,7 @@ import { docker } from '../support/containers/engine.ts'
 import { until } from '../support/until.ts'
 
 const run = promisify(execFile)
-const PROCESSES: readonly ServiceName[] = ['edge', 'workers-telemetry', 'workers-rest', 'api']
+const PROCESSES: readonly ServiceName[] = ['edge', 'workers-telemetry', 'workers-rest', 'workers-deliveries', 'api']
 const COMPRESSED_BYTES = 200_000_000
 
 describe('the image', () => {

@@ -34,6 +34,7 @@ const STAGED = [
 const NOT_STAGED = [
   'PenstockQueueFull',
   'PenstockQueuePaused',
+  'PenstockDeliveriesFail',
   'PenstockQueueStoreLost',
   'PenstockRedisLosesData',
   'PenstockCertificateEnds',

@@ -87,7 +87,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'workers/symbolication/',
       'workers/upkeep/',
     ],
-    ['workers/job-metrics.ts'],
+    ['workers/job-metrics.ts', 'workers/delivery-metrics.ts'],
     ['workers/metrics.ts', 'workers/liveness.ts', 'workers/store-access.ts'],
     ['workers/deps.ts', 'workers/back-up-regularly.ts'],
     ['workers/pools/', 'workers/connect.ts'],

@@ -1,4 +1,4 @@
-import type { QueueName, Signal } from '../../schemas/queues/names.ts'
+import type { PoolName, Signal } from '../../schemas/queues/names.ts'
 import type { PoolsDeps } from '../deps.ts'
 import { ruledRecords } from '../dropping/ruled-records.ts'
 import {
@@ -16,6 +16,7 @@ import { createSpansBatch } from '../otlp/traces/spans.ts'
 import type { Pool } from '../queue/pool.ts'
 import { startCompletionsPool } from './start-completions.ts'
 import { startDeadLettersPool } from './start-dead-letters.ts'
+import { startDeliveriesPool } from './start-deliveries.ts'
 import { startExceptionsPool } from './start-exceptions.ts'
 import { startReplayPool } from './start-replay.ts'
 import { startRowsPool } from './start-rows.ts'
@@ -23,8 +24,8 @@ import { startSourceMapsPool } from './start-source-maps.ts'
 import { startSpanStatsPool } from './start-span-stats.ts'
 import { startSymbolicationPool } from './start-symbolication.ts'
 
-/** The pool that consumes each queue. */
-export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
+/** The pools by their names, which are those of the queues that they consume. */
+export const POOLS: Record<PoolName, (deps: PoolsDeps) => Pool> = {
   traces: deps => startSignalPool('traces', createSpansBatch, deps),
   logs: deps => startSignalPool('logs', createLogsBatch, deps),
   metrics: deps => startSignalPool('metrics', createMetricsBatch, deps),
@@ -43,6 +44,7 @@ export const POOLS: Record<QueueName, (deps: PoolsDeps) => Pool> = {
   'dead-letters': startDeadLettersPool,
   'dead-letter-index': deps =>
     startRowsPool({ queue: 'dead-letter-index', kind: undefined }, createDeadLettersBatch, deps),
+  deliveries: startDeliveriesPool,
 }
 
 /** Starts the pool of an OTLP signal, which accepts protobuf and JSON. */

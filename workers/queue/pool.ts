@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Job, type Processor, Worker, type WorkerOptions } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { COMMIT_JOB_VERSION, type CommitJob, commitJobSchema } from '../../schemas/queues/jobs.ts'
-import type { QueueName } from '../../schemas/queues/names.ts'
+import type { PoolName, QueueName } from '../../schemas/queues/names.ts'
 import { retryDelayMs } from '../../shared/concurrency/retry.ts'
 import { JOB_OPTIONS, type Lane, lanesOf, OPEN_PAYLOAD_BYTES } from '../../shared/queue/queue.ts'
 import type { RedisQueue } from '../../shared/queue/queues.ts'
@@ -22,9 +22,9 @@ export interface TakenJob extends LockedJob {
   readonly setAside?: string | undefined
 }
 
-/** The consumer of the queues of one name. */
+/** The consumer of the queues of one name, or of the deliveries of alerts. */
 export interface Pool {
-  readonly queue: QueueName
+  readonly queue: PoolName
   /** Jobs in progress in this process. */
   readonly activeJobs: number
   /** Time of the last step of a job that succeeded, in Unix ms. */

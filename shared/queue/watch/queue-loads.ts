@@ -1,4 +1,4 @@
-import { QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
+import { type PoolName, QUEUES, type QueueName } from '../../../schemas/queues/names.ts'
 import type { Queues, RedisQueue } from '../queues.ts'
 import { readQueueAges } from './queue-ages.ts'
 import { isPaused, readQueueStates } from './queue-states.ts'
@@ -20,8 +20,13 @@ interface QueueLoad {
   readonly isPaused: boolean
 }
 
+/** Reads the deliveries of alerts that are due. Undefined while the Redis of the directory does not answer. */
+type ReadDeliveries = () => Promise<{ readonly due: number; readonly oldestDueSeconds: number } | undefined>
+
 /** The loads of all queues. */
-export type QueueLoads = Readonly<Record<QueueName, QueueLoad>>
+type LoadsOfQueues = Readonly<Record<QueueName, QueueLoad>>
+/** The loads of all pools: those of the queues, and of the deliveries of alerts. */
+export type QueueLoads = Readonly<Record<PoolName, QueueLoad>>
 
 const COUNTERS = ['acceptedPayloads', 'donePayloads', 'acceptedCost', 'doneCost'] as const
 /** Statistics of spans wait on purpose until they are stored about once a minute (workers/pools/start-span-stats.ts). */
@@ -32,13 +37,18 @@ const REMEMBERED_MS = 500
 /**
  * Reads the loads of all queues from the Redis of the queues, as autoscalers use them: age and cost of a paused queue are 0,
  * because no further worker would lower them, and the age of a queue begins after the time that its requests wait on purpose.
- * Calls within half a second share one read.
+ * The age of deliveries is the time since the oldest was due, and they cost nothing. Without an
+ * answer of the Redis of the directory, there are none. Calls within half a second share one read.
  */
-export function createQueueLoads(queues: Queues, now: () => number = Date.now): () => Promise<QueueLoads> {
+export function createQueueLoads(
+  queues: Queues,
+  readDeliveries: ReadDeliveries,
+  now: () => number = Date.now,
+): () => Promise<QueueLoads> {
   let read: { readonly atMs: number; readonly loads: Promise<QueueLoads> } | undefined
   return () => {
     if (read === undefined || now() - read.atMs > REMEMBERED_MS) {
-      const loads = readQueueLoads(queues).then(forAutoscalers)
+      const loads = readPoolLoads(queues, readDeliveries).then(forAutoscalers)
       read = { atMs: now(), loads }
       loads.catch(() => {
         read = undefined
@@ -60,8 +70,19 @@ function afterWait(queue: string, { ageSeconds }: QueueLoad): number {
   return Math.max(0, ageSeconds - (WAITS_SECONDS[queue as QueueName] ?? 0))
 }
 
+async function readPoolLoads(queues: Queues, readDeliveries: ReadDeliveries): Promise<QueueLoads> {
+  const [loads, waiting, workers] = await Promise.all([
+    readQueueLoads(queues),
+    readDeliveries(),
+    runningLoads(queues.common),
+  ])
+  const { due = 0, oldestDueSeconds: ageSeconds = 0 } = waiting ?? {}
+  const deliveries = { ageSeconds, requests: due, costBytes: 0, ...busyOf('deliveries', workers), isPaused: false }
+  return { ...loads, deliveries }
+}
+
 /** Reads the loads of all queues. Throws if Redis does not answer. */
-export async function readQueueLoads(queues: Queues): Promise<QueueLoads> {
+export async function readQueueLoads(queues: Queues): Promise<LoadsOfQueues> {
   if (queues.common.status !== 'ready') throw new Error('redis is not connected')
   const list = await queues.read()
   const [ages, states, workers, ...flows] = await Promise.all([
@@ -85,7 +106,7 @@ async function readFlow(queues: readonly RedisQueue[]): Promise<number[]> {
   return COUNTERS.map((_, i) => flows.reduce((sum, flow) => sum + Number(flow[i] ?? 0), 0))
 }
 
-function busyOf(queue: QueueName, workers: readonly WorkerLoad[]): Pick<QueueLoad, 'workers' | 'busyWorkers'> {
+function busyOf(queue: PoolName, workers: readonly WorkerLoad[]): Pick<QueueLoad, 'workers' | 'busyWorkers'> {
   const own = workers.filter(({ queues }) => queues.includes(queue))
   return { workers: own.length, busyWorkers: Number(own.reduce((sum, { busy }) => sum + busy, 0).toFixed(3)) }
 }

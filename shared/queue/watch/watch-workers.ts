@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { QUEUES } from '../../../schemas/queues/names.ts'
+import { POOL_NAMES } from '../../../schemas/queues/names.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
 import { shareReads } from '../../runtime/shared-read.ts'
 import type { Queues } from '../queues.ts'
@@ -28,7 +28,7 @@ export function watchWorkers(metrics: Metrics, queues: Queues): void {
       this.reset()
       const loads = await read()
       if (loads === undefined) return
-      for (const queue of QUEUES) this.set({ queue }, loads.filter(({ queues: own }) => own.includes(queue)).length)
+      for (const queue of POOL_NAMES) this.set({ queue }, loads.filter(({ queues: own }) => own.includes(queue)).length)
     },
   })
   metrics.gauge({

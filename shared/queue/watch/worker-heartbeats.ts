@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { type QueueName, queueNameSchema } from '../../../schemas/queues/names.ts'
+import { type PoolName, poolNameSchema } from '../../../schemas/queues/names.ts'
 import { queueScript } from '../queue-script.ts'
 
 /** Processes of the workers by the time at which they count as ended, in Unix ms of Redis (sorted set). */
@@ -21,8 +21,8 @@ const loadSchema = z.object({ queues: z.array(z.string()), busy: z.number() })
 
 /** How busy a process of the workers is. */
 export interface WorkerLoad {
-  /** The queues that it has pools of. */
-  readonly queues: readonly QueueName[]
+  /** Its pools. */
+  readonly queues: readonly PoolName[]
   /** Share of the time since its heartbeat before in which its event loop had work, 0 to 1. */
   readonly busy: number
 }
@@ -34,7 +34,7 @@ export interface WorkerLoad {
  * The time of the event loop includes the time in which the kernel lets the process wait for its share of a CPU. So a process
  * at a CPU limit is busy all the time, like one that has a core and needs all of it.
  */
-export function startHeartbeat(redis: Redis, queues: readonly QueueName[]): { stop(): Promise<void> } {
+export function startHeartbeat(redis: Redis, queues: readonly PoolName[]): { stop(): Promise<void> } {
   const name = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`
   let before = performance.eventLoopUtilization()
   const beat = () => {
@@ -68,7 +68,7 @@ export async function runningLoads(redis: Redis): Promise<WorkerLoad[]> {
     if (text === null) return []
     const { queues, busy } = loadSchema.parse(JSON.parse(text))
     // A worker of another version may have queues that this one does not know.
-    return [{ queues: queues.flatMap(queue => queueNameSchema.safeParse(queue).data ?? []), busy }]
+    return [{ queues: queues.flatMap(queue => poolNameSchema.safeParse(queue).data ?? []), busy }]
   })
 }
 

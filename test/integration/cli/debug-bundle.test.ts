@@ -40,7 +40,7 @@ const admin = createAdminServer({
   registry: createMetrics('test').registry,
   isLive: () => true,
   isReady: () => 'redis is not connected',
-  readQueues: createQueueLoads(onOneServer(redis)),
+  readQueues: createQueueLoads(onOneServer(redis), async () => undefined),
   logger: createLogger('test', 'fatal'),
 })
 

@@ -69,7 +69,7 @@ export async function startComposedStack(): Promise<ComposedStack> {
       ...s3Settings(s3),
     },
     edge: processOf(composition, ['edge']),
-    workers: processOf(composition, ['workers-telemetry', 'workers-rest']),
+    workers: processOf(composition, ['workers-telemetry', 'workers-rest', 'workers-deliveries']),
     api: processOf(composition, ['api']),
     ingestUrl: url,
     grpcUrl: url,

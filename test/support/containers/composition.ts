@@ -30,6 +30,7 @@ export type ServiceName =
   | 'edge'
   | 'workers-telemetry'
   | 'workers-rest'
+  | 'workers-deliveries'
   | 'api'
   | 'redis'
   | 'directory'

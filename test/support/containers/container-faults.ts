@@ -10,7 +10,7 @@ const PAUSE_DEADLINE_MS = 30_000
 type Print = (text: string) => void
 type Run = (composition: Composition, service: ServiceName, random: Random, print: Print) => Promise<void>
 
-const PROCESSES: readonly ServiceName[] = ['edge', 'workers-telemetry', 'workers-rest']
+const PROCESSES: readonly ServiceName[] = ['edge', 'workers-telemetry', 'workers-rest', 'workers-deliveries']
 const SERVERS: readonly ServiceName[] = ['redis', 'directory', 'clickhouse', 's3']
 
 /** Faults of the containers of processes, one of which happens at a time. */

@@ -8,6 +8,7 @@ export const LOWERED: Readonly<Record<string, readonly [from: string, to: string
   PenstockWorkersNotScraped: ['> 0', '>= 0'],
   PenstockClockOffset: ['> 10', '>= 0'],
   PenstockQueueOld: ['> 300', '> 3'],
+  PenstockDeliveriesLate: ['> 300', '>= 0'],
   PenstockSurfaceOverShare: ['> 100', '> 0'],
   PenstockWatermarkBehind: ['> 900', '> 0'],
   PenstockDeadLettersRising: ['> 100', '> 0'],
