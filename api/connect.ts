@@ -1,4 +1,5 @@
 import { lastAttempts } from '../alerts/calling/attempts.ts'
+import { openDeliveryQueue } from '../alerts/calling/delivery-queue.ts'
 import { sendDepsOf } from '../alerts/calling/send-deps.ts'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
@@ -104,6 +105,8 @@ export function connectApi(
 ): ConnectedApi {
   const redis = connectProducer(config.DIRECTORY_REDIS_URL, REDIS_TIMEOUT_MS, logger)
   lifecycle.onStop('redis', () => redis.disconnect())
+  const deliveryQueue = openDeliveryQueue(redis)
+  lifecycle.onStop('queue of deliveries', () => deliveryQueue.close())
   const queues = new Queues(config.REDIS_URL, to => connectProducer(to, REDIS_TIMEOUT_MS, logger))
   lifecycle.onStop('redis of the queues', () => queues.close())
   const clickhouse = connectClickHouse(config, {
@@ -154,6 +157,7 @@ export function connectApi(
       directoryMemory,
       keyPepper: config.KEY_PEPPER,
       deliveries: sendDepsOf(config),
+      deliveryQueue,
       lastAttempts: (workspaceId, limit) => lastAttempts(redis, workspaceId, limit),
       keyUse: (workspaceId, keyIds) => readKeyUse(queues.common, workspaceId, keyIds, now()),
       keyUsage: (workspaceId, day) => readKeyUsage(queues.common, workspaceId, day),

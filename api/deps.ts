@@ -1,3 +1,4 @@
+import type { DeliveryQueue } from '../alerts/calling/delivery-queue.ts'
 import type { Sending } from '../alerts/calling/send-deps.ts'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { LetterClaims } from '../letters/letter-claims.ts'
@@ -32,6 +33,8 @@ export interface ApiDeps {
   readonly directory: Directory
   /** Means of sending to receivers of alerts. Undefined where none can be stored. */
   readonly deliveries: Sending | undefined
+  /** The deliveries of all workspaces. */
+  readonly deliveryQueue: Pick<DeliveryQueue, 'find' | 'replay'>
   /** Returns the last attempts to send alerts of a workspace, the latest first. */
   readonly lastAttempts: (workspaceId: string, limit: number) => Promise<Attempt[]>
   /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */

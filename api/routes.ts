@@ -1,5 +1,6 @@
 import type { Route } from '../shared/http/route.ts'
 import { alertRoutes } from './alerts/alerts.ts'
+import { deliveryRoutes } from './alerts/deliveries.ts'
 import { changeRoutes } from './changes.ts'
 import { letterChangeRoutes } from './dead-letters/change-letters.ts'
 import { letterReadRoutes } from './dead-letters/read-letters.ts'
@@ -83,6 +84,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     ...scrubbingRoutes(deps),
     ...droppingRoutes(deps),
     ...alertRoutes(deps),
+    ...deliveryRoutes(deps),
     ...erasureRoutes(deps),
     listWatermarksRoute(deps),
     readPipelineRoute(deps),

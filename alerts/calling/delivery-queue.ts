@@ -1,9 +1,10 @@
-import { Queue } from 'bullmq'
+import { type Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { alertEventSchema } from '../../schemas/http/alerts/events.ts'
+import { DELIVERY_ID } from '../../schemas/records/alerts.ts'
 import { DAY_S } from '../../schemas/units.ts'
-import { DIRECTORY_ROOT } from '../../shared/directory/record.ts'
+import { DIRECTORY_ROOT, parseRecord } from '../../shared/directory/record.ts'
 
 /** Prefix of the keys of BullMQ in the Redis of the directory. */
 export const DELIVERIES_PREFIX = `${DIRECTORY_ROOT}:upkeep`
@@ -24,10 +25,22 @@ export const deliveryJobSchema = z.object({
 /** A delivery that waits. */
 export type DeliveryJob = z.infer<typeof deliveryJobSchema>
 
+/** A delivery that is kept, and how far it is. */
+interface KeptDelivery {
+  readonly delivery: DeliveryJob
+  readonly state: 'waiting' | 'delivered' | 'failed'
+  /** When a waiting one is due, in Unix ms. Undefined if it is due now. */
+  readonly nextMs?: number | undefined
+}
+
 /** The queue of deliveries. */
 export interface DeliveryQueue {
   /** Adds deliveries. One that waits already, by its id, is left alone. */
   add(deliveries: readonly DeliveryJob[]): Promise<void>
+  /** Returns a delivery of a workspace, or undefined if it is not kept. */
+  find(workspaceId: string, id: string): Promise<KeptDelivery | undefined>
+  /** Makes a delivery due now that waits or was not accepted. Changes none that was delivered or is not kept. */
+  replay(workspaceId: string, id: string, nowMs: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -36,6 +49,11 @@ export function openDeliveryQueue(redis: Redis): DeliveryQueue {
   const queue = new Queue<DeliveryJob>(DELIVERIES, { connection: redis, prefix: DELIVERIES_PREFIX })
   // The connection logs its own errors. Without a listener, BullMQ prints each of them to stderr.
   queue.on('error', () => {})
+  const jobOf = async (workspaceId: string, id: string): Promise<Job<DeliveryJob> | undefined> => {
+    // Other texts are the names of other keys.
+    const job = DELIVERY_ID.test(id) ? await queue.getJob(id) : undefined
+    return job?.data.workspaceId === workspaceId ? job : undefined
+  }
   return {
     async add(deliveries) {
       await queue.addBulk(
@@ -52,6 +70,27 @@ export function openDeliveryQueue(redis: Redis): DeliveryQueue {
           },
         })),
       )
+    },
+    async find(workspaceId, id) {
+      const job = await jobOf(workspaceId, id)
+      if (job === undefined) return undefined
+      const delivery = parseRecord(id, JSON.stringify(job.data), deliveryJobSchema)
+      const state = await job.getState()
+      if (state === 'completed') return { delivery, state: 'delivered' }
+      if (state === 'failed') return { delivery, state: 'failed' }
+      const isLater = state === 'delayed' && typeof job.progress === 'number'
+      return { delivery, state: 'waiting', ...(isLater && { nextMs: job.progress as number }) }
+    },
+    async replay(workspaceId, id, nowMs) {
+      const job = await jobOf(workspaceId, id)
+      const state = await job?.getState()
+      if (job === undefined || (state !== 'failed' && state !== 'delayed')) return
+      await job.updateProgress(nowMs)
+      const changing = state === 'failed' ? job.retry('failed') : job.promote()
+      await changing.catch(async error => {
+        // Another one has replayed it, or its attempt has begun.
+        if ((await job.getState()) === state) throw error
+      })
     },
     close: () => queue.close(),
   }

@@ -1,23 +1,15 @@
-import type { lastAttempts } from '../../alerts/calling/attempts.ts'
 import type { Sending } from '../../alerts/calling/send-deps.ts'
 import { deliveryTo, openTarget } from '../../alerts/calling/targets.ts'
 import type { DeliveryOutcome } from '../../alerts/delivery/outcome.ts'
 import { send } from '../../alerts/delivery/send.ts'
-import {
-  type DeliveriesAnswer,
-  LISTED_ATTEMPTS_MAX,
-  listDeliveries,
-  type Tested,
-  testReceiver,
-  testReceiverSchema,
-} from '../../schemas/http/alerts/deliveries.ts'
+import { type Tested, testReceiver, testReceiverSchema } from '../../schemas/http/alerts/deliveries.ts'
 import {
   type AlertsAnswer,
   readAlerts,
   replaceAlerts,
   replaceAlertsSchema,
 } from '../../schemas/http/alerts/operations.ts'
-import { type Alerts, type Attempt, DEFAULT_ALERT_RULES, type Receiver } from '../../schemas/records/alerts.ts'
+import { type Alerts, DEFAULT_ALERT_RULES, type Receiver } from '../../schemas/records/alerts.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { occasionId } from '../../shared/ids/occasion-id.ts'
@@ -33,12 +25,11 @@ interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
   /** Undefined without DELIVERY_KEY: then no receiver can be stored. */
   readonly deliveries: Sending | undefined
-  readonly lastAttempts: (workspaceId: string, limit: number) => ReturnType<typeof lastAttempts>
 }
 
 /** Returns the routes of receivers and the rules that call them (docs/api/alerts.md). */
 export function alertRoutes(deps: Deps): Route[] {
-  return [readAlertsRoute(deps), replaceAlertsRoute(deps), testReceiverRoute(deps), listDeliveriesRoute(deps)]
+  return [readAlertsRoute(deps), replaceAlertsRoute(deps), testReceiverRoute(deps)]
 }
 
 const ALERTS: Resource = {
@@ -144,14 +135,4 @@ function presentOutcome({ kind, status, reason, answer, durationMs }: DeliveryOu
     ...(reason !== undefined && { reason }),
     ...(answer !== undefined && { answer }),
   }
-}
-
-function listDeliveriesRoute(deps: Deps): Route {
-  return guardedRoute(deps, listDeliveries, {
-    resource: ALERTS,
-    async run({ workspaceId }): Promise<Outcome<DeliveriesAnswer>> {
-      const attempts: Attempt[] = await queryDirectory(deps.lastAttempts(workspaceId, LISTED_ATTEMPTS_MAX))
-      return { ok: true, value: { attempts } }
-    },
-  })
 }

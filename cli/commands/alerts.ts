@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { deliveriesAnswerSchema, testedSchema } from '../../schemas/http/alerts/deliveries.ts'
+import { deliveriesAnswerSchema, deliverySchema, testedSchema } from '../../schemas/http/alerts/deliveries.ts'
 import { type AlertsAnswer, alertsAnswerSchema } from '../../schemas/http/alerts/operations.ts'
 import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -39,7 +39,13 @@ const KIND: RulesKind<Rule, AlertsAnswer> = {
   },
 }
 
-/** Adds `alerts` with `show`, `replace`, `test` and `deliveries`. */
+interface DeliveriesOptions {
+  readonly finding?: string
+  readonly receiver?: string
+  readonly limit?: string
+}
+
+/** Adds `alerts` with `show`, `replace`, `test`, `deliveries` and `replay`. */
 export function addAlerts(parent: Command, context: ReadCommandContext): void {
   const command = parent
     .command('alerts')
@@ -70,18 +76,44 @@ function addDeliveries(command: Command, context: ReadCommandContext): void {
     .command('deliveries')
     .description('show the last attempts to send alerts, the latest first')
     .addOption(urlOption())
+    .option('--finding <id>', 'only those about this finding')
+    .option('--receiver <name>', 'only those to this receiver')
+    .option('--limit <count>', 'how many attempts are shown, at most 1000')
     .option('--json', 'print the answer of the API')
-    .addHelpText('after', rulesHelp('alerts deliveries'))
-    .action(async (options: ReadOptions) => {
+    .addHelpText('after', rulesHelp('alerts deliveries --receiver on-call'))
+    .action(async (options: ReadOptions & DeliveriesOptions) => {
       const reader = await connectReader(context, options)
-      const answer = knownRules(await reader.get(`${KIND.path}/deliveries`, deliveriesAnswerSchema), KIND)
+      const { finding, receiver, limit } = options
+      const query = new URLSearchParams({
+        ...(finding !== undefined && { findingId: finding }),
+        ...(receiver !== undefined && { receiver }),
+        ...(limit !== undefined && { limit }),
+      })
+      const answer = knownRules(await reader.get(`${KIND.path}/deliveries?${query}`, deliveriesAnswerSchema), KIND)
       if (options.json) return context.print(JSON.stringify(answer))
-      const widths = [24, 20, 10, 40, 60]
-      context.print(rowOf(['AT', 'RECEIVER', 'RESULT', 'EVENTS', 'REASON'], widths))
-      for (const { at, receiverName, result, status, reason = '', events } of answer.attempts) {
+      const widths = [24, 20, 10, 10, 40, 60, 60]
+      context.print(rowOf(['AT', 'RECEIVER', 'RESULT', 'STATE', 'EVENTS', 'REASON', 'DELIVERY'], widths))
+      for (const { at, receiverName, result, state, status, reason = '', events, deliveryId } of answer.attempts) {
         const types = [...new Set(events.map(({ type }) => type))].join(', ')
-        context.print(rowOf([at, receiverName, result, types, [status, reason].filter(Boolean).join(' ')], widths))
+        const why = [status, reason].filter(Boolean).join(' ')
+        context.print(rowOf([at, receiverName, result, state, types, why, deliveryId], widths))
       }
+    })
+  command
+    .command('replay')
+    .description('send a delivery again that was parked or has ended, or now if it waits')
+    .argument('<delivery>', 'its id, as "alerts deliveries" shows it')
+    .addOption(urlOption())
+    .option('--json', 'print the answer of the API')
+    .addHelpText('after', rulesHelp('alerts replay evt_…_rcv_…'))
+    .action(async (id: string, options: ReadOptions) => {
+      const reader = await connectReader(context, options)
+      const path = `${KIND.path}/deliveries/${encodeURIComponent(id)}/replay`
+      const delivery = await reader.post(path, {}, deliverySchema)
+      if (delivery === undefined)
+        return context.exit(EXIT.failed, 'there is no such delivery, or it is not kept any more')
+      const line = printable(`it is sent to ${delivery.receiverName} again now`)
+      context.print(options.json ? JSON.stringify(delivery) : line)
     })
 }
 

@@ -248,7 +248,7 @@ function Attempt({ of }: { readonly of: DeliveryAttempt }) {
 
 /** The last attempts to send something. */
 function Deliveries() {
-  const loaded = useLoad('deliveries', signal => listDeliveries({ signal }))
+  const loaded = useLoad('deliveries', signal => listDeliveries({}, { signal }))
   return (
     <>
       <h3>Deliveries</h3>

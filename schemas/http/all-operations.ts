@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listDeliveries, testReceiver } from './alerts/deliveries.ts'
+import { listDeliveries, readDelivery, replayDelivery, testReceiver } from './alerts/deliveries.ts'
 import { readAlerts, replaceAlerts } from './alerts/operations.ts'
 import { listChanges } from './changes.ts'
 import {
@@ -168,6 +168,8 @@ const OPERATIONS: readonly Operation[] = [
   replaceAlerts,
   testReceiver,
   listDeliveries,
+  readDelivery,
+  replayDelivery,
   createErasure,
   listErasures,
   readErasure,

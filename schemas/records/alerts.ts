@@ -234,6 +234,9 @@ export type Occasion = z.infer<typeof occasionSchema>
 /** How an attempt to send a delivery ended. `refused` is never sent, and `gone` is the answer of a receiver that wants no more. */
 export const ATTEMPT_RESULTS = ['delivered', 'failed', 'refused', 'gone'] as const
 
+/** Id of a delivery, which is that of its message: of an event and its receiver, or of several events. */
+export const DELIVERY_ID = /^(?:evt_[a-z2-7]{26}_rcv_[0-9a-f]{20}|msg_[a-z2-7]{26})$/
+
 /** Record of an attempt to send a delivery. */
 export const attemptSchema = z.object({
   deliveryId: z.string(),

@@ -1775,6 +1775,7 @@ export type TestedReceiver = {
     answer?: string;
     durationMs: number;
 };
+export type DeliveryState = "waiting" | "delivered" | "parked" | "ended";
 export type DeliveryAttempt = {
     deliveryId: string;
     at: string;
@@ -1798,6 +1799,8 @@ export type DeliveryAttempt = {
     durationMs: number;
     /** Absent if it is not repeated. */
     nextAttemptAt?: string;
+    /** That of the delivery. */
+    state: DeliveryState;
 };
 export type DeliveryAttempts = {
     attempts: DeliveryAttempt[];
@@ -2984,11 +2987,19 @@ export function testReceiver({ testReceiverRequest }: {
 /**
  * List the last attempts to send alerts
  */
-export function listDeliveries(opts?: Oazapfts.RequestOpts) {
+export function listDeliveries({ findingId, receiver, limit }: {
+    findingId?: string;
+    receiver?: string;
+    limit?: number;
+}, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: DeliveryAttempts;
-    }>("/v3/alerts/deliveries", {
+    }>(`/v3/alerts/deliveries${QS.query(QS.explode({
+        findingId,
+        receiver,
+        limit
+    }))}`, {
         ...opts
     }));
 }

@@ -119,6 +119,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   '/jaeger/api/traces/:traceId': [],
   '/jaeger/api/services/:name/operations': [],
   '/v3/findings': ['status', 'q', 'service', 'from', 'to', 'limit', 'occurrences'],
+  '/v3/alerts/deliveries': ['receiver', 'limit'],
   '/v3/service-map': ['service', 'surface', 'environment', 'from', 'to'],
   '/v3/versions': ['service', 'surface', 'environment', 'from', 'to'],
   '/v3/suggestions': ['of', 'key', 'contains', 'service', 'from', 'to', 'limit'],

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { keepAttempt } from '../../../alerts/calling/attempts.ts'
+import { openDeliveryQueue } from '../../../alerts/calling/delivery-queue.ts'
 import { sealTarget } from '../../../alerts/calling/targets.ts'
 import { Sealing } from '../../../alerts/delivery/sealing.ts'
 import { createWebhookSecret } from '../../../alerts/delivery/standard-webhooks.ts'
@@ -26,6 +27,7 @@ import { hashOfSession } from '../../../shared/ids/session-hash.ts'
 import { deadLetterKey } from '../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../shared/object-store/object-store.ts'
 import { encodeLetters, LETTER_CONTENT_TYPE } from '../../../shared/queue/letters/letter-object.ts'
+import { exampleDelivery } from '../alerts/example-deliveries.ts'
 import { connectDatabase } from '../cluster/connect.ts'
 import { packedAttributes, packedNumbers } from '../packed-sql.ts'
 import { insertLogs } from '../workspaces/log-rows.ts'
@@ -158,6 +160,9 @@ async function storeExampleReceiver(redis: Redis): Promise<void> {
   await createDirectory(redis).replaceAlerts({ workspaceId, revision: 0, receivers: stored, rules }, author)
   const { attempts } = exampleOf<{ readonly attempts: readonly Attempt[] }>(listDeliveries.success.contents)
   for (const attempt of attempts) await keepAttempt(redis, workspaceId, attempt)
+  const queue = openDeliveryQueue(redis)
+  await queue.add(attempts.map(({ receiverId, ruleName }) => exampleDelivery({ receiverId, ruleName, workspaceId })))
+  await queue.close()
 }
 
 function exampleOf<T>({ 'application/json': json }: Operation['success']['contents']): T {

@@ -24,6 +24,7 @@ export interface Things {
   readonly mapHash: string
   readonly receiptId: string
   readonly erasureId: string
+  readonly deliveryId: string
   /** Id of a dead letter. */
   readonly letterId: string
 }
@@ -38,6 +39,7 @@ export const GIVEN_IDS = [
   'releaseSlug',
   'receiptId',
   'erasureId',
+  'deliveryId',
   'letterId',
 ] as const
 
@@ -209,6 +211,11 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
   })),
   read('GET /v3/alerts', 'own', () => '/v3/alerts'),
   read('GET /v3/alerts/deliveries', 'own', () => '/v3/alerts/deliveries'),
+  read('GET /v3/alerts/deliveries/:deliveryId', 'absent', ({ deliveryId }) => `/v3/alerts/deliveries/${deliveryId}`),
+  row('POST /v3/alerts/deliveries/:deliveryId/replay', MANAGERS, 'absent', ({ deliveryId }) => ({
+    path: `/v3/alerts/deliveries/${deliveryId}/replay`,
+    body: {},
+  })),
   row('PUT /v3/alerts', MANAGERS, 'own', () => ({
     path: '/v3/alerts',
     body: { revision: 0, receivers: [RECEIVER], rules: [ALERT_RULE] },

@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { Redis } from 'ioredis'
+import { openDeliveryQueue } from '../../../alerts/calling/delivery-queue.ts'
 import { letterId } from '../../../letters/letter-id.ts'
 import { erasureAnswerSchema } from '../../../schemas/http/privacy/erasures.ts'
 import { RECEIPT_HEADER } from '../../../schemas/http/receipts.ts'
@@ -11,6 +13,7 @@ import {
 import { PERMISSIONS } from '../../../schemas/records/directory.ts'
 import { newId } from '../../../shared/directory/directory.ts'
 import { releaseSlugOf } from '../../../shared/ids/release-slug.ts'
+import { exampleDelivery } from '../alerts/example-deliveries.ts'
 import { encodeReplayMetadata } from '../clients/encode-replay-metadata.ts'
 import { createReleaseClient, digestOf, entryOf, mapOf, type NamedMap } from '../clients/release-client.ts'
 import { type Answer, call, putWorkspace, signToken } from '../services/api.ts'
@@ -62,6 +65,7 @@ export function absentThings(): Things {
     mapHash: hex(32),
     receiptId: `rct_${'a'.repeat(44)}_${newId('srf')}`,
     erasureId: `ers_${hex(10)}`,
+    deliveryId: `evt_${'a'.repeat(26)}_${newId('rcv')}`,
     letterId: letterId({ receivedAtMs: Date.now(), jobId: randomUUID(), index: 0 }),
   }
 }
@@ -113,6 +117,7 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
       sessionId,
       userIdentifier: userIdentifierOf(workspaceId),
       erasureId: erasure.id,
+      deliveryId: await queueDelivery(redisUrl, workspaceId),
       ...seen,
       // Known once its letters are indexed.
       letterId: '',
@@ -131,6 +136,17 @@ export async function makeTenant({ redisUrl, apiUrl, edgeUrl, signWorkloadToken 
 async function makeAlerts(apiUrl: string, bearer: string): Promise<void> {
   const receivers = [{ ...RECEIVER, to: [`${hex(10)}@shop.example`] }]
   await expectOk(call(apiUrl, 'PUT /v3/alerts', { bearer, body: { revision: 0, receivers, rules: [ALERT_RULE] } }))
+}
+
+/** Queues a delivery that no pool sends. */
+async function queueDelivery(redisUrl: string, workspaceId: string): Promise<string> {
+  const redis = new Redis(redisUrl)
+  const queue = openDeliveryQueue(redis)
+  const delivery = exampleDelivery({ workspaceId, receiverId: newId('rcv') })
+  await queue.add([delivery])
+  await queue.close()
+  redis.disconnect()
+  return delivery.id
 }
 
 /** The maps of a tenant's release, by their paths. */
