@@ -37,14 +37,18 @@ export function createWebhookSecret(): string {
   return HMAC_PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 }
 
-/** Returns a pair of keys for Ed25519. The receiver gets the public key, and cannot sign with it. */
-export function createWebhookKeyPair(): { readonly secretKey: string; readonly publicKey: string } {
+/** Returns a secret of Ed25519, of which the receiver gets the public key, and cannot sign with it. */
+export function createWebhookKeyPair(): string {
   const { d = '', x = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
   const [seed, publicKey] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]
-  return {
-    secretKey: PRIVATE_PREFIX + Buffer.concat([seed, publicKey]).toString('base64'),
-    publicKey: PUBLIC_PREFIX + publicKey.toString('base64'),
-  }
+  return PRIVATE_PREFIX + Buffer.concat([seed, publicKey]).toString('base64')
+}
+
+/** Returns the public key of a secret of Ed25519, or undefined for one that sender and receiver share. */
+export function publicKeyOf(secret: string): string | undefined {
+  if (!secret.startsWith(PRIVATE_PREFIX)) return undefined
+  const pair = keyBytes(secret.slice(PRIVATE_PREFIX.length), 64, 64)
+  return PUBLIC_PREFIX + pair.subarray(32).toString('base64')
 }
 
 function signatureOf(secret: string, content: Buffer): string {

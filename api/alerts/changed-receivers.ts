@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { openTarget, sealTarget, type Target } from '../../alerts/calling/targets.ts'
 import type { Sealing } from '../../alerts/delivery/sealing.ts'
-import { createWebhookSecret } from '../../alerts/delivery/standard-webhooks.ts'
+import { createWebhookKeyPair, createWebhookSecret, publicKeyOf } from '../../alerts/delivery/standard-webhooks.ts'
 import { type RequestedReceiver, targetFieldOf } from '../../schemas/http/alerts/receivers.ts'
 import type { Receiver } from '../../schemas/records/alerts.ts'
 import { newId } from '../../shared/directory/directory.ts'
@@ -47,24 +47,29 @@ type Change = Pick<ReceiversChange, 'workspaceId' | 'sealing' | 'at'>
 type ChangedTarget = { readonly target: Target; readonly secret?: string } | 'same' | undefined
 
 function targetOf(
-  { channel, url, routingKey, to, rotateSecret }: RequestedReceiver,
+  { channel, url, routingKey, to, rotateSecret, signature }: RequestedReceiver,
   known: Receiver | undefined,
   { sealing, workspaceId }: Change,
 ): ChangedTarget {
   if (channel === 'pagerduty') return routingKey === undefined ? known && 'same' : { target: { channel, routingKey } }
   if (channel === 'email') return to === undefined ? known && 'same' : { target: { channel, to: [...to] } }
   if (channel !== 'webhook') return url === undefined ? known && 'same' : { target: { channel, url } }
-  if (known === undefined) {
-    const secret = createWebhookSecret()
-    return url === undefined ? undefined : { target: { channel, url, secrets: [secret] }, secret }
-  }
-  if ((url === undefined && !rotateSecret) || sealing === undefined) return 'same'
+  if (known === undefined) return url === undefined ? undefined : signedTarget(signature, url)
+  if ((url === undefined && !rotateSecret && signature === undefined) || sealing === undefined) return 'same'
   const before = openTarget(sealing, workspaceId, known)
   if (before.channel !== channel) return undefined
   const next = url ?? before.url
-  if (!rotateSecret) return { target: { ...before, url: next } }
-  const secret = createWebhookSecret()
-  return { target: { channel, url: next, secrets: [secret, ...before.secrets.slice(0, 1)] }, secret }
+  const current = known.publicKey === undefined ? 'hmac' : 'ed25519'
+  const wanted = signature ?? current
+  if (!rotateSecret && wanted === current) return { target: { ...before, url: next } }
+  return signedTarget(wanted, next, before.secrets[0])
+}
+
+/** Returns a webhook with a new secret, which signs beside the one before it. That of Ed25519 is not shown. */
+function signedTarget(signature: 'hmac' | 'ed25519' = 'hmac', url: string, before?: string): ChangedTarget {
+  const secret = signature === 'ed25519' ? createWebhookKeyPair() : createWebhookSecret()
+  const target = { channel: 'webhook' as const, url, secrets: before === undefined ? [secret] : [secret, before] }
+  return signature === 'ed25519' ? { target } : { target, secret }
 }
 
 function changed(
@@ -92,7 +97,9 @@ function changed(
   if (known && sealing.isCurrent(known.sealed) && isDeepStrictEqual(openTarget(sealing, workspaceId, known), target))
     return { receiver }
   const sealed = sealTarget(sealing, workspaceId, id, target)
-  return { receiver: { ...receiver, address: addressOf(target), sealed }, secret }
+  const { publicKey: _, ...others } = receiver
+  const publicKey = target.channel === 'webhook' ? publicKeyOf(target.secrets[0] ?? '') : undefined
+  return { receiver: { ...others, address: addressOf(target), sealed, ...(publicKey && { publicKey }) }, secret }
 }
 
 /** Returns the part of a target that may be shown. The secrets of Slack and Teams are paths, and a query may contain one. */

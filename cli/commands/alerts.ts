@@ -26,9 +26,10 @@ const KIND: RulesKind<Rule, AlertsAnswer> = {
     receivers.length === 0
       ? 'no receiver: nothing is sent'
       : receivers
-          .map(({ name, channel, address, disabled }) => {
+          .map(({ name, channel, address, publicKey, disabled }) => {
+            const key = publicKey === undefined ? '' : `, public key ${publicKey}`
             const state = disabled ? `, disabled: ${disabled.reason}` : ''
-            return printable(`receiver ${name}: ${channel}, ${address}${state}`)
+            return printable(`receiver ${name}: ${channel}, ${address}${key}${state}`)
           })
           .join('\n'),
   effectOf: ({ receivers }) => {

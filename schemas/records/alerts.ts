@@ -67,6 +67,8 @@ const receiverSchema = z.object({
   channel: z.enum(CHANNELS),
   /** The part of its target that may be shown. */
   address: z.string().max(1_024),
+  /** With which a webhook with signatures of Ed25519 is verified. */
+  publicKey: z.string().max(64).optional(),
   /** Its target and its secrets, sealed for this workspace and receiver (alerts/delivery/). */
   sealed: z.string().max(16_384),
   createdAt: z.iso.datetime(),

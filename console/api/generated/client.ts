@@ -1601,6 +1601,8 @@ export type AlertReceiver = {
         at: string;
         reason: string;
     };
+    /** With which signatures of Ed25519 are verified (`whpk_…`). Such a webhook has no secret. */
+    publicKey?: string;
     /** The secret of a webhook, in the response to the request that made it, and never again. */
     secret?: string;
 };
@@ -1756,6 +1758,8 @@ export type ReplaceAlertsRequest = {
         rotateSecret?: boolean;
         /** Whether messages have links by which anyone who reads them can acknowledge, resolve or ignore a finding. By default true; a known receiver keeps its own. */
         actions?: boolean;
+        /** For webhook. With `ed25519` the receiver needs no secret. `hmac` by default, and a known one keeps its own. */
+        signature?: "hmac" | "ed25519";
         /** Whether nothing is sent to it. A receiver that answers 410 is disabled. */
         disabled?: boolean;
     }[];

@@ -32,6 +32,10 @@ export const receiverSchema = exactObject({
     description:
       'Whether messages have links by which anyone who reads them can acknowledge, resolve or ignore a finding. By default true; a known receiver keeps its own.',
   }),
+  signature: z.enum(['hmac', 'ed25519']).optional().meta({
+    description:
+      'For webhook. With `ed25519` the receiver needs no secret. `hmac` by default, and a known one keeps its own.',
+  }),
   disabled: z
     .boolean()
     .optional()
@@ -47,6 +51,8 @@ export const receiverSchema = exactObject({
   }
   if (receiver.rotateSecret && receiver.channel !== 'webhook')
     context.addIssue({ code: 'custom', path: ['rotateSecret'], message: 'only a webhook has a secret' })
+  if (receiver.signature !== undefined && receiver.channel !== 'webhook')
+    context.addIssue({ code: 'custom', path: ['signature'], message: 'only a webhook is signed' })
 })
 /** A receiver in a request. */
 export type RequestedReceiver = z.infer<typeof receiverSchema>
@@ -63,6 +69,9 @@ export const shownReceiverSchema = z
     createdAt: z.iso.datetime(),
     actions: z.boolean().optional().meta({ description: 'False if messages have no links that change findings.' }),
     disabled: z.strictObject({ at: z.iso.datetime(), reason: z.string() }).optional(),
+    publicKey: z.string().optional().meta({
+      description: 'With which signatures of Ed25519 are verified (`whpk_…`). Such a webhook has no secret.',
+    }),
     secret: z.string().optional().meta({
       description: 'The secret of a webhook, in the response to the request that made it, and never again.',
     }),
