@@ -124,29 +124,26 @@ export function connectWorkers(
   const watches = [durability, schema, access, installation]
   const isReady = () => disconnected() ?? firstFault(watches)
   const upkeep: UpkeepDeps = {
-    queues,
-    directoryRedis,
-    clickhouse: clickhouseOfUpkeep,
-    objects,
+    ...{ queues, directoryRedis, clickhouse: clickhouseOfUpkeep, objects, logger },
     retentionDays: config.RETENTION_DAYS,
-    logger,
     metrics: createUpkeepMetrics(processMetrics),
-    alerts: config.DELIVERY_KEY === undefined ? undefined : connectAlerts(config, directoryRedis, lifecycle),
+    ...connectAlerts(config, directoryRedis, lifecycle),
   }
   const backups = new Backups({ objects, key: config.DIRECTORY_BACKUP_KEY, now: Date.now })
   const directory = { redis: directoryRedis, store: createDirectory(directoryRedis), backups, metrics, logger }
   return { deps, queues, directoryRedis, upkeep, directory, installation, isReady }
 }
 
-/** Connects what finds occasions of alerts. Its links lead to the console at PUBLIC_URL. */
+/** Connects what the upkeep needs for alerts. Links of messages lead to the console at PUBLIC_URL. */
 function connectAlerts(
-  { PUBLIC_URL = '' }: WorkersConfig,
+  { DELIVERY_KEY, PUBLIC_URL = '' }: WorkersConfig,
   directoryRedis: Redis,
   lifecycle: Pick<Lifecycle, 'onStop'>,
-) {
+): Pick<UpkeepDeps, 'deliveryQueue' | 'alerts'> {
   const queue = openDeliveryQueue(directoryRedis)
   lifecycle.onStop('queue of deliveries', () => queue.close())
-  return { queue, consoleUrl: `${PUBLIC_URL}/console/` }
+  const alerts = DELIVERY_KEY === undefined ? undefined : { queue, consoleUrl: `${PUBLIC_URL}/console/` }
+  return { deliveryQueue: queue, alerts }
 }
 
 /** Connects what sends alerts. Returns undefined without DELIVERY_KEY, because no receiver can be stored. */

@@ -79,6 +79,12 @@ export class EventHolder {
   }
 }
 
+/** Returns the keys of the events that are held of a workspace. */
+export async function heldEventsOf(redis: Redis, workspaceId: string): Promise<string[]> {
+  const members = await redis.zrange(upkeepKeys.holding, '0', '-1')
+  return members.filter(member => (JSON.parse(member) as string[])[0] === workspaceId).map(upkeepKeys.held)
+}
+
 function memberOf({ workspaceId, receiverId, ruleName }: CalledBy): string {
   return JSON.stringify([workspaceId, receiverId, ruleName])
 }

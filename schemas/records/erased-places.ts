@@ -115,6 +115,8 @@ export const KEY_CONTENTS: Readonly<Record<Extract<Content, 'erased' | 'none'>, 
     ...['erasure:*', 'erasure:*:sessions'].map(ofWorkspace),
     // Comments that mention the person.
     ...['finding:*:activity', 'creation:*'].map(ofWorkspace),
+    // Alerts that name the person.
+    ...['upkeep-occasions', 'upkeep:held:', 'upkeep:deliveries:', 'upkeep:attempts:'].map(ofDirectory),
   ],
   none: [
     ...['pending', 'open', 'batch-of', 'batches', 'flow', 'shares', 'busy'].map(name => `penstock:{*}:${name}`),
@@ -135,7 +137,6 @@ export const KEY_CONTENTS: Readonly<Record<Extract<Content, 'erased' | 'none'>, 
       'upkeep-judged',
       'upkeep-merge-versions',
       'upkeep-holding',
-      'upkeep-occasions',
       'upkeep-watched',
       'upkeep-removed-releases',
       'upkeep-ungrouped',

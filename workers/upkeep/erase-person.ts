@@ -23,6 +23,8 @@ export interface ErasePersonDeps {
   readonly erasures: Pick<ErasureStore, 'putErasure' | 'addErasedSessions' | 'erasedSessions'>
   /** Removes the comments that name a person, and returns their number. `onStep` runs between two steps. */
   readonly eraseComments: (workspaceId: string, naming: Naming, onStep: () => Promise<void>) => Promise<number>
+  /** Removes the alerts that name a person. */
+  readonly eraseAlerts: (workspaceId: string, naming: Naming) => Promise<void>
   readonly objects: Pick<ObjectDeleter, 'delete'>
   readonly store: Pick<ObjectStore, 'list' | 'head' | 'get' | 'put' | 'deleteMany'>
   readonly claims: PurgeLettersDeps['claims']
@@ -162,7 +164,7 @@ async function deleteSessions(deps: ErasePersonDeps, begun: Erasure, sessionIds:
   return erasure
 }
 
-/** Removes the comments that name the person. The identities have the names, so these go first. */
+/** Removes the comments and the alerts that name the person. The identities have the names, so these go first. */
 async function eraseMentions(deps: ErasePersonDeps, erasure: Erasure, sessionIds: readonly string[]): Promise<Erasure> {
   const { workspaceId, id: erasureId, subject } = erasure
   const phrases = new Set(subject?.kind === 'identifier' ? [subject.identifier] : [])
@@ -174,6 +176,7 @@ async function eraseMentions(deps: ErasePersonDeps, erasure: Erasure, sessionIds
   }
   const naming = { phrases: [...phrases].slice(0, NAMES_MAX), ids: new Set(sessionIds), erasureId }
   const comments = await deps.eraseComments(workspaceId, naming, deps.assertElected)
+  await deps.eraseAlerts(workspaceId, naming)
   return comments === 0 ? erasure : save(deps, { ...erasure, comments: erasure.comments + comments })
 }
 

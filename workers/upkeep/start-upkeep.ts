@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import type { DeliveryQueue } from '../../alerts/calling/delivery-queue.ts'
+import { eraseAlerts } from '../../alerts/calling/erase-alerts.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectStoredVariants } from '../../clickhouse/queries/findings/select-stored-variants.ts'
 import { FindingMovesTable } from '../../clickhouse/tables/finding-moves-table.ts'
@@ -40,6 +42,7 @@ export interface UpkeepDeps {
   readonly retentionDays: number
   readonly logger: Logger
   readonly metrics: UpkeepMetrics
+  readonly deliveryQueue: DeliveryQueue
   /** Undefined where alerts are not set up: then nothing watches findings. */
   readonly alerts?: AlertsOfUpkeep | undefined
   readonly now?: () => number
@@ -106,11 +109,13 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
 
 function erasures(shared: TaskDeps): ElectedTask {
   const { clickhouse, directory, objects, store, queues, logger, metrics, stopping, now } = shared
+  const { directoryRedis: redis, deliveryQueue: queue } = shared
   const claims = new LetterClaims(queues, shared.retentionDays)
   const eraseDeps = (assertElected: () => Promise<void>): ErasePersonDeps => ({
     ...{ clickhouse, objects, store, claims, now, assertElected },
     erasures: directory,
-    eraseComments: (workspaceId, naming, onStep) => eraseComments(shared.directoryRedis, workspaceId, naming, onStep),
+    eraseComments: (workspaceId, naming, onStep) => eraseComments(redis, workspaceId, naming, onStep),
+    eraseAlerts: (workspaceId, naming) => eraseAlerts({ redis, queue, onStep: assertElected }, workspaceId, naming),
     settledBeforeMs: workspaceId => settledBeforeMs(queues, workspaceId),
     redisTimeMs: () => latestTimeMs(queues),
   })

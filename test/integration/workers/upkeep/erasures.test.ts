@@ -3,9 +3,13 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { openDeliveryQueue } from '../../../../alerts/calling/delivery-queue.ts'
+import { EventHolder } from '../../../../alerts/calling/held-events.ts'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { ERASED_TABLES } from '../../../../clickhouse/queries/sessions/session-key.ts'
 import { LetterClaims } from '../../../../letters/letter-claims.ts'
+import type { FindingEvent } from '../../../../schemas/http/alerts/events.ts'
+import { EXAMPLE_EVENTS } from '../../../../schemas/http/alerts/example-events.ts'
 import type { ErasureAnswer, ShownErasure } from '../../../../schemas/http/privacy/erasures.ts'
 import { QUEUES } from '../../../../schemas/queues/names.ts'
 import { STAYING_KINDS, TABLE_CONTENTS } from '../../../../schemas/records/erased-places.ts'
@@ -23,6 +27,7 @@ import { createMetrics } from '../../../../shared/runtime/metrics.ts'
 import { erasePerson } from '../../../../workers/upkeep/erase-person.ts'
 import { startUpkeep } from '../../../../workers/upkeep/start-upkeep.ts'
 import { createUpkeepMetrics } from '../../../../workers/upkeep/upkeep-metrics.ts'
+import { exampleDelivery } from '../../../support/alerts/example-deliveries.ts'
 import { encodeReplayMetadata } from '../../../support/clients/encode-replay-metadata.ts'
 import { runDirectoryCli } from '../../../support/clients/run-cli.ts'
 import { clusterSettings, connectDatabase } from '../../../support/cluster/connect.ts'
@@ -94,6 +99,7 @@ const runUpkeep = () => {
     clickhouse: client,
     objects,
     retentionDays: 30,
+    deliveryQueue: openDeliveryQueue(redis),
     logger: pino({ level: process.env.TEST_LOG ?? 'silent' }),
     metrics: createUpkeepMetrics(createMetrics('test')),
   })
@@ -318,6 +324,16 @@ async function contentOf(store: Redis, key: string): Promise<unknown> {
   return store.xrange(key, '-', '+')
 }
 
+/** Queues and holds an event that names somebody. */
+async function alertAbout(name: string): Promise<void> {
+  const event = EXAMPLE_EVENTS['finding.commented'] as FindingEvent
+  const named = { ...event, data: { ...event.data, workspaceId, finding: { ...event.data.finding, message: name } } }
+  const queue = openDeliveryQueue(redis)
+  await queue.add([exampleDelivery({ workspaceId, events: [named] })])
+  await queue.close()
+  await new EventHolder(redis).hold({ workspaceId, receiverId: 'rcv_1', ruleName: 'all' }, [named], Date.now())
+}
+
 it('leaves neither identifier nor address nor name in any store but what it states, bytes of deleted rows included', async () => {
   const [session, identifier, email, name] = ['zora-1', 'zora-4711', 'zora.quill@erase-me.example', 'Zora Quill']
   runPools()
@@ -337,6 +353,7 @@ it('leaves neither identifier nor address nor name in any store but what it stat
   await comment(`asked ${email.toUpperCase()}, who sees it`, 'by-address')
   await comment(`see /sessions/${session}`, 'by-session')
   await comment('zorana-4711 is another one', 'of-another')
+  await alertAbout(name)
   const texts = [identifier, email, name, session]
   const { id } = ((await ask('POST /v3/erasures', { identifier })).body as ErasureAnswer).erasure
   runUpkeep()
@@ -378,6 +395,7 @@ async function fill(sessionId: string, identifier: string): Promise<void> {
 const depsOf = (directory: Directory) => ({
   clickhouse: client,
   erasures: directory,
+  eraseAlerts: async () => {},
   eraseComments: (id: string, naming: Naming) => eraseComments(redis, id, naming, async () => {}),
   objects: { delete: async (_: string, keys: readonly string[]) => objects.deleteMany(keys) },
   store: objects,

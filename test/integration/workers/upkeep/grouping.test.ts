@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openDeliveryQueue } from '../../../../alerts/calling/delivery-queue.ts'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { selectFindingVariants } from '../../../../clickhouse/queries/attributes/membership.ts'
 import type { FindingRulesAnswer, TriedRules } from '../../../../schemas/http/findings/rules.ts'
@@ -78,6 +79,7 @@ function runPools(...queues: Parameters<typeof startPools>[0]): TestPools {
 function runUpkeep(): void {
   const upkeep = startUpkeep({
     ...{ queues: onOneServer(redis), directoryRedis: redis, clickhouse: client, objects, retentionDays: 30 },
+    deliveryQueue: openDeliveryQueue(redis),
     logger: pino({ level: process.env.TEST_LOG ?? 'silent' }),
     metrics: createUpkeepMetrics(createMetrics('test')),
   })

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openDeliveryQueue } from '../../../../alerts/calling/delivery-queue.ts'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { RETAINED_TABLES } from '../../../../clickhouse/queries/retention/retained-tables.ts'
 import { DAY_MS } from '../../../../schemas/units.ts'
@@ -136,6 +137,7 @@ it('deletes rows and objects past the retention of a workspace, counts them, and
     clickhouse: client,
     objects,
     retentionDays: 30,
+    deliveryQueue: openDeliveryQueue(redis),
     logger: pino({ level: process.env.TEST_LOG ?? 'silent' }),
     metrics: createUpkeepMetrics(metrics),
   })
