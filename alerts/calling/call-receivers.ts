@@ -7,11 +7,12 @@ import type { Occasion } from '../../schemas/records/alerts.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { removeOccasions, type WaitingOccasion, waitingOccasions } from '../../shared/directory/occasions.ts'
+import type { Command } from '../../shared/directory/transaction.ts'
 import { base32 } from '../../shared/ids/base32.ts'
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts'
 import { dueTime } from './due-time.ts'
 import { eventOf } from './event-of.ts'
-import { type CalledBy, EventHolder, type HeldEvents } from './held-events.ts'
+import { type CalledBy, EventHolder, type HeldEvents, holdEvents, rememberSent } from './held-events.ts'
 import { type Called, calledFor } from './matching-rules.ts'
 import { OrderOfFindings } from './order-of-findings.ts'
 import { isOneByOne } from './targets.ts'
@@ -36,7 +37,7 @@ const TIMEOUT_MS = 30_000
 
 /**
  * Queues the deliveries of the occasions that wait, and only then removes these. After a crash between the two, the same deliveries
- * are added again, with the same ids. Events of rules that rest or are quiet are held until they are due. An occasion of which
+ * are added again, with the same ids: the occasions that are looked at together stay the same until they are removed. Events of rules that rest or are quiet are held until they are due. An occasion of which
  * nothing is retained any more calls for nothing.
  */
 export async function callReceivers(deps: CallDeps): Promise<void> {
@@ -49,10 +50,13 @@ export async function callReceivers(deps: CallDeps): Promise<void> {
     const waiting = await waitingOccasions(deps.redis, AT_ONCE)
     if (waiting.length === 0) return
     await deps.assertElected()
+    const commands: Command[] = []
     for (const [workspaceId, own] of Map.groupBy(waiting, ({ occasion }) => occasion.workspaceId)) {
-      for (const call of await callsOf(deps, workspaceId, own)) await queueOrHold(deps, holder, call)
-      await removeOccasions(deps.redis, own)
+      for (const call of await callsOf(deps, workspaceId, own)) {
+        commands.push(...(await queueOrHold(deps, holder, call)))
+      }
     }
+    await removeOccasions(deps.redis, waiting, commands)
   }
 }
 
@@ -84,19 +88,19 @@ const namesOf = ({ workspaceId, receiver, rule }: Omit<Call, 'events'>): CalledB
   ...{ workspaceId, receiverId: receiver.id, ruleName: rule.name },
 })
 
-async function queueOrHold(deps: CallDeps, holder: EventHolder, call: Call): Promise<void> {
+/** Queues or holds the events of a call. Returns the commands that remember it, in the step that removes the occasions. */
+async function queueOrHold(deps: CallDeps, holder: EventHolder, call: Call): Promise<Command[]> {
   const by = namesOf(call)
   const nowMs = deps.now()
   const dueMs = dueTime(call.rule, nowMs, await holder.lastMs(by))
-  if (dueMs > nowMs) await holder.hold(by, call.events, dueMs)
-  else await queueMessages(deps, holder, call)
+  return dueMs > nowMs ? holdEvents(by, call.events, dueMs) : queueMessages(deps, call)
 }
 
-async function queueMessages(deps: CallDeps, holder: EventHolder, call: Call): Promise<void> {
+async function queueMessages(deps: CallDeps, call: Call): Promise<Command[]> {
   const messages = messagesOf(call)
   await new OrderOfFindings(deps.redis).join(messages, deps.now())
   await deps.queue.add(messages)
-  if (call.rule.everyMinutes !== undefined) await holder.sent(namesOf(call), deps.now())
+  return call.rule.everyMinutes === undefined ? [] : rememberSent(namesOf(call), deps.now())
 }
 
 /** Queues what was held, if its rule and its receiver are still there. A rule that has become quiet holds it longer. */
@@ -107,9 +111,10 @@ async function queueHeld(deps: CallDeps, holder: EventHolder, held: HeldEvents):
   if (receiver && rule && held.events.length > 0) {
     const dueMs = dueTime({ quietHours: rule.quietHours }, deps.now(), undefined)
     if (dueMs > deps.now()) return holder.postpone(held, dueMs)
-    await queueMessages(deps, holder, { workspaceId: held.workspaceId, receiver, rule, events: held.events })
+    const call = { workspaceId: held.workspaceId, receiver, rule, events: held.events }
+    return holder.release(held, await queueMessages(deps, call))
   }
-  await holder.release(held)
+  await holder.release(held, [])
 }
 
 /** Returns the deliveries of a call: one for each event, or messages about many. */

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { alertEventSchema, type FindingEvent } from '../../schemas/http/alerts/events.ts'
 import { DAY_S } from '../../schemas/units.ts'
 import { parseRecord, upkeepKeys } from '../../shared/directory/record.ts'
+import { type Command, commitIf } from '../../shared/directory/transaction.ts'
 
 /** A rule, and a receiver that it calls. */
 export interface CalledBy {
@@ -36,24 +37,6 @@ export class EventHolder {
     return text === null ? undefined : Number(text)
   }
 
-  /** Remembers when a rule sent something, for the longest rest of a rule. */
-  async sent(by: CalledBy, nowMs: number): Promise<void> {
-    await this.#redis.set(upkeepKeys.messaged(memberOf(by)), nowMs, 'EX', DAY_S)
-  }
-
-  /** Holds events until they are due. Those that wait already keep their time. */
-  async hold(by: CalledBy, events: readonly FindingEvent[], dueMs: number): Promise<void> {
-    const member = memberOf(by)
-    const key = upkeepKeys.held(member)
-    const texts = events.map(event => JSON.stringify(event))
-    await this.#redis
-      .multi()
-      .rpush(key, ...texts)
-      .ltrim(key, -HELD_MAX, -1)
-      .zadd(upkeepKeys.holding, 'NX', dueMs, member)
-      .exec()
-  }
-
   /** Returns what is due. It stays until `release`. */
   async due(nowMs: number): Promise<HeldEvents[]> {
     const members = await this.#redis.zrangebyscore(upkeepKeys.holding, '-inf', nowMs, 'LIMIT', 0, AT_ONCE)
@@ -67,16 +50,36 @@ export class EventHolder {
     )
   }
 
-  /** Removes what was due, once its deliveries are queued. */
-  async release(by: CalledBy): Promise<void> {
+  /** Removes what was due, once its deliveries are queued, and runs commands in the same step. */
+  async release(by: CalledBy, commands: readonly Command[]): Promise<void> {
     const member = memberOf(by)
-    await this.#redis.multi().del(upkeepKeys.held(member)).zrem(upkeepKeys.holding, member).exec()
+    const removals: Command[] = [
+      ['DEL', upkeepKeys.held(member)],
+      ['ZREM', upkeepKeys.holding, member],
+    ]
+    await commitIf(this.#redis, { guards: [], commands: [...removals, ...commands] })
   }
 
   /** Holds what was due until another time. */
   async postpone(by: CalledBy, dueMs: number): Promise<void> {
     await this.#redis.zadd(upkeepKeys.holding, dueMs, memberOf(by))
   }
+}
+
+/** Returns the commands that hold events until they are due. Those that wait already keep their time. */
+export function holdEvents(by: CalledBy, events: readonly FindingEvent[], dueMs: number): Command[] {
+  const member = memberOf(by)
+  const key = upkeepKeys.held(member)
+  return [
+    ['RPUSH', key, ...events.map(event => JSON.stringify(event))],
+    ['LTRIM', key, -HELD_MAX, -1],
+    ['ZADD', upkeepKeys.holding, 'NX', dueMs, member],
+  ]
+}
+
+/** Returns the commands that remember when a rule sent something, for the longest rest of a rule. */
+export function rememberSent(by: CalledBy, nowMs: number): Command[] {
+  return [['SET', upkeepKeys.messaged(memberOf(by)), nowMs, 'EX', DAY_S]]
 }
 
 /** Returns the keys of the events that are held of a workspace. */

@@ -4,7 +4,7 @@ import type { FindingEntry } from '../../schemas/records/change.ts'
 import { occasionId } from '../ids/occasion-id.ts'
 import type { FindingOfWorkspace } from './findings/activity.ts'
 import { directoryKeys as keys, parseRecord, upkeepKeys } from './record.ts'
-import type { Command } from './transaction.ts'
+import { type Command, commitIf } from './transaction.ts'
 
 /** Most occasions that wait. Beyond, the oldest are lost: nothing has read them for days. */
 const OCCASIONS_MAX = 100_000
@@ -41,15 +41,25 @@ export interface WaitingOccasion {
   readonly text: string
 }
 
-/** Returns the occasions that have waited longest. */
+/**
+ * Returns the occasions that have waited longest. They are the same until they are removed, however many are added meanwhile: the
+ * ids of messages about several depend on all of them. One process is elected to use it.
+ */
 export async function waitingOccasions(redis: Redis, limit: number): Promise<WaitingOccasion[]> {
-  const texts = await redis.lrange(upkeepKeys.occasions, 0, limit - 1)
-  return texts.map(text => ({ text, occasion: parseRecord(upkeepKeys.occasions, text, occasionSchema) }))
+  const { occasions, occasionsPage } = upkeepKeys
+  const begun = Number((await redis.get(occasionsPage)) ?? 0)
+  const texts = await redis.lrange(occasions, 0, (begun || limit) - 1)
+  // An erasure may have removed some of them.
+  if (texts.length !== begun) await redis.set(occasionsPage, texts.length)
+  return texts.map(text => ({ text, occasion: parseRecord(occasions, text, occasionSchema) }))
 }
 
-/** Removes occasions whose deliveries are queued. */
-export async function removeOccasions(redis: Redis, occasions: readonly WaitingOccasion[]): Promise<void> {
-  const removals = redis.multi()
-  for (const { text } of occasions) removals.lrem(upkeepKeys.occasions, 1, text)
-  await removals.exec()
+/** Removes occasions whose deliveries are queued, and runs commands in the same step. */
+export async function removeOccasions(
+  redis: Redis,
+  occasions: readonly WaitingOccasion[],
+  commands: readonly Command[] = [],
+): Promise<void> {
+  const removals = occasions.map(({ text }): Command => ['LREM', upkeepKeys.occasions, 1, text])
+  await commitIf(redis, { guards: [], commands: [...removals, ['DEL', upkeepKeys.occasionsPage], ...commands] })
 }

@@ -159,6 +159,7 @@ export const mapKeys = {
  * - judged: until when failed spans are judged, and the window that is in progress (string)
  * - edges-before: the arrival in Unix ms before which calls between services are counted (string)
  * - occasions: what receivers may be called for, as JSON records, in the order in which it was found (list)
+ * - occasionsPage: how many of the first occasions are being called for, so that a crash repeats the same messages (string)
  * - watched: `workspace/surface` and `workspace/surface/failures` → the arrival in Unix ms before which occasions were found (hash)
  * - called: finding → the status of its record for whose end an occasion was found (hash)
  * - attempts: the last attempts to send alerts of a workspace, as JSON records, the latest first (list)
@@ -181,6 +182,7 @@ export const upkeepKeys = {
   judged: `${DIRECTORY_ROOT}:upkeep-judged`,
   edgesBefore: `${DIRECTORY_ROOT}:upkeep-edges-before`,
   occasions: `${DIRECTORY_ROOT}:upkeep-occasions`,
+  occasionsPage: `${DIRECTORY_ROOT}:upkeep-occasions-page`,
   watched: `${DIRECTORY_ROOT}:upkeep-watched`,
   called: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:called:${workspaceId}`,
   attempts: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:attempts:${workspaceId}`,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { keepAttempt, lastAttempts } from '../../../alerts/calling/attempts.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '../../../alerts/calling/delivery-queue.ts'
 import { eraseAlerts } from '../../../alerts/calling/erase-alerts.ts'
-import { EventHolder } from '../../../alerts/calling/held-events.ts'
+import { EventHolder, holdEvents } from '../../../alerts/calling/held-events.ts'
 import type { FindingEvent } from '../../../schemas/http/alerts/events.ts'
 import { EXAMPLE_EVENTS } from '../../../schemas/http/alerts/example-events.ts'
 import type { Occasion } from '../../../schemas/records/alerts.ts'
@@ -72,7 +72,10 @@ it('removes deliveries that name the person in every state, and the events that 
 it('removes events that are held, and keeps those of others', async () => {
   const holder = new EventHolder(redis)
   const by = (workspaceId: string) => ({ workspaceId, receiverId: 'rcv_1', ruleName: 'all' })
-  for (const workspaceId of [WORKSPACE, 'ws_2']) await holder.hold(by(workspaceId), [OF_NAME, OTHER, OF_SESSION], 1)
+  for (const workspaceId of [WORKSPACE, 'ws_2']) {
+    const commands = holdEvents(by(workspaceId), [OF_NAME, OTHER, OF_SESSION], 1)
+    await commitIf(redis, { guards: [], commands })
+  }
   await erase()
   const held = await holder.due(2)
   expect(held.find(({ workspaceId }) => workspaceId === WORKSPACE)?.events).toEqual([OTHER])

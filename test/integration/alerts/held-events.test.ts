@@ -2,12 +2,19 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { callReceivers } from '../../../alerts/calling/call-receivers.ts'
 import type { DeliveryJob } from '../../../alerts/calling/delivery-queue.ts'
-import { EventHolder } from '../../../alerts/calling/held-events.ts'
+import { EventHolder, holdEvents } from '../../../alerts/calling/held-events.ts'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import type { FindingEvent } from '../../../schemas/http/alerts/events.ts'
 import { EXAMPLE_EVENTS } from '../../../schemas/http/alerts/example-events.ts'
-import type { AlertRule, Receiver } from '../../../schemas/records/alerts.ts'
+import type { AlertRule, Occasion, Receiver } from '../../../schemas/records/alerts.ts'
 import { createDirectory, newId } from '../../../shared/directory/directory.ts'
+import {
+  removeOccasions,
+  type WaitingOccasion,
+  waitingOccasions,
+  writeOccasions,
+} from '../../../shared/directory/occasions.ts'
+import { commitIf } from '../../../shared/directory/transaction.ts'
 import { sharedServices } from '../../support/services/shared-services.ts'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')
@@ -35,6 +42,8 @@ beforeEach(async () => {
   queued = []
 })
 
+const hold = (...held: Parameters<typeof holdEvents>) => commitIf(redis, { guards: [], commands: holdEvents(...held) })
+
 /** Lets a rule of the workspace look at a time, and returns the ids of the events of each message that it queues. */
 async function look(atMs: number, times: Pick<AlertRule, 'everyMinutes' | 'quietHours'>): Promise<string[][]> {
   const directory = createDirectory(redis)
@@ -54,9 +63,9 @@ async function look(atMs: number, times: Pick<AlertRule, 'everyMinutes' | 'quiet
 }
 
 it('holds events until they are due, and sends them in one message, each once', async () => {
-  await holder.hold(BY, [created], NOW + 60_000)
+  await hold(BY, [created], NOW + 60_000)
   // Held again after a crash, and with a later one.
-  await holder.hold(BY, [created, regressed], NOW + 90_000)
+  await hold(BY, [created, regressed], NOW + 90_000)
   expect(await look(NOW + 59_000, { everyMinutes: 5 })).toEqual([])
   expect(await look(NOW + 60_000, { everyMinutes: 5 })).toEqual([[created.data.id, regressed.data.id]])
   expect(await look(NOW + 61_000, { everyMinutes: 5 })).toEqual([])
@@ -64,7 +73,7 @@ it('holds events until they are due, and sends them in one message, each once', 
 })
 
 it('holds them longer while the rule is quiet', async () => {
-  await holder.hold(BY, [created], NOW)
+  await hold(BY, [created], NOW)
   const quietHours = { from: '11:00', to: '13:00', zone: 'UTC' }
   expect(await look(NOW, { quietHours })).toEqual([])
   expect(await look(NOW + 3_599_000, { quietHours })).toEqual([])
@@ -72,8 +81,25 @@ it('holds them longer while the rule is quiet', async () => {
 })
 
 it('drops the events of a rule or a receiver that is gone', async () => {
-  await holder.hold({ ...BY, ruleName: 'gone' }, [created], NOW)
-  await holder.hold({ ...BY, receiverId: newId('rcv') }, [created], NOW)
+  await hold({ ...BY, ruleName: 'gone' }, [created], NOW)
+  await hold({ ...BY, receiverId: newId('rcv') }, [created], NOW)
   expect(await look(NOW, {})).toEqual([])
   expect(await redis.keys('*held*')).toEqual([])
+})
+
+it('looks at the same occasions after a crash, although others were added, so that messages keep their ids', async () => {
+  const occasion = (i: number): Occasion => ({
+    ...{ id: `evt_${'a'.repeat(25)}${'abcdefgh'[i]}`, kind: 'finding.created', findingId: `fnd_${'a'.repeat(26)}` },
+    ...{ workspaceId: BY.workspaceId, at: '2026-11-21T10:00:00Z' },
+  })
+  const add = (i: number) => commitIf(redis, { guards: [], commands: writeOccasions([occasion(i)]) })
+  const ids = (found: readonly WaitingOccasion[]) => found.map(each => each.occasion.id)
+  await add(0)
+  const first = await waitingOccasions(redis, 100)
+  // Killed before they were removed.
+  await add(1)
+  expect(ids(await waitingOccasions(redis, 100))).toEqual(ids(first))
+  await removeOccasions(redis, first, holdEvents(BY, [created], NOW))
+  expect(ids(await waitingOccasions(redis, 100))).toEqual([occasion(1).id])
+  expect(await holder.due(NOW)).toMatchObject([{ ...BY, events: [created] }])
 })

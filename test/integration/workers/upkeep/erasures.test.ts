@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openDeliveryQueue } from '../../../../alerts/calling/delivery-queue.ts'
-import { EventHolder } from '../../../../alerts/calling/held-events.ts'
+import { holdEvents } from '../../../../alerts/calling/held-events.ts'
 import type { ClickHouseClient } from '../../../../clickhouse/client.ts'
 import { ERASED_TABLES } from '../../../../clickhouse/queries/sessions/session-key.ts'
 import { LetterClaims } from '../../../../letters/letter-claims.ts'
@@ -18,6 +18,7 @@ import { createDirectory, type Directory, newId } from '../../../../shared/direc
 import { eraseComments } from '../../../../shared/directory/findings/erase-comments.ts'
 import type { Naming } from '../../../../shared/directory/findings/mentions.ts'
 import { upkeepKeys } from '../../../../shared/directory/record.ts'
+import { commitIf } from '../../../../shared/directory/transaction.ts'
 import { INSTALLATION_KEY } from '../../../../shared/object-store/object-keys.ts'
 import { createObjectStore } from '../../../../shared/object-store/object-store.ts'
 import { encodeLetters } from '../../../../shared/queue/letters/letter-object.ts'
@@ -331,7 +332,8 @@ async function alertAbout(name: string): Promise<void> {
   const queue = openDeliveryQueue(redis)
   await queue.add([exampleDelivery({ workspaceId, events: [named] })])
   await queue.close()
-  await new EventHolder(redis).hold({ workspaceId, receiverId: 'rcv_1', ruleName: 'all' }, [named], Date.now())
+  const commands = holdEvents({ workspaceId, receiverId: 'rcv_1', ruleName: 'all' }, [named], Date.now())
+  await commitIf(redis, { guards: [], commands })
 }
 
 it('leaves neither identifier nor address nor name in any store but what it states, bytes of deleted rows included', async () => {
