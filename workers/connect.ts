@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { openDeliveryQueue } from '../alerts/calling/delivery-queue.ts'
 import { sendDepsOf } from '../alerts/calling/send-deps.ts'
 import { readWaitingDeliveries } from '../alerts/calling/waiting-deliveries.ts'
+import { Sealing } from '../alerts/delivery/sealing.ts'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
@@ -136,14 +137,16 @@ export function connectWorkers(
 
 /** Connects what the upkeep needs for alerts. Links of messages lead to the console at PUBLIC_URL. */
 function connectAlerts(
-  { DELIVERY_KEY, PUBLIC_URL = '' }: WorkersConfig,
+  config: WorkersConfig,
   directoryRedis: Redis,
   lifecycle: Pick<Lifecycle, 'onStop'>,
-): Pick<UpkeepDeps, 'deliveryQueue' | 'alerts'> {
+): Pick<UpkeepDeps, 'deliveryQueue' | 'alerts' | 'resealing'> {
   const queue = openDeliveryQueue(directoryRedis)
   lifecycle.onStop('queue of deliveries', () => queue.close())
-  const alerts = DELIVERY_KEY === undefined ? undefined : { queue, consoleUrl: `${PUBLIC_URL}/console/` }
-  return { deliveryQueue: queue, alerts }
+  const { DELIVERY_KEY: key, DELIVERY_KEY_PREVIOUS: previousKey, PUBLIC_URL = '' } = config
+  if (key === undefined) return { deliveryQueue: queue }
+  const resealing = previousKey === undefined ? undefined : new Sealing({ key, previousKey })
+  return { deliveryQueue: queue, alerts: { queue, consoleUrl: `${PUBLIC_URL}/console/` }, resealing }
 }
 
 /** Connects what sends alerts. Returns undefined without DELIVERY_KEY, because no receiver can be stored. */

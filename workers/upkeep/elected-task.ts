@@ -11,6 +11,7 @@ import type { Logger } from '../../shared/runtime/logger.ts'
 export const TASKS = [
   'erasures',
   'rewrites',
+  'reseal',
   'failures',
   'edges',
   'alerts',

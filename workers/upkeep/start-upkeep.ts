@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { DeliveryQueue } from '../../alerts/calling/delivery-queue.ts'
 import { eraseAlerts } from '../../alerts/calling/erase-alerts.ts'
+import { resealReceivers } from '../../alerts/calling/reseal-receivers.ts'
+import type { Sealing } from '../../alerts/delivery/sealing.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { selectStoredVariants } from '../../clickhouse/queries/findings/select-stored-variants.ts'
 import { FindingMovesTable } from '../../clickhouse/tables/finding-moves-table.ts'
 import { LetterClaims } from '../../letters/letter-claims.ts'
-import { DAY_MS, HOUR_MS } from '../../schemas/units.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
 import { createDirectory } from '../../shared/directory/directory.ts'
 import { eraseComments } from '../../shared/directory/findings/erase-comments.ts'
 import { createReleaseStore } from '../../shared/directory/release-store.ts'
@@ -43,6 +45,8 @@ export interface UpkeepDeps {
   readonly logger: Logger
   readonly metrics: UpkeepMetrics
   readonly deliveryQueue: DeliveryQueue
+  /** Present while DELIVERY_KEY_PREVIOUS is set. */
+  readonly resealing?: Sealing | undefined
   /** Undefined where alerts are not set up: then nothing watches findings. */
   readonly alerts?: AlertsOfUpkeep | undefined
   readonly now?: () => number
@@ -97,7 +101,7 @@ export function startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
     oldUploads(shared),
     unusedMaps(shared),
   ]
-  const tasks = [failures(shared), edges(shared), grouping(shared), ...alerts(shared), ...deletions]
+  const tasks = [failures(shared), edges(shared), grouping(shared), ...alerts(shared), ...reseal(shared), ...deletions]
   const running = tasks.map(task => runElected(electedDeps, task))
   return {
     async stop() {
@@ -163,6 +167,12 @@ function alerts({ alerts, directoryRedis: redis, ...shared }: TaskDeps): Elected
   if (alerts === undefined) return []
   const run = createAlertWatch({ ...shared, ...alerts, redis })
   return [{ name: 'alerts', everyMs: 0, lookEveryMs: 1_000, run }]
+}
+
+function reseal({ resealing: sealing, directoryRedis: redis, logger }: TaskDeps): ElectedTask[] {
+  if (sealing === undefined) return []
+  const run = (assertElected: () => Promise<void>) => resealReceivers({ redis, sealing, logger, assertElected })
+  return [{ name: 'reseal', everyMs: MINUTE_MS, lookEveryMs: 2_000, run }]
 }
 
 function grouping({ clickhouse, directory, logger, stopping }: TaskDeps): ElectedTask {
