@@ -36,9 +36,10 @@ const EVENTS_MAX = 50
 const TIMEOUT_MS = 30_000
 
 /**
- * Queues the deliveries of the occasions that wait, and only then removes these. After a crash between the two, the same deliveries
- * are added again, with the same ids: the occasions that are looked at together stay the same until they are removed. Events of rules that rest or are quiet are held until they are due. An occasion of which
- * nothing is retained any more calls for nothing.
+ * Queues the deliveries of the occasions that wait, and only then removes these. After a crash between the two, the same
+ * deliveries are added again, with the same ids: the occasions that are looked at together stay the same until they are removed.
+ * Events of rules that rest or are quiet are held until they are due. An occasion of which nothing is retained any more calls for
+ * nothing.
  */
 export async function callReceivers(deps: CallDeps): Promise<void> {
   const holder = new EventHolder(deps.redis)

@@ -19,8 +19,8 @@ interface ResealDeps {
 }
 
 /**
- * Seals the receivers of all workspaces with the current key, so that the previous one can be removed. That is no change of a
- * member: revision and log stay. A receiver that neither key opens stays as it is.
+ * Seals the receivers of all workspaces with the current key, so that the previous one can be removed. Revision and log stay:
+ * no member has changed anything. A receiver that neither key opens stays as it is.
  */
 export async function resealReceivers({ redis, sealing, logger, assertElected }: ResealDeps): Promise<void> {
   let [resealed, left] = [0, 0]

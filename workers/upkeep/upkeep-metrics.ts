@@ -11,6 +11,9 @@ export interface UpkeepMetrics {
   observeErasures(inProgress: number): void
 }
 
+/** Tasks that run only where keys of deliveries are set: one that never runs is not old. */
+const ONLY_WITH_KEYS: readonly string[] = ['alerts', 'reseal']
+
 /** Creates the metrics of the upkeep. Labels have the names of tasks, tables and prefixes. */
 export function createUpkeepMetrics(metrics: Metrics): UpkeepMetrics {
   const done = metrics.gauge({
@@ -18,7 +21,7 @@ export function createUpkeepMetrics(metrics: Metrics): UpkeepMetrics {
     help: 'When a task was last done without a fault; 0 if never, as far as this process knows. The newest of all processes counts.',
     labelNames: ['task'],
   })
-  for (const task of TASKS) done.set({ task }, 0)
+  for (const task of TASKS.filter(task => !ONLY_WITH_KEYS.includes(task))) done.set({ task }, 0)
   const objects = metrics.counter({
     name: 'penstock_deleted_objects_total',
     help: 'Objects that are deleted because of a retention or an erasure, or because nothing uses them, by prefix.',

@@ -159,7 +159,7 @@ it('sends to others in time while receivers are slow, answer garbage, redirect t
   const answers = [
     // Never answers.
     () => {},
-    (socket: { end(text: string): void }) => socket.end('\u0000 this is no HTTP\r\n\r\n'),
+    (socket: { end(text: string): void }) => socket.end('\u0000 garbage\r\n\r\n'),
     (socket: { end(text: string): void }) =>
       socket.end('HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n'),
     (socket: { destroy(): void }) => socket.destroy(),
