@@ -6,6 +6,7 @@ import { type DeliverDeps, startDeliveries } from '../../../alerts/calling/deliv
 import { type DeliveryJob, type DeliveryQueue, openDeliveryQueue } from '../../../alerts/calling/delivery-queue.ts'
 import { OrderOfFindings } from '../../../alerts/calling/order-of-findings.ts'
 import { sealTarget } from '../../../alerts/calling/targets.ts'
+import { ActLinks } from '../../../alerts/delivery/act-links.ts'
 import { parseAllowedReceivers } from '../../../alerts/delivery/receiver-address.ts'
 import { Sealing } from '../../../alerts/delivery/sealing.ts'
 import { createWebhookSecret } from '../../../alerts/delivery/standard-webhooks.ts'
@@ -58,6 +59,7 @@ function start(): void {
   const deps: DeliverDeps = {
     ...{ redis, blocking, sealing, allowed: parsed.allowed, mail: undefined, directory: createDirectory(redis) },
     ...{ logger: pino({ level: 'silent' }), lockMs: 5_000, stalledCheckMs: 1_000, now: Date.now },
+    actLinks: new ActLinks({ key: DELIVERY_KEY }, 'https://penstock.example'),
     onActive() {},
     onAttempt() {},
     nextAttemptAtMs: ({ attempts, failedAtMs }) => (attempts < ATTEMPTS ? failedAtMs + RETRY_MS : undefined),
