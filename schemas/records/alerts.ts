@@ -189,7 +189,7 @@ export const DEFAULT_ALERT_RULES: readonly AlertRule[] = [
 ]
 
 /** A value that a rule measures, as events have it (schemas/http/alerts/events.ts). */
-const measuredSchema = z.object({
+export const measuredSchema = z.object({
   what: z.string(),
   value: z.number(),
   threshold: z.number(),

@@ -60,7 +60,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/queries/releases/'],
     ['clickhouse/migrate/'],
   ],
-  alerts: [['alerts/delivery/', 'alerts/messages/'], ['alerts/calling/']],
+  alerts: [['alerts/delivery/', 'alerts/messages/', 'alerts/measuring/'], ['alerts/calling/']],
   ingest: [
     ['ingest/config.ts', 'ingest/auth/', 'ingest/admission/'],
     ['ingest/commit/'],
