@@ -28,14 +28,14 @@ export const conditionSchema = z.object({
 export type Condition = z.infer<typeof conditionSchema>
 
 /** A condition that begins or ends. At its end, `measured` is the last value that met it. */
-interface Transition {
+export interface Transition {
   readonly atMs: number
   readonly subject: Subject
   readonly measured: Condition['measured']
 }
 
 /** Conditions that began and ended at some instants, in their order, and all that is known after the last of them. */
-interface Transitions {
+export interface Transitions {
   readonly begun: readonly Transition[]
   readonly ended: readonly Transition[]
   readonly state: readonly Condition[]

@@ -35,3 +35,10 @@ it('counts the surfaces beyond its bound together, under a name of their own', (
   tally.ended('ws_1/srf_9', 200, undefined)
   expect(counted(tally)).toMatchObject([{ member: 'ws_1/srf_9' }])
 })
+
+it('counts requests over a quota besides their refusal', () => {
+  const tally = new RequestTally(() => 7 * HOUR_MS)
+  tally.overQuota('ws_1/srf_1')
+  tally.ended('ws_1/srf_1', 429, undefined)
+  expect(tally.take()).toMatchObject([{ hour: 7, received: 1, overQuota: 1 }])
+})

@@ -2,7 +2,13 @@ import type { AdmittedQueue } from '../../schemas/queues/names.ts'
 import { HOUR_MS } from '../../schemas/units.ts'
 import type { CommitOutcome, RequestCounter } from '../../shared/http/route.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
-import { countField, OTHER_SURFACES, type RequestOutcome, refusedWith } from '../../shared/queue/request-counts.ts'
+import {
+  countField,
+  OTHER_SURFACES,
+  OVER_QUOTA,
+  type RequestOutcome,
+  refusedWith,
+} from '../../shared/queue/request-counts.ts'
 import { errorFields } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 
@@ -22,6 +28,7 @@ interface Tally {
   acknowledged: number
   unconfirmed: number
   done: number
+  overQuota: number
   /** Refused requests by status. Statuses come from this program, so that they are few. */
   refused: Map<number, number> | undefined
 }
@@ -50,13 +57,17 @@ export class RequestTally implements RequestCounter {
     }
   }
 
+  overQuota(owner: string): void {
+    this.#tallyOf(owner, Math.floor(this.#now() / HOUR_MS)).overQuota++
+  }
+
   #tallyOf(member: string, hour: number): Tally {
     const newest = this.#tallies.get(member)
     for (let tally = newest; tally !== undefined; tally = tally.before) {
       if (tally.hour === hour) return tally
     }
     if (this.#size >= this.#maxTallies && member !== OTHER_SURFACES) return this.#tallyOf(OTHER_SURFACES, hour)
-    const counts = { received: 0, acknowledged: 0, unconfirmed: 0, done: 0, refused: undefined }
+    const counts = { received: 0, acknowledged: 0, unconfirmed: 0, done: 0, overQuota: 0, refused: undefined }
     const tally: Tally = { member, hour, before: newest, ...counts }
     this.#tallies.set(member, tally)
     this.#size++
@@ -137,5 +148,6 @@ export class RequestTallies {
 
 function* countsOf(tally: Tally): Generator<[RequestOutcome, number]> {
   for (const outcome of ['received', 'acknowledged', 'unconfirmed', 'done'] as const) yield [outcome, tally[outcome]]
+  yield [OVER_QUOTA, tally.overQuota]
   for (const [status, requests] of tally.refused ?? []) yield [refusedWith(status), requests]
 }

@@ -54,7 +54,9 @@ export function withBuild(
     build.count.requests++
     body.belongsTo(build.owner, counter)
     if (!build.scopes.includes(SCOPE)) return refusal('AUTH_AK_SCOPE_MISMATCH', `the key lacks ${SCOPE}`)
-    return build.limits === undefined ? take(build) : withLimits(build.limits, limited, buildProblem, () => take(build))
+    const { limits, owner } = build
+    if (limits === undefined) return take(build)
+    return withLimits({ limits, onOverQuota: () => counter.overQuota(owner) }, limited, buildProblem, () => take(build))
   }
   const authentication = secretKeys.authenticate(head.header('authorization'), body)
   return authentication instanceof Promise ? authentication.then(decide) : decide(authentication)

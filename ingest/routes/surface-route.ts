@@ -74,7 +74,12 @@ function decide<F>(
   const decision =
     limits === undefined
       ? take(surface, facts)
-      : withLimits(limits, limited ?? limitedHead(head), renderProblem, () => take(surface, facts))
+      : withLimits(
+          { limits, onOverQuota: () => counter.overQuota(owner) },
+          limited ?? limitedHead(head),
+          renderProblem,
+          () => take(surface, facts),
+        )
   if (contentLength === undefined && typeof decision === 'function') return countingBytes(count, decision)
   count.bytes += contentLength ?? 0
   return decision

@@ -16,22 +16,27 @@ export function limitedHead(head: Pick<RequestHead, 'header' | 'contentLength'>)
 
 /**
  * Applies the limits of a key to a request: to its head before `decide` is called, and to its body once it is complete
- * (docs/api/credentials.md#quotas). Responses state what is left. Only requests with a key that has limits get here.
+ * (docs/api/credentials.md#quotas). Responses state what is left. Only requests with a key that has limits get here. `onOverQuota`
+ * is called for those that are refused for a quota.
  */
 export function withLimits(
-  limits: KeyLimits,
+  { limits, onOverQuota }: { readonly limits: KeyLimits; readonly onOverQuota: () => void },
   head: LimitedHead,
   renderProblem: (problem: Problem) => Reply,
   decide: () => Decision | Promise<Decision>,
 ): Decision | Promise<Decision> {
   const stated = (reply: Reply) => withHeaders(reply, limits, head)
+  const refuse = (problem: Problem) => {
+    if (problem.code === 'INGEST_BACKPRESSURE') onOverQuota()
+    return stated(renderProblem(problem))
+  }
   const refused = limits.refuseHead(head)
-  if (refused) return stated(renderProblem(refused))
+  if (refused) return refuse(refused)
   const limitBody = (decision: Decision): Decision => {
     if (typeof decision !== 'function') return stated(decision)
     return (body, request) => {
       const overQuota = limits.refuseBody(body.length)
-      if (overQuota) return stated(renderProblem(overQuota))
+      if (overQuota) return refuse(overQuota)
       const reply = decision(body, statedRequest(request, stated))
       if (reply === ANSWERED) return reply
       return reply instanceof Promise ? reply.then(stated) : stated(reply)

@@ -162,6 +162,7 @@ export const mapKeys = {
  * - occasionsPage: how many of the first occasions are being called for, so that a crash repeats the same messages (string)
  * - watched: `workspace/surface` and `workspace/surface/failures` → the arrival in Unix ms before which occasions were found (hash)
  * - called: finding → the status of its record for whose end an occasion was found (hash)
+ * - measured: a digest of a rule and its kind → the conditions that hold, until which instant, as JSON (hash, for a day)
  * - attempts: the last attempts to send alerts of a workspace, as JSON records, the latest first (list)
  * - order: the deliveries of a `receiver/finding` that have not ended, by the time at which they were queued (sorted set)
  * - holding: `[workspace, receiver, rule]` as JSON whose events wait, by the time in Unix ms at which they are due
@@ -185,6 +186,7 @@ export const upkeepKeys = {
   occasionsPage: `${DIRECTORY_ROOT}:upkeep-occasions-page`,
   watched: `${DIRECTORY_ROOT}:upkeep-watched`,
   called: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:called:${workspaceId}`,
+  measured: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:measured:${workspaceId}`,
   attempts: (workspaceId: string) => `${DIRECTORY_ROOT}:upkeep:attempts:${workspaceId}`,
   holding: `${DIRECTORY_ROOT}:upkeep-holding`,
   held: (member: string) => `${DIRECTORY_ROOT}:upkeep:held:${member}`,

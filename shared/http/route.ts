@@ -87,6 +87,8 @@ export interface RequestCounter {
    * there was no commit. A client that leaves before its body is complete gets no response.
    */
   ended(owner: string, end: CommitOutcome | number, arrivedAtMs: number | undefined): void
+  /** Counts a request that is refused for a quota of its key. It ends as any other. */
+  overQuota(owner: string): void
 }
 
 /** The memory of a body, for a handler that replies long after it has passed the body on. */

@@ -13,6 +13,7 @@ import { numberOf } from './registry/queue-tag.ts'
  * - unconfirmed: answered 503 because Redis did not confirm in time. Accepted or not
  * - done: answered with success, without anything to accept
  * - refused-{status}: answered with 4xx or 5xx, and not accepted
+ * - over-quota: those of the refused ones that were refused for a quota of their key. They are counted twice
  *
  * An edge that is killed loses those of its last second, but for the accepted ones.
  */
@@ -22,10 +23,14 @@ export type RequestOutcome =
   | 'acknowledged'
   | 'unconfirmed'
   | 'done'
+  | typeof OVER_QUOTA
   | `${typeof REFUSED}${number}`
 
 /** The beginning of the outcomes of refused requests. */
 export const REFUSED = 'refused-'
+
+/** The outcome of requests that were refused for a quota of their key. */
+export const OVER_QUOTA = 'over-quota'
 
 /** Returns the outcome of requests that are refused with this status. */
 export function refusedWith(status: number): RequestOutcome {

@@ -57,7 +57,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
       'clickhouse/queries/select-diagnosis.ts',
     ],
     ['clickhouse/queries/services/'],
-    ['clickhouse/queries/releases/'],
+    ['clickhouse/queries/alerts/', 'clickhouse/queries/releases/'],
     ['clickhouse/migrate/'],
   ],
   alerts: [['alerts/delivery/', 'alerts/messages/', 'alerts/measuring/'], ['alerts/calling/']],

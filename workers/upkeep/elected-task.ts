@@ -15,6 +15,7 @@ export const TASKS = [
   'failures',
   'edges',
   'alerts',
+  'measures',
   'grouping',
   'retention',
   'releases',

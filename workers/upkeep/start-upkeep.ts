@@ -32,7 +32,7 @@ import { rewriteErased } from './rewrite-erased.ts'
 import { sweepMaps } from './sweep-maps.ts'
 import { sweepUploads } from './sweep-uploads.ts'
 import type { UpkeepMetrics } from './upkeep-metrics.ts'
-import { type AlertsOfUpkeep, createAlertWatch } from './watch-alerts.ts'
+import { type AlertsOfUpkeep, createAlertWatch, createMeasureWatch } from './watch-alerts.ts'
 
 /** Dependencies of the upkeep. */
 export interface UpkeepDeps {
@@ -75,7 +75,8 @@ interface TaskDeps extends Omit<UpkeepDeps, 'objects'> {
 
 /**
  * Starts the tasks that delete data on purpose, those that decide which failures count and group exceptions by changed rules, the
- * one that counts which service calls which, and the one that watches findings for alerts.
+ * one that counts which service calls which, and those that watch findings for alerts and
+ * measure what rules measure.
  * Every process of the workers may run them, and each task is done by the one that is elected. `stop` resolves when none of them
  * is in a step any more.
  */
@@ -165,8 +166,12 @@ function edges({ clickhouse, directoryRedis: redis, queues }: TaskDeps): Elected
 
 function alerts({ alerts, directoryRedis: redis, ...shared }: TaskDeps): ElectedTask[] {
   if (alerts === undefined) return []
-  const run = createAlertWatch({ ...shared, ...alerts, redis })
-  return [{ name: 'alerts', everyMs: 0, lookEveryMs: 1_000, run }]
+  const deps = { ...shared, ...alerts, redis }
+  return [
+    { name: 'alerts', everyMs: 0, lookEveryMs: 1_000, run: createAlertWatch(deps) },
+    // Apart from the other, so that what takes long to measure delays no new finding.
+    { name: 'measures', everyMs: 0, lookEveryMs: 5_000, run: createMeasureWatch(deps) },
+  ]
 }
 
 function reseal({ resealing: sealing, directoryRedis: redis, logger }: TaskDeps): ElectedTask[] {

@@ -52,7 +52,7 @@ export interface VersionRow extends RatesRow {
 }
 
 /** Kinds of spans with which requests and messages of others enter a service: server and consumer. */
-const IS_ENTRY = 'kind IN (2, 5)'
+export const IS_ENTRY = 'kind IN (2, 5)'
 /** Rows that one read may look at: a month of 50 services with 20 operations each. */
 export const ROWS_READ_MAX = 100_000_000
 

@@ -335,7 +335,7 @@ describe('the bodies of one owner', () => {
 
 describe('a request of a known sender', () => {
   const ended: unknown[][] = []
-  const counter: RequestCounter = { ended: (...request) => void ended.push(request) }
+  const counter: RequestCounter = { ended: (...request) => void ended.push(request), overQuota: () => {} }
   const counted = (handler: BodyHandler) =>
     post((_, body) => {
       body.belongsTo('a', counter)
