@@ -1,6 +1,7 @@
 import { lastAttempts } from '../alerts/calling/attempts.ts'
 import { openDeliveryQueue } from '../alerts/calling/delivery-queue.ts'
 import { sendDepsOf } from '../alerts/calling/send-deps.ts'
+import { failingRules } from '../alerts/measuring/rule-states.ts'
 import { claimedClickHouse } from '../clickhouse/claimed-clickhouse.ts'
 import { connectClickHouse } from '../clickhouse/connect.ts'
 import { SchemaWatch } from '../clickhouse/migrate/schema-watch.ts'
@@ -159,6 +160,7 @@ export function connectApi(
       deliveries: sendDepsOf(config),
       deliveryQueue,
       lastAttempts: (workspaceId, limit) => lastAttempts(redis, workspaceId, limit),
+      failingRules: (workspaceId, rules) => failingRules(redis, workspaceId, rules),
       keyUse: (workspaceId, keyIds) => readKeyUse(queues.common, workspaceId, keyIds, now()),
       keyUsage: (workspaceId, day) => readKeyUsage(queues.common, workspaceId, day),
       firstKeptDay: async (workspaceId, kind) =>

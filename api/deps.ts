@@ -1,9 +1,10 @@
 import type { DeliveryQueue } from '../alerts/calling/delivery-queue.ts'
 import type { Sending } from '../alerts/calling/send-deps.ts'
+import type { failingRules } from '../alerts/measuring/rule-states.ts'
 import type { ClickHouseClient } from '../clickhouse/client.ts'
 import type { LetterClaims } from '../letters/letter-claims.ts'
 import type { ReplayJobs } from '../letters/replay-jobs.ts'
-import type { Attempt } from '../schemas/records/alerts.ts'
+import type { AlertRule, Attempt } from '../schemas/records/alerts.ts'
 import type { QueueLoss } from '../schemas/records/installation.ts'
 import type { FairSlots } from '../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../shared/directory/directory.ts'
@@ -37,6 +38,8 @@ export interface ApiDeps {
   readonly deliveryQueue: Pick<DeliveryQueue, 'find' | 'replay'>
   /** Returns the last attempts to send alerts of a workspace, the latest first. */
   readonly lastAttempts: (workspaceId: string, limit: number) => Promise<Attempt[]>
+  /** Returns what the rules of a workspace cannot measure now. */
+  readonly failingRules: (workspaceId: string, rules: readonly AlertRule[]) => ReturnType<typeof failingRules>
   /** Server secret from which, with the salt of each creation, the secrets of keys are derived. */
   readonly keyPepper: string
   /** Reads the last use of keys, and their requests of today, from the Redis of the queues. */

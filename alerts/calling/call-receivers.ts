@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type DescribedFinding, describeFinding } from '../../findings/describe-finding.ts'
-import type { FindingEvent } from '../../schemas/http/alerts/events.ts'
+import type { CalledEvent } from '../../schemas/http/alerts/events.ts'
 import type { Occasion } from '../../schemas/records/alerts.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
@@ -11,7 +11,7 @@ import type { Command } from '../../shared/directory/transaction.ts'
 import { base32 } from '../../shared/ids/base32.ts'
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts'
 import { dueTime } from './due-time.ts'
-import { eventOf } from './event-of.ts'
+import { eventOf, measuredEventOf } from './event-of.ts'
 import { type CalledBy, EventHolder, type HeldEvents, holdEvents, rememberSent } from './held-events.ts'
 import { type Called, calledFor } from './matching-rules.ts'
 import { OrderOfFindings } from './order-of-findings.ts'
@@ -64,7 +64,7 @@ export async function callReceivers(deps: CallDeps): Promise<void> {
 /** Events by which a rule calls a receiver. */
 interface Call extends Called {
   readonly workspaceId: string
-  readonly events: readonly FindingEvent[]
+  readonly events: readonly CalledEvent[]
 }
 
 /** Returns the calls of occasions of a workspace, one for each rule and receiver. */
@@ -72,10 +72,10 @@ async function callsOf(deps: CallDeps, workspaceId: string, waiting: readonly Wa
   const alerts = await deps.directory.alerts(workspaceId)
   if (alerts === undefined || alerts.receivers.every(({ disabled }) => disabled)) return []
   const eventOfOccasion = createEvents(deps, workspaceId)
-  const calls = new Map<string, Call & { readonly events: FindingEvent[] }>()
+  const calls = new Map<string, Call & { readonly events: CalledEvent[] }>()
   for (const { occasion } of waiting) {
     const event = await eventOfOccasion(occasion)
-    for (const called of event ? calledFor(event, alerts) : []) {
+    for (const called of event ? calledFor(event, alerts, occasion.ruleName) : []) {
       const key = JSON.stringify([called.receiver.id, called.rule.name])
       const call = calls.get(key) ?? { ...called, workspaceId, events: [] }
       if (event) call.events.push(event)
@@ -122,7 +122,7 @@ async function queueHeld(deps: CallDeps, holder: EventHolder, held: HeldEvents):
 function messagesOf({ workspaceId, receiver, rule, events }: Call): DeliveryJob[] {
   const atOnce = isOneByOne(receiver.channel) ? 1 : EVENTS_MAX
   return [...pagesOf(events, atOnce)].map(page => {
-    const some = page as [FindingEvent, ...FindingEvent[]]
+    const some = page as [CalledEvent, ...CalledEvent[]]
     const ids = some.map(({ data }) => data.id)
     const digest = createHash('sha256')
       .update(JSON.stringify([receiver.id, ...ids]))
@@ -145,8 +145,14 @@ function createEvents({ clickhouse, directory, consoleUrl }: CallDeps, workspace
     described.set(findingId, known)
     return known
   }
-  return async (occasion: Occasion): Promise<FindingEvent | undefined> => {
-    if (!('findingId' in occasion)) return undefined
+  return async (occasion: Occasion): Promise<CalledEvent | undefined> => {
+    if (!('findingId' in occasion)) {
+      const { surfaceId, kind } = occasion
+      const surface = surfaceId === undefined ? undefined : await directory.surface(workspaceId, surfaceId)
+      // A surface that was deleted is neither silent nor late any more.
+      if (surface === undefined && (kind === 'surface.silent' || kind === 'pipeline.late')) return undefined
+      return measuredEventOf(occasion, { consoleUrl, surface: surface && { id: surface.id, name: surface.name } })
+    }
     const finding = await describe(occasion.findingId)
     if (finding === undefined) return undefined
     const { surfaceId = finding.surfaceId, entry } = occasion

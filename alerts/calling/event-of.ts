@@ -1,10 +1,10 @@
 import type { DescribedFinding } from '../../findings/describe-finding.ts'
-import type { Changed, FindingEvent } from '../../schemas/http/alerts/events.ts'
-import type { FindingOccasion } from '../../schemas/records/alerts.ts'
+import type { Changed, FindingEvent, Measured, MeasuredEvent } from '../../schemas/http/alerts/events.ts'
+import type { FindingOccasion, MeasuredOccasion } from '../../schemas/records/alerts.ts'
 import { COMMENT_MAX_CHARACTERS, type FindingEntry } from '../../schemas/records/change.ts'
 
-/** The most characters of a name, a message, a file and the id of a session in an event. */
-const [NAME, MESSAGE, FILE, SESSION] = [200, 1_000, 500, 1_000]
+/** The most characters of a name, a message, a file, the id of a session, an expression, a unit and a URL in an event. */
+const [NAME, MESSAGE, FILE, SESSION, EXPRESSION, UNIT, URL_MAX] = [200, 1_000, 500, 1_000, 2_000, 30, 2_000]
 const CHAIN_MAX = 8
 /** A recording is shown from a moment before the error on. */
 const BEFORE_ERROR_MS = 5_000
@@ -23,7 +23,8 @@ interface EventNames {
 
 /** Returns the event of an occasion about a finding. */
 export function eventOf(occasion: FindingOccasion, described: DescribedFinding, names: EventNames): FindingEvent {
-  const { id, kind, workspaceId, at, entry } = occasion
+  const { id, kind, workspaceId, at, entry, measured } = occasion
+  const resolved = occasion.resolved ?? (kind === 'finding.changed' && entry?.action === 'resolved')
   const { surface, consoleUrl } = names
   const { findingId, frame, chain, traceId, occurredMs } = described
   // A session with a longer id has no link.
@@ -34,9 +35,10 @@ export function eventOf(occasion: FindingOccasion, described: DescribedFinding, 
     type: kind,
     timestamp: at,
     data: {
-      ...{ id, workspaceId, resolved: false },
+      ...{ id, workspaceId, resolved },
       ...(surface && { surface: { id: surface.id, name: cut(surface.name, NAME) } }),
       finding: presentFinding(described),
+      ...(measured && { measured: presentMeasured(measured) }),
       ...(entry && { changed: changedBy(entry, names.people) }),
       ...(frame && {
         frame: {
@@ -85,5 +87,45 @@ function changedBy(
     ...(assignee !== undefined && { assignee: person(assignee) }),
     ...(text !== undefined && { text: cut(text, COMMENT_MAX_CHARACTERS) }),
     ...(findingId !== undefined && { findingId }),
+  }
+}
+
+/** Returns the event of an occasion about a value that is measured. */
+export function measuredEventOf(
+  { id, kind, workspaceId, at, service, environment, measured, resolved = false }: MeasuredOccasion,
+  { consoleUrl, surface }: Omit<EventNames, 'people'>,
+): MeasuredEvent {
+  return {
+    type: kind,
+    timestamp: at,
+    data: {
+      ...{ id, workspaceId, resolved },
+      ...(surface && { surface: { id: surface.id, name: cut(surface.name, NAME) } }),
+      ...(service !== undefined && { service: cut(service, NAME) }),
+      ...(environment !== undefined && { environment: cut(environment, NAME) }),
+      measured: presentMeasured(measured),
+      links: { chart: new URL(chartOf({ kind, service, environment }, consoleUrl), consoleUrl).href },
+    },
+  }
+}
+
+/** Returns the page of the console that shows a value. */
+function chartOf(
+  { kind, service, environment }: Pick<MeasuredOccasion, 'kind' | 'service' | 'environment'>,
+  consoleUrl: string,
+): string {
+  if (kind === 'metric.threshold') return 'metrics'
+  if (kind === 'surface.silent') return 'settings/surfaces'
+  if (service === undefined) return 'pipeline'
+  const page = `services/${encodeURIComponent(service)}`
+  const query = environment === undefined ? '' : `?environment=${encodeURIComponent(environment)}`
+  const fits = [page + query, page].find(path => consoleUrl.length + path.length <= URL_MAX)
+  return fits ?? 'services'
+}
+
+function presentMeasured({ what, unit, expression, ...measured }: MeasuredOccasion['measured']): Measured {
+  return {
+    ...{ what: cut(what, NAME), ...measured, unit: cut(unit, UNIT) },
+    ...(expression !== undefined && { expression: cut(expression, EXPRESSION) }),
   }
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { alertEventSchema, type FindingEvent } from '../../schemas/http/alerts/events.ts'
+import { alertEventSchema, type CalledEvent } from '../../schemas/http/alerts/events.ts'
 import { DAY_S } from '../../schemas/units.ts'
 import { parseRecord, upkeepKeys } from '../../shared/directory/record.ts'
 import { type Command, commitIf } from '../../shared/directory/transaction.ts'
@@ -13,7 +13,7 @@ export interface CalledBy {
 
 /** Events that wait for the next message of a rule to a receiver. */
 export interface HeldEvents extends CalledBy {
-  readonly events: readonly FindingEvent[]
+  readonly events: readonly CalledEvent[]
 }
 
 /** Most events that wait for a message. The latest stay. */
@@ -44,7 +44,7 @@ export class EventHolder {
       members.map(async member => {
         const [workspaceId, receiverId, ruleName] = JSON.parse(member) as [string, string, string]
         const texts = await this.#redis.lrange(upkeepKeys.held(member), 0, -1)
-        const events = [...new Set(texts)].map(text => parseRecord(member, text, alertEventSchema) as FindingEvent)
+        const events = [...new Set(texts)].map(text => parseRecord(member, text, alertEventSchema) as CalledEvent)
         return { workspaceId, receiverId, ruleName, events }
       }),
     )
@@ -67,7 +67,7 @@ export class EventHolder {
 }
 
 /** Returns the commands that hold events until they are due. Those that wait already keep their time. */
-export function holdEvents(by: CalledBy, events: readonly FindingEvent[], dueMs: number): Command[] {
+export function holdEvents(by: CalledBy, events: readonly CalledEvent[], dueMs: number): Command[] {
   const member = memberOf(by)
   const key = upkeepKeys.held(member)
   return [

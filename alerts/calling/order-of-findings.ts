@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { DAY_S, HOUR_MS } from '../../schemas/units.ts'
 import { upkeepKeys } from '../../shared/directory/record.ts'
+import { conditionOf } from '../messages/message.ts'
 import type { DeliveryJob } from './delivery-queue.ts'
 
 /** A delivery that may have to wait for another one. */
@@ -12,7 +13,7 @@ const KEPT_MS = HOUR_MS
 const EXPIRES_S = 4 * DAY_S
 
 /**
- * Keeps the order of the events of a finding for each receiver. A delivery joins the others before it is queued, is sent when it is
+ * Keeps the order of the events of a finding, or of a measured condition, for each receiver. A delivery joins the others before it is queued, is sent when it is
  * the first of them, and leaves once it has ended. Messages about several events have no order.
  */
 export class OrderOfFindings {
@@ -53,6 +54,8 @@ export class OrderOfFindings {
 }
 
 function keyOf({ receiverId, events }: Ordered): string | undefined {
-  const [{ data }] = events
-  return events.length > 1 || !('finding' in data) ? undefined : upkeepKeys.order(`${receiverId}/${data.finding.id}`)
+  const [event] = events
+  if (events.length > 1 || event.type === 'test') return undefined
+  const of = 'finding' in event.data ? event.data.finding.id : conditionOf(event)
+  return upkeepKeys.order(`${receiverId}/${of}`)
 }

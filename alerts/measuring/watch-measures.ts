@@ -5,8 +5,7 @@ import { MINUTE_MS, SECOND_MS } from '../../schemas/units.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { writeOccasions } from '../../shared/directory/occasions.ts'
-import { redisTimeMs } from '../../shared/queue/watermark.ts'
-import { describeError, errorFields, PermanentError } from '../../shared/runtime/errors.ts'
+import { errorFields, errorMessage, PermanentError } from '../../shared/runtime/errors.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { measuredOccasions } from './measured-occasions.ts'
 import { holdMsOf, type MeasureDeps, SUBJECTS_MAX } from './reading.ts'
@@ -38,6 +37,8 @@ export interface WatchMeasuresDeps {
     surfaces: readonly { workspaceId: string; surfaceId: string }[],
   ) => Promise<{ readonly readAtMs: number; readonly surfaces: readonly MeasuredSurface[] }>
   readonly assertElected: () => Promise<void>
+  /** The time of Redis in Unix ms. */
+  readonly nowMs: () => Promise<number>
   readonly logger: Logger
 }
 
@@ -73,7 +74,7 @@ export async function watchMeasures(deps: WatchMeasuresDeps): Promise<void> {
 }
 
 async function dueWorkspaces(deps: WatchMeasuresDeps): Promise<DueWorkspace[]> {
-  const nowMs = await redisTimeMs(deps.redis)
+  const nowMs = await deps.nowMs()
   const due: { workspaceId: string; states: StoredState[] }[] = []
   for (const workspaceId of await deps.directory.alertingWorkspaces()) {
     const rules = (await deps.directory.alerts(workspaceId))?.rules ?? []
@@ -170,6 +171,6 @@ async function measureKind(
 function reasonOf(error: unknown): string {
   const code = clickHouseCode(error)
   if (code !== undefined) return `the database refused to measure it (code ${code})`
-  if (error instanceof PermanentError) return describeError(error).slice(0, REASON_CHARACTERS).toWellFormed()
+  if (error instanceof PermanentError) return errorMessage(error).slice(0, REASON_CHARACTERS).toWellFormed()
   return 'the database did not answer in time'
 }

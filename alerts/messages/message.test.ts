@@ -105,6 +105,16 @@ it('has the same key for the begin and the end of a condition, and another for o
   expect(new Set([...keys, messageOf([created], { ...RULE, id: 'rul_2' }).key]).size).toBe(5)
 })
 
+it('has the key of a new finding when it is resolved, and another one for its spikes', () => {
+  const spiking = EXAMPLE_EVENTS['finding.spiking']
+  const changed = { ...EXAMPLE_EVENTS['finding.changed'].data, changed: { by: null, action: 'resolved' } }
+  const resolution = { ...created, type: 'finding.changed', data: { ...changed, resolved: true } } as AlertEvent
+  const [opened, closed, spike] = [created, resolution, spiking].map(event => messageOf([event], RULE))
+  expect(closed).toMatchObject({ key: opened?.key, resolved: true })
+  expect(spike?.key).not.toBe(opened?.key)
+  expect(messageOf([ended(spiking)], RULE).key).toBe(spike?.key)
+})
+
 it('shows ten of many events with less about each, and counts the rest', () => {
   const message = messageOf([created, ...Array.from({ length: 11 }, () => created)], RULE)
   expect(message).toMatchObject({ title: '12 new findings in shop', more: 2 })

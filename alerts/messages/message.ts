@@ -112,9 +112,9 @@ function keyOf(events: readonly AlertEvent[], ruleId: string): string {
   return `alert_${base32(digest, 26)}`
 }
 
-/** Returns a text that is the same for an event and the one with which its condition ends. */
-function conditionOf({ type, data }: AlertEvent): string {
-  if ('finding' in data) return data.finding.id
+/** Returns a text that is the same for an event and the one with which its condition ends, or its finding is resolved. */
+export function conditionOf({ type, data }: AlertEvent): string {
+  if ('finding' in data) return data.measured ? `${type} ${data.finding.id}` : data.finding.id
   if (!('measured' in data)) return data.id
   const { workspaceId, surface, service, environment, measured } = data
   return JSON.stringify([type, workspaceId, surface?.id, service, environment, measured.what, measured.expression])

@@ -2,6 +2,7 @@ import type { Sending } from '../../alerts/calling/send-deps.ts'
 import { deliveryTo, openTarget } from '../../alerts/calling/targets.ts'
 import type { DeliveryOutcome } from '../../alerts/delivery/outcome.ts'
 import { send } from '../../alerts/delivery/send.ts'
+import type { failingRules } from '../../alerts/measuring/rule-states.ts'
 import { type Tested, testReceiver, testReceiverSchema } from '../../schemas/http/alerts/deliveries.ts'
 import {
   type AlertsAnswer,
@@ -9,7 +10,7 @@ import {
   replaceAlerts,
   replaceAlertsSchema,
 } from '../../schemas/http/alerts/operations.ts'
-import { type Alerts, DEFAULT_ALERT_RULES, type Receiver } from '../../schemas/records/alerts.ts'
+import { type AlertRule, type Alerts, DEFAULT_ALERT_RULES, type Receiver } from '../../schemas/records/alerts.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Route } from '../../shared/http/route.ts'
 import { occasionId } from '../../shared/ids/occasion-id.ts'
@@ -25,6 +26,7 @@ interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
   /** Undefined without DELIVERY_KEY: then no receiver can be stored. */
   readonly deliveries: Sending | undefined
+  readonly failingRules: (workspaceId: string, rules: readonly AlertRule[]) => ReturnType<typeof failingRules>
 }
 
 /** Returns the routes of receivers and the rules that call them (docs/api/alerts.md). */
@@ -47,7 +49,9 @@ function readAlertsRoute({ directory, ...deps }: Deps): Route {
   return guardedRoute(deps, readAlerts, {
     resource: ALERTS,
     async run({ workspaceId }): Promise<Outcome<AlertsAnswer>> {
-      return { ok: true, value: present(await queryDirectory(directory.alerts(workspaceId))) }
+      const alerts = await queryDirectory(directory.alerts(workspaceId))
+      const failing = alerts === undefined ? [] : await queryDirectory(deps.failingRules(workspaceId, alerts.rules))
+      return { ok: true, value: { ...present(alerts), ...(failing.length > 0 && { failing }) } }
     },
   })
 }

@@ -22,16 +22,18 @@ const KIND: RulesKind<Rule, AlertsAnswer> = {
   besides: ({ receivers }) => ({
     receivers: receivers.map(({ name, channel, disabled }) => ({ name, channel, ...(disabled && { disabled: true }) })),
   }),
-  note: ({ receivers }) =>
-    receivers.length === 0
-      ? 'no receiver: nothing is sent'
-      : receivers
-          .map(({ name, channel, address, publicKey, disabled }) => {
-            const key = publicKey === undefined ? '' : `, public key ${publicKey}`
-            const state = disabled ? `, disabled: ${disabled.reason}` : ''
-            return printable(`receiver ${name}: ${channel}, ${address}${key}${state}`)
-          })
-          .join('\n'),
+  note: ({ receivers, failing = [] }) =>
+    [
+      ...(receivers.length === 0 ? ['no receiver: nothing is sent'] : []),
+      ...receivers.map(({ name, channel, address, publicKey, disabled }) => {
+        const key = publicKey === undefined ? '' : `, public key ${publicKey}`
+        const state = disabled ? `, disabled: ${disabled.reason}` : ''
+        return printable(`receiver ${name}: ${channel}, ${address}${key}${state}`)
+      }),
+      ...failing.map(({ rule, kind, since, reason }) =>
+        printable(`rule ${rule} cannot measure ${kind} since ${since}: ${reason}`),
+      ),
+    ].join('\n'),
   effectOf: ({ receivers }) => {
     const made = receivers.flatMap(({ name, secret }) =>
       secret === undefined ? [] : [`secret of ${name}, which is not shown again: ${secret}`],

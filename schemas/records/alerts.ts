@@ -230,6 +230,8 @@ const measuredOccasionSchema = z.object({
 export const occasionSchema = z.discriminatedUnion('kind', [findingOccasionSchema, measuredOccasionSchema])
 /** Something about a finding that receivers may be called for. */
 export type FindingOccasion = z.infer<typeof findingOccasionSchema>
+/** A value that is measured, for which receivers may be called. */
+export type MeasuredOccasion = z.infer<typeof measuredOccasionSchema>
 /** Something that receivers may be called for. */
 export type Occasion = z.infer<typeof occasionSchema>
 

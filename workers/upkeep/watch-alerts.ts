@@ -6,6 +6,7 @@ import { watchMeasures } from '../../alerts/measuring/watch-measures.ts'
 import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
+import { redisTimeMs } from '../../shared/queue/watermark.ts'
 import type { Logger } from '../../shared/runtime/logger.ts'
 import { createSettled } from './settled-surfaces.ts'
 
@@ -39,5 +40,5 @@ export function createMeasureWatch(
   deps: Pick<Deps, 'clickhouse' | 'redis' | 'directory' | 'queues'> & { readonly logger: Logger },
 ): (assertElected: () => Promise<void>) => Promise<void> {
   const settled = createSettled(deps)
-  return assertElected => watchMeasures({ ...deps, settled, assertElected })
+  return assertElected => watchMeasures({ ...deps, settled, assertElected, nowMs: () => redisTimeMs(deps.redis) })
 }

@@ -141,6 +141,9 @@ const measuredEventSchema = z
 /** An event about a value that is measured. */
 export type MeasuredEvent = z.infer<typeof measuredEventSchema>
 
+/** An event that rules call for. */
+export type CalledEvent = FindingEvent | MeasuredEvent
+
 /** An event with which a member tries a rule or a webhook. */
 const testEventSchema = z
   .strictObject({ type: z.literal('test'), timestamp: instant, data: z.strictObject(commonFields) })

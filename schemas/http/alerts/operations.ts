@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ALERT_RULES_MAX, DEFAULT_ALERT_RULES, RECEIVERS_MAX } from '../../records/alerts.ts'
+import { ALERT_RULES_MAX, CALLED_KINDS, DEFAULT_ALERT_RULES, RECEIVERS_MAX } from '../../records/alerts.ts'
 import { REVISION_MAX } from '../../records/finding-rules.ts'
 import { MANAGER, READER } from '../credentials.ts'
 import { EXAMPLE_TIMES } from '../example-values.ts'
@@ -42,6 +42,14 @@ export const replaceAlertsSchema = exactObject({
   })
   .meta({ id: 'ReplaceAlertsRequest' })
 
+/** A rule that cannot be measured. */
+const failingRuleSchema = z.strictObject({
+  rule: z.string().meta({ description: 'The name of the rule.' }),
+  kind: z.enum(CALLED_KINDS),
+  since: z.iso.datetime(),
+  reason: z.string(),
+})
+
 /** Response of GET and PUT /v3/alerts. */
 export const alertsAnswerSchema = z
   .strictObject({
@@ -49,6 +57,10 @@ export const alertsAnswerSchema = z
     changedAt: z.iso.datetime().optional(),
     receivers: z.array(shownReceiverSchema),
     rules: z.array(alertRuleSchema),
+    failing: z
+      .array(failingRuleSchema)
+      .optional()
+      .meta({ description: 'What cannot be measured now, so that nobody is called for it. Absent if all can.' }),
   })
   .meta({ id: 'Alerts' })
 /** Response of GET and PUT /v3/alerts. */
