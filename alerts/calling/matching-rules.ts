@@ -11,8 +11,8 @@ export interface Called {
 const OPENING = ['finding.created', 'finding.regressed', 'finding.unignored']
 
 /**
- * Returns the receivers that are called for an event, each once, by the first rule that matches. What a rule has measured is of that
- * rule alone. The resolution of a finding is of rules for new and returning findings first: what they have opened is closed.
+ * Returns the receivers that are called for an event, each once, by the first rule that matches. What a rule has measured is of
+ * that rule alone. The resolution of a finding is of rules for new and returning findings first: what they have opened is closed.
  */
 export function calledFor(
   event: CalledEvent,

@@ -13,8 +13,8 @@ const KEPT_MS = HOUR_MS
 const EXPIRES_S = 4 * DAY_S
 
 /**
- * Keeps the order of the events of a finding, or of a measured condition, for each receiver. A delivery joins the others before it is queued, is sent when it is
- * the first of them, and leaves once it has ended. Messages about several events have no order.
+ * Keeps the order of the events of a finding, or of a measured condition, for each receiver. A delivery joins the others before it
+ * is queued, is sent when it is the first of them, and leaves once it has ended. Messages about several events have no order.
  */
 export class OrderOfFindings {
   readonly #redis: Redis

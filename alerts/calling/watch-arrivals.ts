@@ -8,7 +8,7 @@ import { type Command, commitIf, type Guard } from '../../shared/directory/trans
 import { type FindOccasionsDeps, findOccasions } from './find-occasions.ts'
 
 /** A surface, and the times before which what it was sent is stored, Unix ms of Redis. */
-export interface SettledSurface {
+interface SettledSurface {
   readonly workspaceId: string
   readonly surfaceId: string
   /** Exceptions of spans and log records. */

@@ -14,8 +14,8 @@ const conditionsOf = ({ surfaces, services, environments, releases, types }: Ale
 })
 
 /**
- * Measures how often findings occur in the five minutes of the clock that are in progress, or have just ended. They are compared with
- * the busiest five minutes of the same hour of the seven days before.
+ * Measures how often findings occur in the five minutes of the clock that are in progress, or have just ended. They are compared
+ * with the busiest five minutes of the same hour of the seven days before.
  */
 export const measureSpiking: Measure = async ({ clickhouse, directory }, { workspaceId, rule, instants }, signal) => {
   const times = timesOf(instants)

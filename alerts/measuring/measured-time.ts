@@ -7,7 +7,7 @@ interface Measured {
   readonly instants: Instants
 }
 
-/** Returns the time and the limits of a query that measures so many minutes before each instant. */
+/** Returns the time and the limits of a query that measures a number of minutes before each instant. */
 export function measuredTime({ workspaceId, instants }: Measured, minutes: number): MeasuredTime & MeasuredLimits {
   const times = timesOf(instants)
   return {

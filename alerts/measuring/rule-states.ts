@@ -8,7 +8,7 @@ import { type Command, commitIf } from '../../shared/directory/transaction.ts'
 import { type MeasuredKind, measuredKinds } from './measures.ts'
 import { conditionSchema } from './transitions.ts'
 
-/** A workspace whose rules nothing has measured for as long begins anew. */
+/** A workspace whose rules nothing has measured for as long begins again. */
 const KEPT_S = DAY_S
 
 const stateSchema = z.object({

@@ -5,15 +5,15 @@ import { type Measure, type MeasureDeps, READINGS_MAX, type Reading, SUBJECTS_MA
 const PAGE = 1_000
 
 /**
- * Measures for how long surfaces were sent nothing, of those that exist and were sent something before, as far as that is retained. A
- * surface with requests that are not stored yet was sent something.
+ * Measures for how long surfaces were sent nothing, of those that exist and were sent something before, as far as that is retained.
+ * A surface with requests that are not stored yet was sent something.
  */
 export const measureSilence: Measure = async (deps, { workspaceId, rule, instants }, signal) => {
   const times = timesOf(instants)
   const first = times[0]
   if (rule.silent === undefined || first === undefined) return []
   const { minutes } = rule.silent
-  // What was sent before is counted by the hour.
+  // Earlier requests are counted by the hour.
   const fromSeconds = Math.floor((first / 1_000 - minutes * 60) / HOUR_S) * HOUR_S
   const activity = await selectActivity(
     deps.clickhouse,
@@ -42,7 +42,7 @@ export const measureSilence: Measure = async (deps, { workspaceId, rule, instant
   return readings.slice(0, READINGS_MAX)
 }
 
-/** Returns the times at which a surface was sent nothing for so many minutes, Unix ms. */
+/** Returns the times at which a surface was sent nothing for a number of minutes, Unix ms. */
 function silentTimes(row: ActivityRow, toSeconds: number, minutes: number): [fromMs: number, toMs: number][] {
   const { wasSentBefore, first, last, gaps } = row
   const borders: (readonly [number, number])[] = [...gaps]

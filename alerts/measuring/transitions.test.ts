@@ -27,7 +27,7 @@ it('begins once it has held at each instant of a time', () => {
   expect(minutesOf(begun)).toEqual([6])
 })
 
-it('does not count instants that nobody looked at as a time in which it held', () => {
+it('does not count instants that were left out as a time in which it held', () => {
   const first = transitions([], held('shop', 1), span(0, 1), 5 * MINUTE_MS)
   const second = transitions(first.state, held('shop', 20), span(19, 20), 5 * MINUTE_MS)
   expect(second.begun).toEqual([])

@@ -28,7 +28,7 @@ export interface MeasuredSurface {
 }
 
 /** Dependencies of measuring. */
-export interface WatchMeasuresDeps {
+interface WatchMeasuresDeps {
   readonly clickhouse: MeasureDeps['clickhouse']
   /** Redis of the directory. */
   readonly redis: Redis
@@ -63,9 +63,9 @@ interface DueWorkspace {
 }
 
 /**
- * Measures what rules of workspaces with receivers measure, at each whole minute of Redis' time of which everything is stored, or that
- * has waited for five minutes. A state, its instant and its occasions are recorded in one step, so that a crash repeats an instant
- * with the same ids, or has recorded it.
+ * Measures what rules of workspaces with receivers measure: at each whole minute of Redis' time before which everything is stored,
+ * or that has waited for five minutes. A state, its instant and its occasions are recorded in one step, so that a crash repeats an
+ * instant with the same ids, or has recorded it.
  */
 export async function watchMeasures(deps: WatchMeasuresDeps): Promise<void> {
   const due = await dueWorkspaces(deps)

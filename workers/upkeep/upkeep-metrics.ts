@@ -12,7 +12,7 @@ export interface UpkeepMetrics {
 }
 
 /** Tasks that run only where keys of deliveries are set: one that never runs is not old. */
-const ONLY_WITH_KEYS: readonly string[] = ['alerts', 'reseal']
+const ONLY_WITH_KEYS: readonly string[] = ['alerts', 'measures', 'reseal']
 
 /** Creates the metrics of the upkeep. Labels have the names of tasks, tables and prefixes. */
 export function createUpkeepMetrics(metrics: Metrics): UpkeepMetrics {

@@ -46,8 +46,8 @@ export function selectNewLetters(
 }
 
 /**
- * Returns for how many seconds the oldest request had waited that was stored late: more than the window after it arrived. Those that
- * are not stored yet are not in the log.
+ * Returns for how many seconds the oldest request had waited that was stored late: more than the window after it arrived. Those
+ * that are not stored yet are not in the log.
  */
 export function selectStoredLate(
   client: ClickHouseClient,

@@ -32,7 +32,7 @@ interface MeasuredCallsRow {
 
 const VALUES = { errors: '100 * errors / calls', p95: `${durationQuantile('buckets', 0.95)} / 1e6` } as const
 
-/** Returns the services of which at least so many calls were received, and whose value has reached the threshold. */
+/** Returns the services that received the least number of calls or more, and whose value has reached the threshold. */
 export function selectMeasuredCalls(
   client: ClickHouseClient,
   { conditions, of, ...calls }: MeasuredCalls,

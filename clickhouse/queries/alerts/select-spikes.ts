@@ -34,7 +34,7 @@ const RECEIVED = `received_at >= toDateTime({fromSeconds: UInt32}, 'UTC') AND re
 const BUCKETS = `day >= toDate(toDateTime({fromSeconds: UInt32}, 'UTC'), 'UTC') AND day <= toDate(toDateTime({toSeconds: UInt32}, 'UTC'), 'UTC')
   AND received_bucket >= toDateTime({fromSeconds: UInt32}, 'UTC') AND received_bucket < toDateTime({toSeconds: UInt32}, 'UTC')`
 
-/** Returns the findings that occurred at least so often in five minutes, with all such five minutes, the most frequent first. */
+/** Returns the findings that occurred `atLeast` times in five minutes, with all such five minutes, the most frequent first. */
 export function selectBusyMinutes(
   client: ClickHouseClient,
   { merges, conditions, ...counted }: CountedOccurrences & { readonly atLeast: number; readonly limit: number },

@@ -30,8 +30,8 @@ interface SpreadingRow {
 }
 
 /**
- * Returns the findings that occurred in the sessions of at least so many people. A person is an identifier, which is the one that
- * was received last of a session. Sessions without one are of nobody.
+ * Returns the findings that occurred in the sessions of the least number of people or more. A person is an identifier: the one that
+ * was received last of a session. Sessions without one do not count.
  */
 export function selectSpreading(
   client: ClickHouseClient,

@@ -1676,6 +1676,14 @@ export type Alerts = {
     changedAt?: string;
     receivers: AlertReceiver[];
     rules: KeptAlertRule[];
+    /** Rules that cannot be measured now, and call no receiver. Absent if all can. */
+    failing?: {
+        /** The name of the rule. */
+        rule: string;
+        kind: "finding.created" | "finding.regressed" | "finding.unignored" | "finding.spiking" | "finding.spreading" | "finding.changed" | "finding.commented" | "metric.threshold" | "service.errors" | "service.latency" | "surface.silent" | "pipeline.dead_letters" | "pipeline.quota" | "pipeline.late";
+        since: string;
+        reason: string;
+    }[];
 };
 export type AlertRule = {
     /** Messages have it. Unique among the rules. */

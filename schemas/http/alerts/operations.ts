@@ -60,7 +60,7 @@ export const alertsAnswerSchema = z
     failing: z
       .array(failingRuleSchema)
       .optional()
-      .meta({ description: 'What cannot be measured now, so that nobody is called for it. Absent if all can.' }),
+      .meta({ description: 'Rules that cannot be measured now, and call no receiver. Absent if all can.' }),
   })
   .meta({ id: 'Alerts' })
 /** Response of GET and PUT /v3/alerts. */

@@ -101,7 +101,7 @@ describe('finding.spreading', () => {
       { workspace_id: of, surface_id: SHOP, session_id: session, received_at: timeOf(atMs), identifier },
     ])
 
-  it('counts people, and not sessions or those whom nobody knows, in its minutes', async () => {
+  it('counts people who are identified, and not sessions, in its minutes', async () => {
     await identify('s1', 'ada')
     await identify('s2', 'ada')
     await identify('s3', 'bob', stage.workspaceId, T - DAY_MS)

@@ -54,3 +54,16 @@ it('has no order of messages about several events', async () => {
   await order.join([message('x'), message('y')], NOW)
   expect(await order.isFirst(message('y'), NOW)).toBe(true)
 })
+
+it('sends the end of a condition after its begin, and waits for no other condition', async () => {
+  const of = (id: string, type: 'service.errors' | 'service.latency') => ({
+    ...{ id, receiverId: 'rcv_1' },
+    events: [EXAMPLE_EVENTS[type]] as [(typeof EXAMPLE_EVENTS)[typeof type]],
+  })
+  const [begin, end, slow] = [of('b', 'service.errors'), of('a', 'service.errors'), of('c', 'service.latency')]
+  await order.join([begin, end, slow], NOW)
+  const may = () => Promise.all([begin, end, slow].map(each => order.isFirst(each, NOW)))
+  expect(await may()).toEqual([true, false, true])
+  await order.leave(begin)
+  expect(await may()).toEqual([true, true, true])
+})

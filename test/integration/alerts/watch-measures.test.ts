@@ -81,7 +81,7 @@ const take = async (): Promise<Occasion[]> => {
 /** Instants of occasions in minutes after that of the test, with whether a condition has ended. */
 const instants = (some: readonly Occasion[]) =>
   some.map(({ at, resolved = false }) => [(Date.parse(at) - nowMs) / MINUTE_MS, resolved])
-/** A call that failed in the minute that begins so many minutes after that of the test. */
+/** A call that failed in minutes that are counted from that of the test. */
 const fail = (...minutes: number[]) =>
   stage.receiveCalls(minutes.map(minute => ({ atMs: nowMs + minute * MINUTE_MS, calls: 2, errors: 2 })))
 const at = (minute: number, seconds = 40) => minute * MINUTE_MS + seconds * SECOND_MS
@@ -153,7 +153,7 @@ it('waits for a surface that lags, but five minutes at most, and not to call for
   ])
 })
 
-it('forgets what a rule has found that was removed or measures something else, and calls for nobody then', async () => {
+it('forgets what a rule has found that was removed or measures something else, and calls for none of it', async () => {
   await keep(ERRORS)
   await fail(-1)
   await watch(at(0))
