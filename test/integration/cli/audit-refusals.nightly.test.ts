@@ -220,13 +220,14 @@ const REFUSALS: readonly [name: string, queue: AdmittedQueue, status: number, se
   ['a request for a full queue', 'build-reports', 429, toFullQueue],
 ]
 
-it.each(REFUSALS)('counts %s once, for its surface', async (_, queue, status, send) => {
+it.each(REFUSALS)('counts %s once, for its surface', async (name, queue, status, send) => {
   const [before, all] = [await counts([queue]), await counts()]
   expect(await send()).toBe(status)
   await until('the request is counted', async () => (await counts()).received !== all.received)
   const refused = `refused-${status}`
   const after = { received: (before.received ?? 0) + 1, [refused]: (before[refused] ?? 0) + 1 }
-  expect(await counts([queue])).toEqual({ ...before, ...after })
+  const overQuota = name.startsWith('a quota') && { 'over-quota': (before['over-quota'] ?? 0) + 1 }
+  expect(await counts([queue])).toEqual({ ...before, ...after, ...overQuota })
 })
 
 const DONE: readonly [name: string, send: () => Promise<number>][] = [
