@@ -88,7 +88,7 @@ export async function selectBusiestMinutes(
       signal,
       settings: { ...MEASURE_SETTINGS, ...MERGES_SETTINGS },
     })
-    rows.push(...read)
+    for (const row of read) rows.push(row)
   }
   return rows
 }
