@@ -58,7 +58,7 @@ export default defineConfig(({ mode }) => {
             ...common,
             name: 'unit',
             include: [
-              '{schemas,packages,shared,clickhouse,letters,findings,alerts,ingest,workers,api,cli,console,deploy,bench}/**/*.test.ts',
+              '{schemas,packages,shared,clickhouse,letters,findings,promql,alerts,ingest,workers,api,cli,console,deploy,bench}/**/*.test.ts',
             ],
             // Only ends a test that hangs: the slowest takes 20 s on two idle cores.
             testTimeout: 300_000,

@@ -11,7 +11,7 @@ import { headCommit, MANIFEST, ROOT } from './manifest.ts'
  */
 const BUILD = join(ROOT, 'build')
 const ROOMS =
-  '{alerts,api,cli,clickhouse,findings,ingest,letters,schemas,shared,workers,deploy/local,packages/build/src/upload}/**/*.*'
+  '{alerts,api,cli,clickhouse,findings,ingest,letters,promql,schemas,shared,workers,deploy/local,packages/build/src/upload}/**/*.*'
 const MORE = ['deploy/clickhouse/*.sh', 'console/build/freshness.ts', 'console/dist/**/*.*']
 /** Served by the API. The other documents are left out. */
 const RUNBOOK = 'docs/runbook.md'

@@ -10,6 +10,7 @@ export const PRODUCT = [
   'clickhouse',
   'letters',
   'findings',
+  'promql',
   'alerts',
   'ingest',
   'workers',

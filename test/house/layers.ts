@@ -11,7 +11,7 @@ export const ROOMS: Layers = [
   ['packages/'],
   ['shared/'],
   ['clickhouse/'],
-  ['letters/', 'findings/'],
+  ['letters/', 'findings/', 'promql/'],
   ['alerts/'],
   ['ingest/', 'workers/', 'api/', 'cli/', 'console/'],
   ['deploy/'],

@@ -1,10 +1,10 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { evaluate } from '../../../promql/evaluate.ts'
+import { type Expression, selectorsOf } from '../../../promql/expression.ts'
+import { loadSamples, selectorKey } from '../../../promql/load-samples.ts'
+import { PromqlError } from '../../../promql/promql-error.ts'
+import type { Series, TimeGrid, Value } from '../../../promql/vector.ts'
 import { RESPONSE_VALUES_MAX } from '../../../schemas/http/grafana/prometheus-schemas.ts'
-import { loadSamples, selectorKey } from './load-samples.ts'
-import { evaluate } from './promql/evaluate.ts'
-import { type Expression, selectorsOf } from './promql/expression.ts'
-import { PromqlError } from './promql/promql-error.ts'
-import type { Series, TimeGrid, Value } from './promql/vector.ts'
 
 /** A query of a workspace. */
 export interface EvaluatedQuery {

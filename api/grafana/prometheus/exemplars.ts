@@ -1,10 +1,13 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { derivedMetricOf } from '../../../clickhouse/queries/services/derived-metrics.ts'
 import { selectExemplars } from '../../../clickhouse/queries/services/select-derived.ts'
+import { NAME_LABEL, selectorsOf } from '../../../promql/expression.ts'
+import { labelsOf, nameOf, refuseExpression } from '../../../promql/load-samples.ts'
+import { parsePromql } from '../../../promql/parse-promql.ts'
+import { labelsText } from '../../../promql/vector.ts'
 import { listExemplars, listExemplarsByForm } from '../../../schemas/http/grafana/prometheus.ts'
 import { exemplarsParameters } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
-import { labelsOf, nameOf, refuseExpression } from './load-samples.ts'
 import { inParameter, listRange, parametersOf } from './parameters.ts'
 import {
   type PrometheusAnswer,
@@ -12,9 +15,6 @@ import {
   type PrometheusRequest,
   prometheusRoute,
 } from './prometheus-route.ts'
-import { NAME_LABEL, selectorsOf } from './promql/expression.ts'
-import { parsePromql } from './promql/parse-promql.ts'
-import { labelsText } from './promql/vector.ts'
 
 interface Deps extends PrometheusDeps {
   readonly clickhouse: ClickHouseClient

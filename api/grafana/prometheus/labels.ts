@@ -11,6 +11,10 @@ import { selectMetricDetails } from '../../../clickhouse/queries/metrics/select-
 import { selectMetricNames } from '../../../clickhouse/queries/metrics/select-metric-names.ts'
 import { DERIVED_BOUNDS, DERIVED_METRICS } from '../../../clickhouse/queries/services/derived-metrics.ts'
 import { selectDerivedLabels } from '../../../clickhouse/queries/services/select-derived.ts'
+import { NAME_LABEL } from '../../../promql/expression.ts'
+import { labelsOf, refuseExpression, storedNames } from '../../../promql/load-samples.ts'
+import { parseSelector } from '../../../promql/parse-promql.ts'
+import { labelsText } from '../../../promql/vector.ts'
 import {
   ANSWERS,
   listLabels,
@@ -28,7 +32,6 @@ import {
 } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { isSampled } from '../../metrics/kinds.ts'
-import { labelsOf, refuseExpression, storedNames } from './load-samples.ts'
 import { inParameter, listLimit, listRange, parametersOf } from './parameters.ts'
 import {
   type PrometheusAnswer,
@@ -36,9 +39,6 @@ import {
   type PrometheusRequest,
   prometheusRoute,
 } from './prometheus-route.ts'
-import { NAME_LABEL } from './promql/expression.ts'
-import { parseSelector } from './promql/parse-promql.ts'
-import { labelsText } from './promql/vector.ts'
 
 interface Deps extends PrometheusDeps {
   readonly clickhouse: ClickHouseClient

@@ -1,11 +1,11 @@
 import type { z } from 'zod'
+import { durationMs } from '../../../promql/literals.ts'
+import { PromqlError } from '../../../promql/promql-error.ts'
+import type { TimeGrid } from '../../../promql/vector.ts'
 import { LABELS_MAX, RESOLUTION_MAX } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
 import { DAY_MS, HOUR_MS } from '../../../schemas/units.ts'
 import { checkValue } from '../../../shared/http/check-value.ts'
-import { durationMs } from './promql/literals.ts'
-import { PromqlError } from './promql/promql-error.ts'
-import type { TimeGrid } from './promql/vector.ts'
 
 /** Returns the parameters of a request by their schema. Throws a PromqlError that names the first invalid one. */
 export function parametersOf<S extends z.ZodObject>(schema: S, given: URLSearchParams): z.infer<S> {

@@ -1,3 +1,4 @@
+import { PromqlError } from '../../../promql/promql-error.ts'
 import { FORM } from '../../../schemas/http/grafana/prometheus.ts'
 import { prometheusProblem, UNPROCESSABLE } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 import type { PermittedOperation } from '../../../schemas/http/operation.ts'
@@ -11,7 +12,6 @@ import { type GuardedRouteDeps, guardOf, namesNothing, pathParameters } from '..
 import { type Outcome, okJson, okReply, replyUnlessUnavailable } from '../../http/outcome.ts'
 import { withinShares } from '../../http/read-shares.ts'
 import { METRICS, type MetricReads, readWithinLimits } from '../../metrics/resource.ts'
-import { PromqlError } from './promql/promql-error.ts'
 
 /** Dependencies of each route. */
 export interface PrometheusDeps extends GuardedRouteDeps {

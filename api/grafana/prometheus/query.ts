@@ -1,4 +1,8 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { type Expression, selectorsOf, typeOf } from '../../../promql/expression.ts'
+import { LOOKBACK_MS } from '../../../promql/over-time.ts'
+import { parsePromql } from '../../../promql/parse-promql.ts'
+import { PromqlError, TOO_MANY_SAMPLES } from '../../../promql/promql-error.ts'
 import {
   queryInstant,
   queryInstantByForm,
@@ -12,10 +16,6 @@ import type { ReadThreads } from '../threads/read-threads.ts'
 import type { EvaluatedQuery } from './evaluate-query.ts'
 import { gridOf, inParameter, parametersOf } from './parameters.ts'
 import { type PrometheusDeps, type PrometheusRequest, prometheusRoute } from './prometheus-route.ts'
-import { type Expression, selectorsOf, typeOf } from './promql/expression.ts'
-import { LOOKBACK_MS } from './promql/over-time.ts'
-import { parsePromql } from './promql/parse-promql.ts'
-import { PromqlError, TOO_MANY_SAMPLES } from './promql/promql-error.ts'
 
 interface Deps extends PrometheusDeps {
   readonly clickhouse: ClickHouseClient

@@ -3,9 +3,9 @@ import { pino } from 'pino'
 import { afterAll, expect, it } from 'vitest'
 import { type ClickHouseClient, isClickHouseCode } from '../../../clickhouse/client.ts'
 import type { BoundQuery } from '../../../clickhouse/read-connection.ts'
+import type { Expression } from '../../../promql/expression.ts'
+import { PromqlError } from '../../../promql/promql-error.ts'
 import { TransientError } from '../../../shared/runtime/errors.ts'
-import type { Expression } from '../prometheus/promql/expression.ts'
-import { PromqlError } from '../prometheus/promql/promql-error.ts'
 import { ReadThreads } from './read-threads.ts'
 
 const threads = new ReadThreads(2, pino({ level: 'silent' }))

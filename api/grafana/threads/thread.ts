@@ -1,8 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
 import Tinypool from 'tinypool'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
+import { PromqlError } from '../../../promql/promql-error.ts'
 import { evaluateQuery } from '../prometheus/evaluate-query.ts'
-import { PromqlError } from '../prometheus/promql/promql-error.ts'
 import { renderLargeTrace } from '../render-trace.ts'
 import { readingClient, ThreadReads } from './thread-reads.ts'
 

@@ -1,4 +1,4 @@
-import { MIB } from '../../../../schemas/units.ts'
+import { MIB } from '../schemas/units.ts'
 import { NAME_LABEL } from './expression.ts'
 import { PromqlError, TOO_MANY_SAMPLES } from './promql-error.ts'
 

@@ -1,17 +1,13 @@
-import { type ClickHouseClient, isClickHouseCode } from '../../../clickhouse/client.ts'
-import {
-  type SamplePart,
-  type SampleSeriesRow,
-  selectSamples,
-} from '../../../clickhouse/queries/metrics/select-samples.ts'
-import { derivedMetricOf } from '../../../clickhouse/queries/services/derived-metrics.ts'
-import { selectDerivedSamples } from '../../../clickhouse/queries/services/select-derived.ts'
-import { METRICS_RANGE_DAYS_MAX } from '../../../schemas/http/metrics.ts'
-import { DAY_MS } from '../../../schemas/units.ts'
-import { NAME_LABEL, type SelectorExpression } from './promql/expression.ts'
-import { LOOKBACK_MS, leadOf, type SampledSeries } from './promql/over-time.ts'
-import { PromqlError, TOO_MANY_SAMPLES } from './promql/promql-error.ts'
-import { labelsText, type TimeGrid } from './promql/vector.ts'
+import { type ClickHouseClient, isClickHouseCode } from '../clickhouse/client.ts'
+import { type SamplePart, type SampleSeriesRow, selectSamples } from '../clickhouse/queries/metrics/select-samples.ts'
+import { derivedMetricOf } from '../clickhouse/queries/services/derived-metrics.ts'
+import { selectDerivedSamples } from '../clickhouse/queries/services/select-derived.ts'
+import { METRICS_RANGE_DAYS_MAX } from '../schemas/http/metrics.ts'
+import { DAY_MS } from '../schemas/units.ts'
+import { NAME_LABEL, type SelectorExpression } from './expression.ts'
+import { LOOKBACK_MS, leadOf, type SampledSeries } from './over-time.ts'
+import { PromqlError, TOO_MANY_SAMPLES } from './promql-error.ts'
+import { labelsText, type TimeGrid } from './vector.ts'
 
 /** Most series that a selector may select. */
 const SELECTED_SERIES_MAX = 5_000

@@ -1,4 +1,4 @@
-import type { LabelMatcher } from '../../../../clickhouse/queries/metrics/label-matchers.ts'
+import type { LabelMatcher } from '../clickhouse/queries/metrics/label-matchers.ts'
 
 /** Label with the name of a metric. */
 export const NAME_LABEL = '__name__'

@@ -1,7 +1,7 @@
 import type { SyntaxNode, Tree } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
-import type { LabelMatcher } from '../../../../clickhouse/queries/metrics/label-matchers.ts'
-import { DAY_MS } from '../../../../schemas/units.ts'
+import type { LabelMatcher } from '../clickhouse/queries/metrics/label-matchers.ts'
+import { DAY_MS } from '../schemas/units.ts'
 import { checkTypes } from './check-types.ts'
 import {
   AGGREGATIONS,

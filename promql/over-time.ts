@@ -1,5 +1,5 @@
-import type { SampleSegment } from '../../../../clickhouse/queries/metrics/select-samples.ts'
-import { MINUTE_MS } from '../../../../schemas/units.ts'
+import type { SampleSegment } from '../clickhouse/queries/metrics/select-samples.ts'
+import { MINUTE_MS } from '../schemas/units.ts'
 import { type EvaluationBudget, emptySeries, type Labels, type Series, type TimeGrid, withoutName } from './vector.ts'
 
 /** Age after which a series has no value without a newer sample. */

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../../../schemas/units.ts'
+import { DAY_MS, HOUR_MS } from '../schemas/units.ts'
 import { PromqlError } from './promql-error.ts'
 
 const UNIT_MS: Readonly<Record<string, number>> = {
