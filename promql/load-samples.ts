@@ -40,7 +40,7 @@ export async function loadSamples(
   source: SampleSource,
   selectors: readonly SelectorExpression[],
 ): Promise<ReadonlyMap<string, readonly SampledSeries[]>> {
-  if (selectors.length > SELECTORS_MAX) throw new PromqlError(`must have at most ${SELECTORS_MAX} selectors`)
+  checkSelectors(selectors, source.grid)
   const loaded = new Map<string, readonly SampledSeries[]>()
   let segments = 0
   for (const selector of selectors) {
@@ -54,6 +54,21 @@ export async function loadSamples(
     loaded.set(key, series)
   }
   return loaded
+}
+
+/** Refuses selectors that cannot be read, before any of them is. */
+export function checkSelectors(
+  selectors: readonly SelectorExpression[],
+  grid: Pick<TimeGrid, 'stepMs' | 'count'>,
+): void {
+  if (selectors.length > SELECTORS_MAX) throw new PromqlError(`must have at most ${SELECTORS_MAX} selectors`)
+  for (const selector of selectors) {
+    nameOf(selector)
+    const lengthMs = (grid.count - 1) * grid.stepMs + (selector.rangeMs ?? LOOKBACK_MS)
+    if (lengthMs > METRICS_RANGE_DAYS_MAX * DAY_MS) {
+      throw new PromqlError(`must read at most ${METRICS_RANGE_DAYS_MAX} days of points: request a shorter range`)
+    }
+  }
 }
 
 /** Returns a text that is the same for equal selectors only. */
@@ -70,9 +85,6 @@ async function loadSelector(
   const windows = { grid, offsetMs: selector.offsetMs, lengthMs }
   const endMs = grid.startMs + (grid.count - 1) * grid.stepMs - selector.offsetMs
   const startMs = grid.startMs - selector.offsetMs - lengthMs
-  if (endMs - startMs > METRICS_RANGE_DAYS_MAX * DAY_MS) {
-    throw new PromqlError(`must read at most ${METRICS_RANGE_DAYS_MAX} days of points: request a shorter range`)
-  }
   if (startMs < 0 || endMs > MAX_MS) return []
   const nanos = (ms: number) => BigInt(ms) * 1_000_000n
   const search = {

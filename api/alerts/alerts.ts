@@ -3,6 +3,7 @@ import { deliveryTo, openTarget } from '../../alerts/calling/targets.ts'
 import type { DeliveryOutcome } from '../../alerts/delivery/outcome.ts'
 import { send } from '../../alerts/delivery/send.ts'
 import type { failingRules } from '../../alerts/measuring/rule-states.ts'
+import { expressionFault } from '../../promql/query-series.ts'
 import { type Tested, testReceiver, testReceiverSchema } from '../../schemas/http/alerts/deliveries.ts'
 import {
   type AlertsAnswer,
@@ -63,6 +64,8 @@ function replaceAlertsRoute({ directory, deliveries, ...deps }: Deps): Route {
     reply: okReply,
     async create({ caller, body }): Promise<Outcome<AlertsAnswer>> {
       const { workspaceId } = caller
+      const fault = faultOfExpressions(body.rules)
+      if (fault !== undefined) return invalid(fault)
       const current = await queryDirectory(directory.alerts(workspaceId))
       if (body.receivers.length > 0 && deliveries === undefined) return NO_KEY
       const author = authorOf(caller, deps.now())
@@ -80,6 +83,15 @@ function replaceAlertsRoute({ directory, deliveries, ...deps }: Deps): Route {
       return { ok: true, value: present(replaced, secrets) }
     },
   })
+}
+
+/** Returns why a rule has an expression that can never be evaluated, or undefined. */
+function faultOfExpressions(rules: readonly AlertRule[]): string | undefined {
+  for (const [i, { metric }] of rules.entries()) {
+    const fault = metric && expressionFault(metric.expression)
+    if (fault !== undefined) return `rules[${i}].metric.expression is invalid: ${fault}`
+  }
+  return undefined
 }
 
 function present(alerts: Alerts | undefined, secrets: ReadonlyMap<string, string> = new Map()): AlertsAnswer {

@@ -1,8 +1,7 @@
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
-import { evaluate } from '../../../promql/evaluate.ts'
-import { type Expression, selectorsOf } from '../../../promql/expression.ts'
-import { loadSamples, selectorKey } from '../../../promql/load-samples.ts'
+import type { Expression } from '../../../promql/expression.ts'
 import { PromqlError } from '../../../promql/promql-error.ts'
+import { querySeries } from '../../../promql/query-series.ts'
 import type { Series, TimeGrid, Value } from '../../../promql/vector.ts'
 import { RESPONSE_VALUES_MAX } from '../../../schemas/http/grafana/prometheus-schemas.ts'
 
@@ -22,8 +21,7 @@ export async function evaluateQuery(
 ): Promise<Uint8Array> {
   // The main thread ends the reads of a query.
   const { signal } = new AbortController()
-  const samples = await loadSamples({ clickhouse, workspaceId, grid, signal }, selectorsOf(expression))
-  const value = evaluate(expression, { grid, samplesOf: selector => samples.get(selectorKey(selector)) ?? [] })
+  const value = await querySeries(clickhouse, { workspaceId, expression, grid }, signal)
   const data = isInstant ? presentInstant(value, grid.startMs) : presentRange(value, grid)
   return Buffer.from(JSON.stringify({ status: 'success', data }))
 }

@@ -3,6 +3,7 @@ import { type Expression, selectorsOf, typeOf } from '../../../promql/expression
 import { LOOKBACK_MS } from '../../../promql/over-time.ts'
 import { parsePromql } from '../../../promql/parse-promql.ts'
 import { PromqlError, TOO_MANY_SAMPLES } from '../../../promql/promql-error.ts'
+import { parseSeriesQuery } from '../../../promql/query-series.ts'
 import {
   queryInstant,
   queryInstantByForm,
@@ -42,13 +43,7 @@ export function queryRoutes(deps: Deps): readonly Route[] {
     const { workspaceId } = request
     const { query, ...times } = parametersOf(rangeQueryParameters, request.parameters)
     const grid = gridOf(times)
-    const expression = inParameter('query', () => parsePromql(query))
-    const type = typeOf(expression)
-    if (type !== 'scalar' && type !== 'vector') {
-      throw new PromqlError(
-        `invalid parameter "query": invalid expression type "${type === 'range' ? 'range vector' : type}" for range query, must be Scalar or instant Vector`,
-      )
-    }
+    const expression = inParameter('query', () => parseSeriesQuery(query))
     return evaluated(deps, { workspaceId, expression, grid, isInstant: false }, request.deadline)
   }
   return [
