@@ -7,7 +7,15 @@ import type { Labels, Series, Value } from '../../promql/vector.ts'
 import type { AlertRule } from '../../schemas/records/alerts.ts'
 import { base32 } from '../../shared/ids/base32.ts'
 import { PermanentError } from '../../shared/runtime/errors.ts'
-import { type Measure, READINGS_MAX, type Reading, SUBJECTS_MAX, type Subject, timesOf } from './reading.ts'
+import {
+  type Measure,
+  type MeasureDeps,
+  READINGS_MAX,
+  type Reading,
+  SUBJECTS_MAX,
+  type Subject,
+  timesOf,
+} from './reading.ts'
 
 /** Most characters of the labels of a series, and of the name of a value. */
 const [SERIES_MAX, NAME_MAX] = [500, 200]
@@ -15,7 +23,11 @@ const [SERIES_MAX, NAME_MAX] = [500, 200]
 const VALUE_MAX = 1e300
 
 /** Measures the expression of a rule over metrics. Each series of its result is a subject. A time without a value meets nothing. */
-export const measureMetric: Measure = async ({ clickhouse }, { workspaceId, rule, instants }, signal) => {
+export async function measureMetric(
+  { clickhouse }: Pick<MeasureDeps, 'clickhouse'>,
+  { workspaceId, rule, instants }: Parameters<Measure>[1],
+  signal: AbortSignal,
+): Promise<Reading[]> {
   const { metric } = rule
   const times = timesOf(instants)
   const [startMs] = times

@@ -1,5 +1,6 @@
 import type { AlertRule, CalledKind } from '../../schemas/records/alerts.ts'
 import { measureSpiking, measureSpreading } from './findings.ts'
+import { measureMetric } from './measure-metric.ts'
 import { measureDeadLetters, measureLateness, measureQuota } from './pipeline.ts'
 import type { Measure } from './reading.ts'
 import { measureErrors, measureLatency } from './services.ts'
@@ -9,6 +10,7 @@ import { measureSilence } from './surfaces.ts'
 export const MEASURES: Readonly<Partial<Record<CalledKind, Measure>>> = {
   'finding.spiking': measureSpiking,
   'finding.spreading': measureSpreading,
+  'metric.threshold': measureMetric,
   'service.errors': measureErrors,
   'service.latency': measureLatency,
   'surface.silent': measureSilence,
