@@ -1,6 +1,7 @@
 import type { Route } from '../shared/http/route.ts'
 import { alertRoutes } from './alerts/alerts.ts'
 import { deliveryRoutes } from './alerts/deliveries.ts'
+import { tryRuleRoute } from './alerts/try-rule.ts'
 import { changeRoutes } from './changes.ts'
 import { letterChangeRoutes } from './dead-letters/change-letters.ts'
 import { letterReadRoutes } from './dead-letters/read-letters.ts'
@@ -14,6 +15,7 @@ import { findingWorkRoutes } from './findings/work/change-findings.ts'
 import { findingMergeRoutes } from './findings/work/merge-findings.ts'
 import { jaegerRoutes } from './grafana/jaeger/routes.ts'
 import { exemplarRoutes } from './grafana/prometheus/exemplars.ts'
+import { createFollowMetric } from './grafana/prometheus/follow-metric.ts'
 import { labelRoutes } from './grafana/prometheus/labels.ts'
 import { queryRoutes } from './grafana/prometheus/query.ts'
 import { tempoRoutes } from './grafana/tempo/routes.ts'
@@ -85,6 +87,7 @@ export function createApiRoutes(deps: ApiDeps): readonly Route[] {
     ...droppingRoutes(deps),
     ...alertRoutes(deps),
     ...deliveryRoutes(deps),
+    tryRuleRoute({ ...deps, followMetric: createFollowMetric(deps) }),
     ...erasureRoutes(deps),
     listWatermarksRoute(deps),
     readPipelineRoute(deps),

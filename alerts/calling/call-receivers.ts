@@ -15,7 +15,7 @@ import { eventOf, measuredEventOf } from './event-of.ts'
 import { type CalledBy, EventHolder, type HeldEvents, holdEvents, rememberSent } from './held-events.ts'
 import { type Called, calledFor } from './matching-rules.ts'
 import { OrderOfFindings } from './order-of-findings.ts'
-import { isOneByOne } from './targets.ts'
+import { EVENTS_MAX, isOneByOne } from './targets.ts'
 
 /** Dependencies of calling receivers. */
 interface CallDeps {
@@ -31,8 +31,6 @@ interface CallDeps {
 }
 
 const AT_ONCE = 100
-/** Most events of one message. */
-const EVENTS_MAX = 50
 const TIMEOUT_MS = 30_000
 
 /**

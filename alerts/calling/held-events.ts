@@ -17,7 +17,7 @@ export interface HeldEvents extends CalledBy {
 }
 
 /** Most events that wait for a message. The latest stay. */
-const HELD_MAX = 1_000
+export const HELD_MAX = 1_000
 const AT_ONCE = 100
 
 /**

@@ -33,6 +33,9 @@ export function openTarget(sealing: Sealing, workspaceId: string, { id, sealed }
   return targetSchema.parse(JSON.parse(sealing.open({ workspaceId, receiverId: id }, sealed)))
 }
 
+/** Most events of one message. */
+export const EVENTS_MAX = 50
+
 /** Returns whether each event is a delivery of its own for this channel. The others show many in one message. */
 export function isOneByOne(channel: Channel): boolean {
   return channel === 'webhook' || channel === 'pagerduty'

@@ -3,7 +3,6 @@ import { deliveryTo, openTarget } from '../../alerts/calling/targets.ts'
 import type { DeliveryOutcome } from '../../alerts/delivery/outcome.ts'
 import { send } from '../../alerts/delivery/send.ts'
 import type { failingRules } from '../../alerts/measuring/rule-states.ts'
-import { expressionFault } from '../../promql/query-series.ts'
 import { type Tested, testReceiver, testReceiverSchema } from '../../schemas/http/alerts/deliveries.ts'
 import {
   type AlertsAnswer,
@@ -20,8 +19,9 @@ import { type CreationRouteDeps, creationRoute } from '../http/creation-route.ts
 import { authorOf, queryDirectory } from '../http/directory.ts'
 import { type GuardedRouteDeps, guardedRoute } from '../http/guarded-route.ts'
 import { invalid, type Outcome, okReply, otherRevision } from '../http/outcome.ts'
-import type { Resource } from '../http/resource.ts'
 import { changedReceivers } from './changed-receivers.ts'
+import { faultOfExpression } from './expression-fault.ts'
+import { ALERTS } from './resource.ts'
 
 interface Deps extends GuardedRouteDeps, CreationRouteDeps {
   readonly directory: Pick<Directory, 'alerts' | 'replaceAlerts'>
@@ -33,15 +33,6 @@ interface Deps extends GuardedRouteDeps, CreationRouteDeps {
 /** Returns the routes of receivers and the rules that call them (docs/api/alerts.md). */
 export function alertRoutes(deps: Deps): Route[] {
   return [readAlertsRoute(deps), replaceAlertsRoute(deps), testReceiverRoute(deps)]
-}
-
-const ALERTS: Resource = {
-  notFound: { code: 'NOT_FOUND', message: 'there is no such workspace' },
-  unavailable: {
-    code: 'INGEST_INFRA_UNAVAILABLE',
-    message: 'the receivers of alerts are unavailable: retry after the delay',
-    retryAfterSeconds: 5,
-  },
 }
 
 const NO_KEY = invalid('this installation sends no alerts: its operator has to set DELIVERY_KEY')
@@ -64,8 +55,10 @@ function replaceAlertsRoute({ directory, deliveries, ...deps }: Deps): Route {
     reply: okReply,
     async create({ caller, body }): Promise<Outcome<AlertsAnswer>> {
       const { workspaceId } = caller
-      const fault = faultOfExpressions(body.rules)
-      if (fault !== undefined) return invalid(fault)
+      for (const [i, rule] of body.rules.entries()) {
+        const fault = faultOfExpression(`rules[${i}]`, rule)
+        if (fault !== undefined) return invalid(fault)
+      }
       const current = await queryDirectory(directory.alerts(workspaceId))
       if (body.receivers.length > 0 && deliveries === undefined) return NO_KEY
       const author = authorOf(caller, deps.now())
@@ -83,15 +76,6 @@ function replaceAlertsRoute({ directory, deliveries, ...deps }: Deps): Route {
       return { ok: true, value: present(replaced, secrets) }
     },
   })
-}
-
-/** Returns why a rule has an expression that can never be evaluated, or undefined. */
-function faultOfExpressions(rules: readonly AlertRule[]): string | undefined {
-  for (const [i, { metric }] of rules.entries()) {
-    const fault = metric && expressionFault(metric.expression)
-    if (fault !== undefined) return `rules[${i}].metric.expression is invalid: ${fault}`
-  }
-  return undefined
 }
 
 function present(alerts: Alerts | undefined, secrets: ReadonlyMap<string, string> = new Map()): AlertsAnswer {

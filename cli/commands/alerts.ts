@@ -1,11 +1,13 @@
 import type { Command } from 'commander'
 import { deliveriesAnswerSchema, deliverySchema, testedSchema } from '../../schemas/http/alerts/deliveries.ts'
 import { type AlertsAnswer, alertsAnswerSchema } from '../../schemas/http/alerts/operations.ts'
+import { type Trial, trialSchema } from '../../schemas/http/alerts/trial.ts'
 import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT } from '../exit-codes.ts'
 import { connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
 import { addReplaceRules, addShowRules, knownRules, type RulesKind, rulesHelp } from '../reads/rules-commands.ts'
-import { printable, rowOf } from '../terminal.ts'
+import { readRulesFile } from '../reads/rules-file.ts'
+import { counted, printable, rowOf } from '../terminal.ts'
 
 type Rule = AlertsAnswer['rules'][number]
 
@@ -71,7 +73,43 @@ export function addAlerts(parent: Command, context: ReadCommandContext): void {
       if (result === 'delivered') return context.print(line)
       return context.exit(EXIT.failed, line)
     })
+  addTry(command, context)
   addDeliveries(command, context)
+}
+
+function addTry(command: Command, context: ReadCommandContext): void {
+  command
+    .command('try')
+    .description('state what rules would have called for in the last seven days, without keeping them')
+    .argument('<file>', 'a file in the form of "show --json", or - for standard input')
+    .addOption(urlOption())
+    .option('--json', 'print the answers of the API, one a line')
+    .addHelpText('after', rulesHelp('alerts try alerts.json'))
+    .action(async (file: string, options: ReadOptions) => {
+      const reader = await connectReader(context, options)
+      const { rules } = await readRulesFile(file)
+      for (const rule of rules) {
+        const trial = knownRules(await reader.post(`${KIND.path}/try`, { rule }, trialSchema), KIND)
+        if (options.json) context.print(JSON.stringify(trial))
+        else for (const line of describeTrial(nameOf(rule), trial)) context.print(printable(line))
+      }
+    })
+}
+
+/** Returns how a rule of a file is called. The API has found it valid. */
+const nameOf = (rule: unknown) => String((rule as { readonly name?: unknown }).name)
+
+function describeTrial(name: string, { events, messages, calls, unknown }: Trial): string[] {
+  const times = `would have called ${counted(events, 'time')} in seven days`
+  const rest = events - calls.length
+  return [
+    events === 0
+      ? `${name}: ${times}`
+      : `${name}: ${times} (${counted(messages, 'message')} of Slack, Teams or e-mail):`,
+    ...calls.map(({ at, kind, title, resolved }) => `  ${at}  ${kind}${resolved ? ' (ended)' : ''}  ${title}`),
+    ...(rest > 0 ? [`  and ${rest} before`] : []),
+    ...unknown.map(({ kind, reason }) => `  ${kind}: ${reason}`),
+  ]
 }
 
 function addDeliveries(command: Command, context: ReadCommandContext): void {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { listDeliveries, readDelivery, replayDelivery, testReceiver } from './alerts/deliveries.ts'
 import { readAlerts, replaceAlerts } from './alerts/operations.ts'
+import { tryRule } from './alerts/trial.ts'
 import { listChanges } from './changes.ts'
 import {
   listDeadLetters,
@@ -167,6 +168,7 @@ const OPERATIONS: readonly Operation[] = [
   readAlerts,
   replaceAlerts,
   testReceiver,
+  tryRule,
   listDeliveries,
   readDelivery,
   replayDelivery,

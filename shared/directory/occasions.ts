@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type Occasion, occasionSchema } from '../../schemas/records/alerts.ts'
+import { type FindingOccasion, type Occasion, occasionSchema } from '../../schemas/records/alerts.ts'
 import type { FindingEntry } from '../../schemas/records/change.ts'
 import { occasionId } from '../ids/occasion-id.ts'
 import type { FindingOfWorkspace } from './findings/activity.ts'
@@ -22,17 +22,18 @@ export function writeOccasions(occasions: readonly Occasion[]): Command[] {
 /** Returns the commands that add what members did with a finding as occasions, if the workspace has receivers. */
 export async function planMemberOccasions(
   redis: Redis,
-  { workspaceId, findingId }: FindingOfWorkspace,
+  finding: FindingOfWorkspace,
   entries: readonly FindingEntry[],
 ): Promise<Command[]> {
-  if (entries.length === 0 || (await redis.sismember(keys.alerting, workspaceId)) === 0) return []
-  return writeOccasions(
-    entries.map(entry => {
-      const kind = entry.action === 'commented' ? 'finding.commented' : 'finding.changed'
-      const id = occasionId([workspaceId, findingId, kind, entry.id])
-      return { id, kind, workspaceId, findingId, at: entry.createdAt, entry }
-    }),
-  )
+  if (entries.length === 0 || (await redis.sismember(keys.alerting, finding.workspaceId)) === 0) return []
+  return writeOccasions(entries.map(entry => memberOccasion(finding, entry)))
+}
+
+/** Returns the occasion of what a member did with a finding. */
+export function memberOccasion({ workspaceId, findingId }: FindingOfWorkspace, entry: FindingEntry): FindingOccasion {
+  const kind = entry.action === 'commented' ? 'finding.commented' : 'finding.changed'
+  const id = occasionId([workspaceId, findingId, kind, entry.id])
+  return { id, kind, workspaceId, findingId, at: entry.createdAt, entry }
 }
 
 /** An occasion that waits, and the text by which it is removed. */

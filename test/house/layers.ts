@@ -60,7 +60,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['clickhouse/queries/alerts/', 'clickhouse/queries/releases/'],
     ['clickhouse/migrate/'],
   ],
-  alerts: [['alerts/delivery/', 'alerts/messages/', 'alerts/measuring/'], ['alerts/calling/']],
+  alerts: [['alerts/delivery/', 'alerts/messages/', 'alerts/measuring/'], ['alerts/calling/'], ['alerts/trying/']],
   ingest: [
     ['ingest/config.ts', 'ingest/auth/', 'ingest/admission/'],
     ['ingest/commit/'],

@@ -3,11 +3,12 @@ import Tinypool from 'tinypool'
 import type { ClickHouseClient } from '../../../clickhouse/client.ts'
 import { PromqlError } from '../../../promql/promql-error.ts'
 import { evaluateQuery } from '../prometheus/evaluate-query.ts'
+import { followExpression } from '../prometheus/follow-expression.ts'
 import { renderLargeTrace } from '../render-trace.ts'
 import { readingClient, ThreadReads } from './thread-reads.ts'
 
 /** The tasks of threads. Each returns the bytes of a response, or undefined if what it is of does not exist. */
-const TASKS = { evaluateQuery, renderLargeTrace } satisfies Record<
+const TASKS = { evaluateQuery, followExpression, renderLargeTrace } satisfies Record<
   string,
   (client: ClickHouseClient, input: never) => Promise<Uint8Array | undefined>
 >

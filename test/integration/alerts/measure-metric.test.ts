@@ -100,6 +100,31 @@ it('refuses to evaluate what needs too much, and what no server understands', as
   await expect(refused('{__name__=~"a.*"}')).rejects.toThrow(/name of one metric/)
 })
 
+it('is tried on the past, in a thread', async () => {
+  const name = newName()
+  await store([gauge(name, points({ 5: 9, 10: 9, 15: 9, 20: 1, 25: 1 }))])
+  const bearer = await signToken()
+  const rule = (metric: Metric) => ({ rule: ruleOf(metric) })
+  const metric = { expression: `{"${name}"}`, above: 5, minutes: 10 }
+  const tried = await call(api.baseUrl, 'POST /v3/alerts/try', { bearer, body: rule(metric) })
+  const at = (minute: number) => new Date(BASE_MS + minute * MINUTE_MS).toISOString()
+  expect(tried).toMatchObject({
+    status: 200,
+    body: {
+      ...{ events: 2, messages: 2, unknown: [] },
+      calls: [
+        { at: at(20), kind: 'metric.threshold', resolved: true, value: 9 },
+        { at: at(15), kind: 'metric.threshold', resolved: false, value: 9, unit: '' },
+      ],
+    },
+  })
+  const long = { ...metric, expression: `sum_over_time({"${name}"}[30d])` }
+  expect(await call(api.baseUrl, 'POST /v3/alerts/try', { bearer, body: rule(long) })).toMatchObject({
+    status: 200,
+    body: { events: 0, unknown: [{ kind: 'metric.threshold', reason: expect.stringMatching(/at most 31 days/) }] },
+  })
+})
+
 it.each([
   ['sum(', /^rules\[1\]\.metric\.expression is invalid: .*parse error: unexpected end of input/],
   ['up[5m]', /rules\[1\].metric.expression is invalid: invalid expression type "range vector"/],

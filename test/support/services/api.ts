@@ -253,6 +253,7 @@ interface StoredException {
   storedAt?: number
   serviceVersion?: string
   sessionId?: string
+  environment?: string
 }
 
 /** Inserts occurrences; the views of the schema derive findings from them. */
@@ -274,18 +275,21 @@ export async function insertExceptions(
     source: 'span_event',
     serviceVersion: '',
     sessionId: '',
+    environment: '',
     ...exception,
     variantId: exception.variantId ?? variantOf(exception),
   }))
   const structure = `workspaceId String, surfaceId String, receivedAt Int64, storedAt Int64, variantId String, findingId String,
-    traceId String, spanId String, source String, occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String, type String, message String, stacktrace String`
+    traceId String, spanId String, source String, occurredAtUnixNano UInt64, serviceName String, serviceVersion String, sessionId String,
+    type String, message String, stacktrace String, environment String`
   await insertRows(
     client,
     `INSERT INTO exceptions (workspace_id, surface_id, received_at, stored_at, variant_id, finding_id, trace_id, span_id,
-       occurred_at_unix_nano, service_name, service_version, session_id, type, message, stacktrace, source)
+       occurred_at_unix_nano, service_name, service_version, session_id, type, message, stacktrace, source, environment)
      SELECT workspaceId, surfaceId, fromUnixTimestamp64Milli(receivedAt),
        if(storedAt = 0, now64(3), fromUnixTimestamp64Milli(storedAt)), unhex(variantId), findingId, unhex(traceId),
-       unhex(spanId), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message, stacktrace, source
+       unhex(spanId), occurredAtUnixNano, serviceName, serviceVersion, sessionId, type, message, stacktrace, source,
+       environment
      FROM input('${structure}')`,
     rows,
   )

@@ -220,6 +220,7 @@ export const ISOLATION_MATRIX: readonly MatrixRow[] = [
     path: '/v3/alerts',
     body: { revision: 0, receivers: [RECEIVER], rules: [ALERT_RULE] },
   })),
+  row('POST /v3/alerts/try', READERS, 'own', () => ({ path: '/v3/alerts/try', body: { rule: ALERT_RULE } })),
   row('POST /v3/alerts/test', MANAGERS, 'own', () => ({
     path: '/v3/alerts/test',
     body: { receiver: RECEIVER.name },
