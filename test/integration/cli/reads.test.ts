@@ -198,7 +198,7 @@ describe('penstock trace, findings and pipeline', () => {
     const directory = await mkdtemp(join(tmpdir(), 'penstock-alerts-'))
     const file = join(directory, 'alerts.json')
     expect((await run(['alerts', 'show', ...at])).stdout).toMatch(
-      /\nNew and returning findings +all +finding.created or .*\n[\s\S]*\nno receiver: nothing is sent\n$/,
+      /\nNew and returning findings +all +finding.created or [\s\S]*\nno receiver: nothing is sent\n$/,
     )
     const receivers = [
       { name: 'hook', channel: 'webhook', url: 'https://127.0.0.1/hook?token=hidden' },
@@ -213,8 +213,6 @@ describe('penstock trace, findings and pipeline', () => {
     expect(shown.stdout).toMatch(
       /\nreceiver hook: webhook, https:\/\/127.0.0.1\/hook\nreceiver mail: email, on-call@shop.example\n$/,
     )
-    const tried = await run(['alerts', 'try', file, ...at])
-    expect(tried).toMatchObject({ code: 0, stdout: 'errors: would have called 0 times in seven days\n' })
     // A file as it was shown keeps the targets.
     await writeFile(file, (await run(['alerts', 'show', ...at, '--json'])).stdout)
     expect(await run(['alerts', 'replace', file, ...at])).toMatchObject({ code: 0 })
