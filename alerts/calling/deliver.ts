@@ -33,9 +33,13 @@ export interface DeliverDeps extends Sending {
   readonly orderKeptMs?: number
 }
 
-/** Deliveries in progress in a process, and how many of them a workspace may have: a slow receiver delays no other workspace. */
-const AT_ONCE = 32
-const OF_WORKSPACE = 4
+/**
+ * Deliveries in progress in a process, and how many of them a workspace and a receiver may have: a slow receiver delays no other one,
+ * and slow ones of a workspace no other workspace.
+ */
+const AT_ONCE = 128
+const OF_WORKSPACE = 16
+const OF_RECEIVER = 4
 /** A delivery whose turn it is not looks again after this time, and a workspace has one of them look in each slot. */
 const TURN_MS = SECOND_MS
 const SLOT_MS = 25
@@ -81,7 +85,7 @@ export function startDeliveries(deps: DeliverDeps): { stop(): Promise<void> } {
 class Deliverer {
   readonly #deps: DeliverDeps
   readonly #order: OrderOfFindings
-  /** Deliveries in progress by workspace. */
+  /** Deliveries in progress by workspace, and by receiver. */
   readonly #active = new Map<string, number>()
   /** The last slot of each workspace, in Unix ms. */
   readonly #slots = new Map<string, number>()
@@ -95,10 +99,12 @@ class Deliverer {
 
   /** Makes an attempt. Throws if the delivery is to be repeated, or is parked. */
   async deliver(job: Job<DeliveryJob>, token: string): Promise<void> {
-    const { workspaceId } = job.data
-    const active = this.#active.get(workspaceId) ?? 0
-    if (active >= OF_WORKSPACE) return this.#later(job, token)
-    this.#active.set(workspaceId, active + 1)
+    const { workspaceId, receiverId } = job.data
+    const activeOf = (id: string) => this.#active.get(id) ?? 0
+    const isFull = activeOf(workspaceId) >= OF_WORKSPACE || activeOf(receiverId) >= OF_RECEIVER
+    if (isFull) return this.#later(job, token)
+    this.#count(workspaceId, 1)
+    this.#count(receiverId, 1)
     this.#deps.onActive(1)
     try {
       const delivery = deliveryJobSchema.parse(job.data)
@@ -106,10 +112,15 @@ class Deliverer {
       await this.#attempt(job, delivery)
     } finally {
       this.#deps.onActive(-1)
-      const left = (this.#active.get(workspaceId) ?? 1) - 1
-      if (left === 0) this.#active.delete(workspaceId)
-      else this.#active.set(workspaceId, left)
+      this.#count(workspaceId, -1)
+      this.#count(receiverId, -1)
     }
+  }
+
+  #count(id: string, change: 1 | -1): void {
+    const active = (this.#active.get(id) ?? 0) + change
+    if (active === 0) this.#active.delete(id)
+    else this.#active.set(id, active)
   }
 
   /** Lets a delivery look again later. Many of one workspace look one after the other. */

@@ -17,10 +17,21 @@ export interface MeasuredPast {
 export type FollowPast = (of: MeasuredPast, signal: AbortSignal) => Promise<Occasion[]>
 
 /** The past is measured at each fifth minute: a minute each would cost five times as much. */
-const STEP_MS = 5 * MINUTE_MS
+const LEAST_STEP_MS = 5 * MINUTE_MS
+/** A value of a long time changes slowly, and reads each row as many times as there are instants in that time. */
+const INSTANTS_OF_WINDOW = 4
 const OCCASIONS_MAX = 2_000
 
-const stepBefore = (ms: number) => Math.floor(ms / STEP_MS) * STEP_MS
+/** Returns the time between two instants at which a kind of a rule is measured. */
+function stepMsOf({ errors, latency, spreading }: AlertRule, kind: CalledKind): number {
+  const windows: Partial<Record<CalledKind, { readonly minutes: number } | undefined>> = {
+    'service.errors': errors,
+    'service.latency': latency,
+    'finding.spreading': spreading,
+  }
+  const windowMs = (windows[kind]?.minutes ?? 0) * MINUTE_MS
+  return Math.max(1, Math.floor(windowMs / INSTANTS_OF_WINDOW / LEAST_STEP_MS)) * LEAST_STEP_MS
+}
 
 /** Measures the past of a rule, and follows it as the watcher does, from nothing that is known on. */
 export async function followPast<D>(
@@ -33,7 +44,9 @@ export async function followPast<D>(
   { workspaceId, rule, kind, fromMs, toMs }: MeasuredPast,
   signal: AbortSignal,
 ): Promise<Occasion[]> {
-  const instants = { fromMs: stepBefore(fromMs), toMs: stepBefore(toMs), stepMs: STEP_MS }
+  const stepMs = stepMsOf(rule, kind)
+  const stepBefore = (ms: number) => Math.floor(ms / stepMs) * stepMs
+  const instants = { fromMs: stepBefore(fromMs), toMs: stepBefore(toMs), stepMs }
   const readings = await measure(deps, { workspaceId, rule, instants }, signal)
   const changes = transitions([], readings, instants, holdMsOf(rule, kind))
   const occasions = measuredOccasions({ workspaceId, rule, kind }, changes)
