@@ -45,6 +45,10 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Goal>>>> = {
     'p50 with nothing else to do': atMost(50),
     'finding listed, p99 at 50 % of capacity': atMost(2_500),
   },
+  alerts: {
+    'p99 at 50 % of capacity': atMost(5_000),
+    'idle, alerts alone': atMost(0.3),
+  },
   fairness: {
     ...under('stored p99', 2_000),
     ...under('refused requests of others', 0),

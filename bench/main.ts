@@ -42,7 +42,7 @@ const USUAL = [
   'replay',
   'memory',
 ]
-const SCENARIOS = [...USUAL, 'services', 'grpc', 'stored-reads', 'scale']
+const SCENARIOS = [...USUAL, 'alerts', 'services', 'grpc', 'stored-reads', 'scale']
 
 const RESULTS = new URL('RESULTS.md', import.meta.url)
 

@@ -4,9 +4,15 @@ import type { ClickHouseClient } from '../../clickhouse/client.ts'
 import { type DescribedFinding, describeFinding } from '../../findings/describe-finding.ts'
 import type { CalledEvent } from '../../schemas/http/alerts/events.ts'
 import type { Occasion } from '../../schemas/records/alerts.ts'
+import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
 import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
-import { removeOccasions, type WaitingOccasion, waitingOccasions } from '../../shared/directory/occasions.ts'
+import {
+  removeOccasions,
+  type WaitingOccasion,
+  waitingOccasions,
+  writeOccasions,
+} from '../../shared/directory/occasions.ts'
 import type { Command } from '../../shared/directory/transaction.ts'
 import { base32 } from '../../shared/ids/base32.ts'
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts'
@@ -31,13 +37,15 @@ interface CallDeps {
 }
 
 const AT_ONCE = 100
+/** Findings that are read at the same time. */
+const DESCRIBED_AT_ONCE = 4
 const TIMEOUT_MS = 30_000
 
 /**
  * Queues the deliveries of the occasions that wait, and only then removes these. After a crash between the two, the same
  * deliveries are added again, with the same ids: the occasions that are looked at together stay the same until they are removed.
  * Events of rules that rest or are quiet are held until they are due. An occasion of which nothing is retained any more calls for
- * nothing.
+ * nothing. The occasions of a workspace that cannot be described wait behind those of all others. Throws what prevented it.
  */
 export async function callReceivers(deps: CallDeps): Promise<void> {
   const holder = new EventHolder(deps.redis)
@@ -50,12 +58,17 @@ export async function callReceivers(deps: CallDeps): Promise<void> {
     if (waiting.length === 0) return
     await deps.assertElected()
     const commands: Command[] = []
+    const faults: unknown[] = []
     for (const [workspaceId, own] of Map.groupBy(waiting, ({ occasion }) => occasion.workspaceId)) {
-      for (const call of await callsOf(deps, workspaceId, own)) {
-        commands.push(...(await queueOrHold(deps, holder, call)))
-      }
+      const calls = await callsOf(deps, workspaceId, own).catch(error => {
+        faults.push(error)
+        commands.push(...writeOccasions(own.map(({ occasion }) => occasion)))
+        return []
+      })
+      for (const call of calls) commands.push(...(await queueOrHold(deps, holder, call)))
     }
     await removeOccasions(deps.redis, waiting, commands)
+    if (faults.length > 0) throw faults[0]
   }
 }
 
@@ -71,8 +84,16 @@ async function callsOf(deps: CallDeps, workspaceId: string, waiting: readonly Wa
   if (alerts === undefined || alerts.receivers.every(({ disabled }) => disabled)) return []
   const eventOfOccasion = createEvents(deps, workspaceId)
   const calls = new Map<string, Call & { readonly events: CalledEvent[] }>()
-  for (const { occasion } of waiting) {
-    const event = await eventOfOccasion(occasion)
+  const events: (CalledEvent | undefined)[] = []
+  await forEachConcurrently(
+    waiting,
+    { concurrency: DESCRIBED_AT_ONCE, stopOnFailure: true },
+    async ({ occasion }, i) => {
+      events[i] = await eventOfOccasion(occasion)
+    },
+  )
+  for (const [i, { occasion }] of waiting.entries()) {
+    const event = events[i]
     for (const called of event ? calledFor(event, alerts, occasion.ruleName) : []) {
       const key = JSON.stringify([called.receiver.id, called.rule.name])
       const call = calls.get(key) ?? { ...called, workspaceId, events: [] }
@@ -133,13 +154,12 @@ function messagesOf({ workspaceId, receiver, rule, events }: Call): DeliveryJob[
 
 /** Returns a function that makes the events of a workspace. A finding of many occasions is read once. */
 function createEvents({ clickhouse, directory, consoleUrl }: CallDeps, workspaceId: string) {
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
   const described = new Map<string, Promise<DescribedFinding | undefined>>()
   const merges = directory.findingMerges(workspaceId)
   const describe = (findingId: string) => {
     const known =
       described.get(findingId) ??
-      merges.then(all => describeFinding(clickhouse, { workspaceId, findingId }, all, signal))
+      merges.then(all => describeFinding(clickhouse, { workspaceId, findingId }, all, AbortSignal.timeout(TIMEOUT_MS)))
     described.set(findingId, known)
     return known
   }

@@ -8,8 +8,12 @@ import {
 import { loadStandings, type MergedWorkspace } from '../../findings/standing.ts'
 import type { FindingKind, FindingOccasion } from '../../schemas/records/alerts.ts'
 import type { FindingWork } from '../../schemas/records/finding-work.ts'
+import { pagesOf } from '../../shared/concurrency/pages.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
 import { occasionId } from '../../shared/ids/occasion-id.ts'
+
+/** Findings of a query. ClickHouse refuses a parameter of 128 KiB, about 3,900 findings. */
+const FINDINGS_AT_ONCE = 500
 
 /** Stores in which occasions are found. */
 export interface FindOccasionsDeps {
@@ -39,19 +43,25 @@ export async function findOccasions(
   const { workspaceId } = surfaces
   const workspace = { workspaceId, merges: await directory.findingMerges(workspaceId) }
   const arrived = await selectArrivedFindings(clickhouse, surfaces, workspace.merges, signal)
-  const ids = arrived.map(({ findingId }) => findingId)
-  if (ids.length === 0) return { occasions: [], ended: [] }
-  const [firsts, returned] = await Promise.all([
-    selectFirstArrivals(clickhouse, workspace, ids, signal),
-    findReturned(deps, workspace, ids, signal),
-  ])
-  const kindOf = (id: string): FindingKind | undefined =>
-    (firsts.get(id) ?? 0) >= surfaces.fromMs ? 'finding.created' : returned.get(id)?.kind
-  const occasions = arrived.flatMap(finding => {
-    const kind = kindOf(finding.findingId)
-    return kind === undefined ? [] : [occasionOf(workspaceId, kind, finding)]
-  })
-  return { occasions, ended: [...returned].map(([id, { status }]) => [id, status]) }
+  const [occasions, ended] = [[] as FindingOccasion[], [] as [string, string][]]
+  for (const some of pagesOf(arrived, FINDINGS_AT_ONCE)) {
+    const ids = some.map(({ findingId }) => findingId)
+    const [firsts, returned] = await Promise.all([
+      selectFirstArrivals(clickhouse, workspace, ids, signal),
+      findReturned(deps, workspace, ids, signal),
+    ])
+    for (const finding of some) {
+      const { findingId } = finding
+      if ((firsts.get(findingId) ?? 0) >= surfaces.fromMs) {
+        occasions.push(occasionOf(workspaceId, 'finding.created', finding))
+      }
+      // After a pause, a time is long enough for a finding to be new, to be resolved and to come back.
+      const kind = returned.get(findingId)?.kind
+      if (kind !== undefined) occasions.push(occasionOf(workspaceId, kind, finding))
+    }
+    for (const [id, { status }] of returned) ended.push([id, status])
+  }
+  return { occasions, ended }
 }
 
 function occasionOf(

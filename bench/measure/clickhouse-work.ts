@@ -17,7 +17,7 @@ export async function truncateTables(client: ClickHouseClient, database: string)
     client,
     `SELECT name FROM system.tables
      WHERE database = {database: String} AND engine LIKE '%MergeTree'
-       AND NOT startsWith(name, 'schema_migrations') AND name != '${SHARD_MAPS_TABLE}'`,
+       AND NOT startsWith(name, 'schema_migrations') AND name NOT IN ('${SHARD_MAPS_TABLE}', 'installation')`,
     { database },
   )
   for (const { name } of tables) {

@@ -19,8 +19,8 @@ export interface FreshnessBench {
   readonly port: number
   /** Surface whose workspace contains only markers. */
   readonly markerSurface: BenchSurface
-  /** Reads findings as a user does. With it, markers have an exception, and are visible when their finding is listed. */
-  readonly reader?: Pick<TraceReader, 'get'>
+  /** With it, markers have an exception whose type begins with a prefix, and are visible when it selects them. */
+  readonly exceptionsSeen?: (typePrefix: string) => SelectVisible
   readonly pids: Readonly<Record<string, number>>
   /** Time between two markers under a load. Each is a request, a commit and an fsync, so they are part of the load. */
   readonly markerEveryMs: number
@@ -106,13 +106,13 @@ export async function measureUnderLoad(
 }
 
 async function withMarkers<R>(
-  { clickhouse: { client }, port, markerSurface: { publicKey, workspaceId }, reader }: FreshnessBench,
+  { clickhouse: { client }, port, markerSurface: { publicKey, workspaceId }, exceptionsSeen }: FreshnessBench,
   measure: (sender: MarkerSender, watch: MarkerWatch) => Promise<R>,
 ): Promise<R & Freshness> {
   await truncateTables(client, BENCH_DATABASE)
-  const sender = await openMarkerSender(port, publicKey, reader ? 'exceptions' : 'uniform')
-  const watch = reader
-    ? watchMarkers(listedMarkers(reader, workspaceId, sender.typePrefix), sender.markers, LIST_EVERY_MS)
+  const sender = await openMarkerSender(port, publicKey, exceptionsSeen ? 'exceptions' : 'uniform')
+  const watch = exceptionsSeen
+    ? watchMarkers(exceptionsSeen(sender.typePrefix), sender.markers, LIST_EVERY_MS)
     : watchMarkers(storedMarkers(client, workspaceId), sender.markers)
   try {
     const measured = await measure(sender, watch)
@@ -130,8 +130,12 @@ async function withMarkers<R>(
 /** A list takes some milliseconds of the API and of ClickHouse. */
 const LIST_EVERY_MS = 50
 
-/** Selects the markers whose finding is on the first page of findings. */
-function listedMarkers(reader: Pick<TraceReader, 'get'>, workspaceId: string, typePrefix: string): SelectVisible {
+/** Selects the markers whose finding is on the first page of findings, read as a user does. */
+export function listedMarkers(
+  reader: Pick<TraceReader, 'get'>,
+  workspaceId: string,
+  typePrefix: string,
+): SelectVisible {
   return async () => {
     const { findings } = JSON.parse(await reader.get(workspaceId, '/v3/findings')) as FindingsPage
     return findings

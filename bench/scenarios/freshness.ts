@@ -3,6 +3,7 @@ import { POLL_EVERY_MS } from '../measure/marker-watch.ts'
 import {
   type FreshnessBench,
   IDLE_MS,
+  listedMarkers,
   measureIdle,
   measureUnderLoad,
   startFreshnessBench,
@@ -86,7 +87,8 @@ async function measureListed(
   const { context, redis, clickhouse } = stage
   const reader = await startTraceReader(context, redis, clickhouse)
   const markerSurface = await issueSurface(redis, undefined, workspaceId(0))
-  const exceptions = { ...bench, reader, markerSurface, markerEveryMs: EXCEPTION_EVERY_MS }
+  const exceptionsSeen = (prefix: string) => listedMarkers(reader, markerSurface.workspaceId, prefix)
+  const exceptions = { ...bench, exceptionsSeen, markerSurface, markerEveryMs: EXCEPTION_EVERY_MS }
   const plan = { ...usual, payload: { ...usual.payload, data: 'realistic' } } as const
   const capacity = await measureCapacity(context, durationMs =>
     measureStored(stage, bench.pids, { ...plan, mode: { kind: 'closed' }, durationMs }),

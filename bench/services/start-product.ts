@@ -11,7 +11,7 @@ import { BENCH_DATABASE } from './start-stores.ts'
 
 /** Databases of the bench's Redis. Emptying the queues leaves the keys of the surface in the other database. */
 const QUEUE_DATABASE = 0
-const DIRECTORY_DATABASE = 1
+export const DIRECTORY_DATABASE = 1
 
 const STOP_DEADLINE_MS = 10_000
 
@@ -114,17 +114,20 @@ export async function issueSurface(
 ): Promise<BenchSurface> {
   const directory = new Redis(redis.url(database))
   const publicKey = generateKey('public')
+  const [surfaceId, createdAt] = [newId('srf'), new Date().toISOString()]
   try {
-    await createDirectory(directory).putSurfaceKey({
+    const store = createDirectory(directory)
+    await store.putSurface({ version: 1, id: surfaceId, workspaceId, name: 'bench', createdAt })
+    await store.putSurfaceKey({
       version: 1,
       id: newId('key'),
       kind: 'public',
       digest: digestOf(publicKey),
       prefix: publicKey.slice(3, 6),
       workspaceId,
-      surfaceId: newId('srf'),
+      surfaceId,
       scopes: [],
-      createdAt: new Date().toISOString(),
+      createdAt,
       expiresAt: null,
       revokedAt: null,
     })

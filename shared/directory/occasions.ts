@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { type FindingOccasion, type Occasion, occasionSchema } from '../../schemas/records/alerts.ts'
 import type { FindingEntry } from '../../schemas/records/change.ts'
+import { pagesOf } from '../concurrency/pages.ts'
 import { occasionId } from '../ids/occasion-id.ts'
 import type { FindingOfWorkspace } from './findings/activity.ts'
 import { directoryKeys as keys, parseRecord, upkeepKeys } from './record.ts'
@@ -8,13 +9,15 @@ import { type Command, commitIf } from './transaction.ts'
 
 /** Most occasions that wait. Beyond, the oldest are lost: nothing has read them for days. */
 const OCCASIONS_MAX = 100_000
+/** Occasions of a command. A script of Redis cannot run one with 8,000 words. */
+const WORDS_AT_ONCE = 500
 
 /** Returns the commands that add occasions, behind those that wait. */
 export function writeOccasions(occasions: readonly Occasion[]): Command[] {
   if (occasions.length === 0) return []
   const texts = occasions.map(occasion => JSON.stringify(occasionSchema.parse(occasion)))
   return [
-    ['RPUSH', upkeepKeys.occasions, ...texts],
+    ...[...pagesOf(texts, WORDS_AT_ONCE)].map((some): Command => ['RPUSH', upkeepKeys.occasions, ...some]),
     ['LTRIM', upkeepKeys.occasions, -OCCASIONS_MAX, -1],
   ]
 }

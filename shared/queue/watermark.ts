@@ -73,6 +73,9 @@ interface WatermarkOptions {
   readonly beyondLosses?: boolean
 }
 
+/** Surfaces of which the watermarks are read in any case. Those of more are the same while the queues have nothing to do. */
+const FEW_SURFACES = 16
+
 /**
  * Reads what is settled of each surface (docs/api/receipts.md#watermarks, docs/decisions/022-watermarks.md for the proof). Costs
  * O(log n) for each queue and surface.
@@ -85,36 +88,38 @@ export async function readWatermarks(
   surfaces: readonly WatermarkSurface[],
   options: WatermarkOptions = {},
 ): Promise<Watermarks> {
-  const members = surfaces.map(shareMember)
-  const { readAtMs, reads, held } = await readAllBounds(queues, members, options)
-  const boundsOf = (index: number) => {
-    const since = Object.fromEntries(QUEUES.map(queue => [queue, readAtMs])) as Record<QueueName, number>
-    for (const { queue, surfaces: bounds } of reads) {
-      since[queue.name] = Math.min(since[queue.name], bounds[index] ?? readAtMs)
-    }
-    return since
+  const idle = surfaces.length > FEW_SURFACES ? await readIdle(queues, options) : undefined
+  if (idle !== undefined) {
+    const same = surfaceMarks(idle, 0)
+    return { readAtMs: idle.readAtMs, surfaces: surfaces.map(() => same) }
   }
-  const lastReads = [...new Map(reads.map(read => [read.queue, read])).values()]
-  const workOf = (index: number) => {
-    const sums = Object.fromEntries(QUEUES.map(queue => [queue, 0])) as Record<QueueName, number>
-    for (const { queue, work } of lastReads) sums[queue.name] += work[index] ?? 0
-    return sums
+  const all = await readAllBounds(queues, surfaces.map(shareMember), options)
+  return { readAtMs: all.readAtMs, surfaces: surfaces.map((_, index) => surfaceMarks(all, index)) }
+}
+
+/** Returns the bounds of queues that have nothing to do, in which no surface has anything. Undefined if one has. */
+async function readIdle(queues: Queues, options: WatermarkOptions): Promise<AllBounds | undefined> {
+  const all = await readAllBounds(queues, [], options)
+  return all.reads.every(({ oldestMs }) => oldestMs === Number.POSITIVE_INFINITY) ? all : undefined
+}
+
+function surfaceMarks({ readAtMs, reads, held }: AllBounds, index: number): SurfaceWatermarks {
+  const unfinishedSinceMs = Object.fromEntries(QUEUES.map(queue => [queue, readAtMs])) as Record<QueueName, number>
+  for (const { queue, surfaces: bounds } of reads) {
+    unfinishedSinceMs[queue.name] = Math.min(unfinishedSinceMs[queue.name], bounds[index] ?? readAtMs)
   }
+  const unfinishedWork = Object.fromEntries(QUEUES.map(queue => [queue, 0])) as Record<QueueName, number>
+  for (const { queue, work } of new Map(reads.map(read => [read.queue, read])).values()) {
+    unfinishedWork[queue.name] += work[index] ?? 0
+  }
+  const settled = ADMITTED_QUEUES.map(kind => [
+    kind,
+    Math.min(held[kind] ?? readAtMs, ...QUEUES_OF_SIGNAL[kind].map(queue => unfinishedSinceMs[queue])),
+  ])
   return {
-    readAtMs,
-    surfaces: members.map((_, index) => {
-      const unfinishedSinceMs = boundsOf(index)
-      const settled = ADMITTED_QUEUES.map(kind => [
-        kind,
-        Math.min(held[kind] ?? readAtMs, ...QUEUES_OF_SIGNAL[kind].map(queue => unfinishedSinceMs[queue])),
-      ])
-      const unfinishedWork = workOf(index)
-      return {
-        unfinishedSinceMs,
-        unfinishedWork,
-        settledBeforeMs: Object.fromEntries(settled) as Record<AdmittedQueue, number>,
-      }
-    }),
+    unfinishedSinceMs,
+    unfinishedWork,
+    settledBeforeMs: Object.fromEntries(settled) as Record<AdmittedQueue, number>,
   }
 }
 

@@ -9,6 +9,7 @@ const EXCEPTIONS = [
   // Loaded by the name of the file.
   ...[
     'decode',
+    'alerts',
     'fairness',
     'freshness',
     'grpc',

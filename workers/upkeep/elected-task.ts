@@ -34,8 +34,11 @@ export interface ElectedTask {
   readonly lookEveryMs: number
   /** How long a process waits after a run that failed; as long as after any other if left out. */
   readonly retryAfterMs?: number
-  /** Does the task. `assertElected` throws when another process may have it, or this one is stopping. */
-  readonly run: (assertElected: () => Promise<void>) => Promise<void>
+  /**
+   * Does the task. `assertElected` throws when another process may have it, or this one is stopping. A number that it
+   * returns is the time in ms until this process looks again, instead of `lookEveryMs`.
+   */
+  readonly run: (assertElected: () => Promise<void>) => Promise<unknown>
 }
 
 /** Dependencies of a task. */
@@ -58,7 +61,7 @@ export async function runElected(deps: ElectedTaskDeps, task: ElectedTask): Prom
   while (!deps.stopping.aborted) {
     let waitMs = task.lookEveryMs
     try {
-      await runIfDue(deps, task, lease)
+      waitMs = (await runIfDue(deps, task, lease)) ?? waitMs
     } catch (error) {
       waitMs = task.retryAfterMs ?? waitMs
       if (!deps.stopping.aborted)
@@ -68,10 +71,10 @@ export async function runElected(deps: ElectedTaskDeps, task: ElectedTask): Prom
   }
 }
 
-async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease): Promise<void> {
+async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease): Promise<number | undefined> {
   const { redis, stopping } = deps
-  if (redis.status !== 'ready') return
-  if (!(await isDue(deps, task)) || !(await lease.take())) return
+  if (redis.status !== 'ready') return undefined
+  if (!(await isDue(deps, task)) || !(await lease.take())) return undefined
   let lastTaken = performance.now()
   const renewing = setInterval(() => {
     const takenAt = performance.now()
@@ -83,13 +86,14 @@ async function runIfDue(deps: ElectedTaskDeps, task: ElectedTask, lease: Lease):
     )
   }, RENEW_EVERY_MS)
   try {
-    await task.run(async () => {
+    const againMs = await task.run(async () => {
       stopping.throwIfAborted()
       if (performance.now() - lastTaken > LEASE_MS) throw new TransientError('another process is elected')
     })
     const doneAtMs = await redisTimeMs(redis)
     if (task.everyMs > 0) await redis.hset(upkeepKeys.done, task.name, doneAtMs)
     deps.onDone(task.name, doneAtMs)
+    return typeof againMs === 'number' ? againMs : undefined
   } finally {
     clearInterval(renewing)
     await lease.release().catch(() => {})

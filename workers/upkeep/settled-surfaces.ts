@@ -21,8 +21,10 @@ interface SettledSurfaces {
 }
 
 const TIMEOUT_MS = 10_000
-/** Looks that are remembered. Failures are judged within ten minutes (failures/judge-failures.ts), one look a second. */
-const LOOKS_MAX = 900
+/** Time between two looks. Failures are judged every ten seconds, so that more would make no event earlier. */
+const LOOK_EVERY_MS = 5_000
+/** Looks that are remembered. Failures are judged within ten minutes (failures/judge-failures.ts). */
+const LOOKS_MAX = 180
 
 /** The watermark of each surface at a moment, by the clock of ClickHouse. */
 interface Look {
@@ -37,14 +39,18 @@ interface Look {
 export function createSettled({ queues, redis, clickhouse }: Deps) {
   const keyOf = ({ workspaceId, surfaceId }: WatermarkSurface) => `${workspaceId}/${surfaceId}`
   let looks: Look[] = []
+  let lookedAt = Number.NEGATIVE_INFINITY
   const knownBefore = (key: string, judgedMs: number) =>
     looks.findLast(({ atMs, exceptionsMs }) => atMs <= judgedMs && exceptionsMs.has(key))?.exceptionsMs.get(key)
   return async (surfaces: readonly WatermarkSurface[]): Promise<SettledSurfaces> => {
     const { readAtMs, surfaces: watermarks } = await readWatermarks(queues, surfaces, { beyondLosses: true })
     const exceptionsMs = watermarks.map(({ settledBeforeMs }) => Math.min(settledBeforeMs.traces, settledBeforeMs.logs))
-    const atMs = await selectNowMs(clickhouse, AbortSignal.timeout(TIMEOUT_MS))
-    const read = new Map(surfaces.map((surface, i) => [keyOf(surface), exceptionsMs[i] ?? 0]))
-    looks = [...looks, { atMs, exceptionsMs: read }].slice(-LOOKS_MAX)
+    if (performance.now() - lookedAt >= LOOK_EVERY_MS) {
+      const read = new Map(surfaces.map((surface, i) => [keyOf(surface), exceptionsMs[i] ?? 0]))
+      const atMs = await selectNowMs(clickhouse, AbortSignal.timeout(TIMEOUT_MS))
+      looks = [...looks, { atMs, exceptionsMs: read }].slice(-LOOKS_MAX)
+      lookedAt = performance.now()
+    }
     const judged = parseJson((await redis.get(upkeepKeys.judged)) ?? '{}') as { readonly from?: number }
     const judgedMs = judged.from ?? 0
     return {

@@ -25,13 +25,36 @@ interface Deps extends AlertsOfUpkeep {
   readonly now: () => number
 }
 
-/** Returns a function that finds occasions and queues their deliveries. */
-export function createAlertWatch(deps: Deps): (assertElected: () => Promise<void>) => Promise<void> {
-  const read = createSettled(deps)
-  const settled = async (of: Parameters<typeof read>[0]) => (await read(of)).surfaces
+/** A new surface of a workspace is found after this time. Nothing of it is missed (`watchArrivals`). */
+const SURFACES_MS = 10_000
+const KNOWN_MAX = 10_000
+
+/** Returns a function that finds occasions and queues their deliveries. It returns the time until the next look in ms. */
+export function createAlertWatch(deps: Deps): (assertElected: () => Promise<void>) => Promise<number | undefined> {
+  const settled = createSettled(deps)
+  const directory = { ...deps.directory, surfaceIds: createKnownSurfaces(deps.directory) }
   return async assertElected => {
-    await watchArrivals({ ...deps, settled, assertElected })
-    await callReceivers({ ...deps, assertElected })
+    let againAt: number | undefined
+    try {
+      againAt = await watchArrivals({ ...deps, directory, settled, assertElected })
+    } finally {
+      // Also while nothing more can be found: something may wait to be called for.
+      await callReceivers({ ...deps, assertElected })
+    }
+    return againAt && Math.max(0, againAt - performance.now())
+  }
+}
+
+/** Returns a function that reads the surfaces of a workspace every ten seconds. Forgets all if there are many. */
+function createKnownSurfaces({ surfaceIds }: Pick<Directory, 'surfaceIds'>): Directory['surfaceIds'] {
+  const known = new Map<string, { readonly ids: string[]; readonly readAt: number }>()
+  return async workspaceId => {
+    const last = known.get(workspaceId)
+    if (last !== undefined && performance.now() - last.readAt < SURFACES_MS) return last.ids
+    const ids = await surfaceIds(workspaceId)
+    if (known.size >= KNOWN_MAX) known.clear()
+    known.set(workspaceId, { ids, readAt: performance.now() })
+    return ids
   }
 }
 

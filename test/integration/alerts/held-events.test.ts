@@ -48,7 +48,7 @@ const hold = (...held: Parameters<typeof holdEvents>) => commitIf(redis, { guard
 async function look(atMs: number, times: Pick<AlertRule, 'everyMinutes' | 'quietHours'>): Promise<string[][]> {
   const directory = createDirectory(redis)
   const { revision = 0 } = (await directory.alerts(BY.workspaceId)) ?? {}
-  const rules: AlertRule[] = [{ name: BY.ruleName, kinds: ['finding.created'], ...times }]
+  const rules: AlertRule[] = [{ name: BY.ruleName, kinds: ['finding.created', 'pipeline.late'], ...times }]
   const author = { by: null, now: NOW }
   await directory.replaceAlerts({ workspaceId: BY.workspaceId, revision, receivers: [RECEIVER], rules }, author)
   const before = queued.length
@@ -102,4 +102,25 @@ it('looks at the same occasions after a crash, although others were added, so th
   await removeOccasions(redis, first, holdEvents(BY, [created], NOW))
   expect(ids(await waitingOccasions(redis, 100))).toEqual([occasion(1).id])
   expect(await holder.due(NOW)).toMatchObject([{ ...BY, events: [created] }])
+})
+
+it('calls for other workspaces while one cannot be described, whose occasions wait', async () => {
+  const found: Occasion = {
+    ...{ id: `evt_${'b'.repeat(26)}`, kind: 'finding.created', findingId: `fnd_${'a'.repeat(26)}` },
+    ...{ workspaceId: newId('ws'), at: '2026-11-21T10:00:00Z' },
+  }
+  const measured: Occasion = {
+    ...{ id: `evt_${'c'.repeat(26)}`, kind: 'pipeline.late', ruleName: BY.ruleName, resolved: false },
+    ...{ workspaceId: BY.workspaceId, at: '2026-11-21T10:00:00Z' },
+    measured: { what: 'age', value: 400, threshold: 300, unit: 's', minutes: 1 },
+  }
+  const rules: AlertRule[] = [{ name: BY.ruleName, kinds: ['finding.created'] }]
+  const author = { by: null, now: NOW }
+  const receivers = [RECEIVER]
+  await createDirectory(redis).replaceAlerts({ workspaceId: found.workspaceId, revision: 0, receivers, rules }, author)
+  await commitIf(redis, { guards: [], commands: writeOccasions([found, measured]) })
+  // There is no ClickHouse, which only the finding needs.
+  await expect(look(NOW, {})).rejects.toThrow()
+  expect(queued.flatMap(({ events }) => events.map(({ data }) => data.id))).toEqual([measured.id])
+  expect((await waitingOccasions(redis, 100)).map(({ occasion }) => occasion)).toEqual([found])
 })

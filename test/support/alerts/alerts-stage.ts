@@ -16,12 +16,12 @@ export interface AlertsStage {
   readonly stack: Stack
   readonly receiver: WebhookReceiver
   ask(operation: string, body?: unknown): Promise<Answer>
-  /** Returns what was received, each verified by its signature. */
+  /** Returns what was received, each verified by its signature, in the order of its arrival. */
   events(): AlertEvent[]
   /** Waits for an event about a finding of this type. */
   untilCalled(kind: AlertEvent['type'], type: string): Promise<FindingEvent>
-  /** Sends a span that fails with an exception of each of these types. */
-  throwErrors(types: readonly string[], options?: { readonly version?: string }): Promise<void>
+  /** Sends spans that fail with an exception of each of these types: one of each, or `times`. */
+  throwErrors(types: readonly string[], options?: { readonly version?: string; readonly times?: number }): Promise<void>
   /** Sends spans, as OTLP writes them in JSON. */
   sendSpans(spans: readonly object[], version?: string): Promise<void>
   stop(): Promise<void>
@@ -51,20 +51,16 @@ export async function startAlertsStage(
     receivers: [{ name: 'on-call', channel: 'webhook', url: `${receiver.url}/hook?token=hidden` }],
     rules: [{ name: 'all', kinds }],
   })
+  if (answer.status !== 200) throw new Error(`the receiver was answered with ${answer.status}`)
   const secret = (answer.body as AlertsAnswer).receivers[0]?.secret ?? ''
-  const events = () =>
-    receiver.received.map(({ headers, body }) => alertEventSchema.parse(new Webhook(secret).verify(body, headers)))
-
-  async function sendSpans(spans: readonly object[], version = '1.0'): Promise<void> {
-    const resource = { attributes: [attribute('service.name', 'shop'), attribute('service.version', version)] }
-    const sent = await fetch(`${stack.ingestUrl}/v1/traces`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-service-public-key': stack.secrets.publicKey },
-      body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans }] }] }),
-    })
-    if (sent.status !== 200) throw new Error(`the spans were refused: ${sent.status}`)
+  const verified: AlertEvent[] = []
+  const events = () => {
+    for (const { headers, body } of receiver.received.slice(verified.length))
+      verified.push(alertEventSchema.parse(new Webhook(secret).verify(body, headers)))
+    return verified
   }
 
+  const sendSpans: AlertsStage['sendSpans'] = (spans, version) => exportSpans(stack, spans, version)
   return {
     ...{ stack, receiver, ask, events, sendSpans },
     untilCalled(kind, type) {
@@ -72,15 +68,9 @@ export async function startAlertsStage(
         event.type === kind && 'finding' in event.data && event.data.finding.type === type
       return until(`${kind} of ${type}`, () => events().find(isWanted), { deadlineMs: 120_000 })
     },
-    throwErrors: (types, { version } = {}) =>
+    throwErrors: (types, { version, times = 1 } = {}) =>
       sendSpans(
-        types.map(type =>
-          failedSpan([
-            attribute('exception.type', type),
-            attribute('exception.message', 'the cart is empty'),
-            attribute('exception.stacktrace', STACK_OF(type)),
-          ]),
-        ),
+        types.flatMap(type => Array.from({ length: times }, () => spanThrowing(type))),
         version,
       ),
     async stop() {
@@ -88,6 +78,24 @@ export async function startAlertsStage(
       await receiver.stop()
     },
   }
+}
+
+async function exportSpans(stack: Stack, spans: readonly object[], version = '1.0'): Promise<void> {
+  const resource = { attributes: [attribute('service.name', 'shop'), attribute('service.version', version)] }
+  const sent = await fetch(`${stack.ingestUrl}/v1/traces`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-service-public-key': stack.secrets.publicKey },
+    body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ spans }] }] }),
+  })
+  if (sent.status !== 200) throw new Error(`the spans were refused: ${sent.status}`)
+}
+
+function spanThrowing(type: string): object {
+  return failedSpan([
+    attribute('exception.type', type),
+    attribute('exception.message', 'the cart is empty'),
+    attribute('exception.stacktrace', STACK_OF(type)),
+  ])
 }
 
 /** Returns a span that failed now, with an exception that has these attributes, if there are any. */
