@@ -58,6 +58,7 @@ const CALLED = new Set([
   'listMetrics',
   'readMetricSeries',
   'listServices',
+  'listSuggestions',
   'readServiceMap',
   'listVersions',
   'readService',

@@ -20,7 +20,7 @@ const ALL = Object.keys(PERMISSIONS) as Permission[]
 /** Boxes for permissions, named `permissions`. */
 export function PermissionBoxes({ chosen = [] }: { readonly chosen?: readonly Permission[] }) {
   return (
-    <fieldset class="permissions">
+    <fieldset class="boxes">
       <legend>Permissions</legend>
       {ALL.map(permission => (
         <label key={permission} class="check">

@@ -6,7 +6,7 @@ import { Copy } from './text.tsx'
 const FORBIDDEN = 403
 
 /** States why a change could not be made. */
-function ChangeFault({ fault }: { readonly fault: Fault | undefined }) {
+export function ChangeFault({ fault }: { readonly fault: Fault | undefined }) {
   if (fault === undefined) return null
   return (
     <p role="alert" class="fault">
@@ -18,6 +18,8 @@ function ChangeFault({ fault }: { readonly fault: Fault | undefined }) {
 /** A form that makes a change when it is submitted. The change gets the texts of its fields by their names. */
 export function ChangeForm(props: {
   readonly submit: string
+  /** Names the button for readers of the screen, where several have the same label. */
+  readonly what?: string
   readonly class?: string
   readonly children: ComponentChildren
   readonly change: (fields: FormData, signal: AbortSignal) => Promise<unknown>
@@ -37,6 +39,7 @@ export function ChangeForm(props: {
       {props.children}
       <button type="submit" disabled={action.isBusy}>
         {props.submit}
+        {props.what && <span class="hidden"> {props.what}</span>}
       </button>
       <ChangeFault fault={action.fault} />
     </form>
@@ -201,7 +204,7 @@ interface Action {
 }
 
 /** Makes changes, one at a time. A change is abandoned when its page is left. */
-function useAction(): Action {
+export function useAction(): Action {
   const [fault, setFault] = useState<Fault>()
   const [isBusy, setBusy] = useState(false)
   const left = useRef(new AbortController())

@@ -133,6 +133,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['console/onboarding/'],
     ['console/stage/'],
     ['console/replay/'],
+    ['console/alerts/'],
     [
       'console/findings/',
       'console/logs/',

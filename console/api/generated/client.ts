@@ -809,6 +809,9 @@ export type FoundTrace = {
     services: string[];
     serviceCount: number;
 };
+export type Suggestions = {
+    suggestions: string[];
+};
 export type MissingCause = "in_flight" | "dead_lettered" | "refused" | "expired" | "erased" | "dropped" | "cut" | "not_received_from_other_service" | "not_received_from_this_service" | "unknown";
 export type TraceLoss = {
     cause: "dead_lettered" | "refused" | "expired" | "erased" | "dropped";
@@ -2244,6 +2247,33 @@ export function listTraces({ limit, cursor, service, name, status, minDurationMs
         hasFinding,
         "from": $from,
         to
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List services, names of spans, or keys and values of their attributes, to choose from
+ */
+export function listSuggestions({ $of, key, contains, service, $from, to, limit }: {
+    $of: "service" | "name" | "key" | "value";
+    key?: string;
+    contains?: string;
+    service?: string;
+    $from?: string;
+    to?: string;
+    limit?: number;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Suggestions;
+    }>(`/v3/suggestions${QS.query(QS.explode({
+        "of": $of,
+        key,
+        contains,
+        service,
+        "from": $from,
+        to,
+        limit
     }))}`, {
         ...opts
     }));
