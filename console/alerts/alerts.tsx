@@ -1,7 +1,8 @@
 import { readAlerts } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { Shown } from '../ui/states.tsx'
-import { Deliveries } from './deliveries.tsx'
+import { Deliveries } from './deliveries/deliveries.tsx'
+import { openedDelivery } from './deliveries/delivery.tsx'
 import { Receivers } from './receivers.tsx'
 import { openedRule, Rules } from './rules/rules.tsx'
 
@@ -13,12 +14,13 @@ export function AlertsOfWorkspace() {
       {alerts => {
         const read = { alerts, again: loaded.again }
         return (
+          openedDelivery() ??
           openedRule(read) ?? (
-            <section>
+            <section class="alerts">
               <h2>Alerts</h2>
               <Receivers read={read} />
               <Rules read={read} />
-              <Deliveries />
+              <Deliveries receivers={alerts.receivers.map(({ name }) => name)} />
             </section>
           )
         )

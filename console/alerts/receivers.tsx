@@ -82,7 +82,7 @@ function NewReceiver(props: { readonly read: ReadAlerts; readonly onAdded: (name
         }}
         onDone={props.read.again}
       >
-        <Field name="name" label="Name" isRequired hint="Rules name it, and it stays." />
+        <Field name="name" label="Name" isRequired hint="It cannot be changed later." />
         <label class="field">
           <span>Channel</span>
           <select name="channel" value={channel} onChange={event => setChannel(event.currentTarget.value as Channel)}>
@@ -208,7 +208,7 @@ function ReceiverChanges(props: ReceiverProps) {
           change={(_, signal) => changeOne(props, { rotateSecret: true })(signal)}
           onDone={read.again}
         >
-          <p class="quiet">Messages have signatures of the new secret and of this one, until the next is made.</p>
+          <p class="quiet">Messages are signed with the new secret and with this one, until the next is made.</p>
         </ChangeForm>
       )}
     </details>

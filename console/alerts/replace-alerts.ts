@@ -45,18 +45,16 @@ export async function changeAlerts(
     if (!(error instanceof HttpError && error.status === CONFLICT)) throw error
     const who = await lastAuthor(signal)
     again()
-    throw new Error(`${who} changed receivers or rules meanwhile. Nothing of yours is lost: do it once more`, {
-      cause: error,
-    })
+    throw new Error(`${who}. The form keeps what you typed: do it again`, { cause: error })
   }
 }
 
 const CHANGES_READ = 20
 
-/** Returns who has made the last change of receivers and rules, if this user may see that. */
+/** Returns who has made the last change of receivers and rules, and when, if this user may see that. */
 async function lastAuthor(signal: AbortSignal): Promise<string> {
   const page = await listChanges({ limit: CHANGES_READ }, { signal }).catch(() => undefined)
   const last = page?.changes.find(({ action }) => action === 'alerts.changed')
-  if (last === undefined) return 'somebody'
-  return `${last.by?.userId ?? 'an operator'} (${formatAge(last.createdAt)})`
+  if (last === undefined) return 'somebody changed receivers or rules meanwhile'
+  return `${last.by?.userId ?? 'an operator'} changed receivers or rules ${formatAge(last.createdAt)}`
 }

@@ -53,6 +53,8 @@ const CALLED = new Set([
   'replaceAlerts',
   'testReceiver',
   'listDeliveries',
+  'readDelivery',
+  'replayDelivery',
   'listChanges',
   'listUsage',
   'listMetrics',

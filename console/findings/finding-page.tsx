@@ -1,4 +1,5 @@
 import { Fragment } from 'preact'
+import { DeliveriesOfFinding } from '../alerts/deliveries/of-finding.tsx'
 import { type FindingDetails, listFindingTraces, listReleases, readFinding } from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
@@ -59,6 +60,7 @@ export function FindingPage({ id }: { readonly id: string }) {
               <Work finding={finding} changed={loaded.again} />
               <Occurrences id={id} from={from} />
               <Traces finding={finding} />
+              <DeliveriesOfFinding id={id} />
               <Merges finding={finding} changed={loaded.again} />
             </div>
           </article>

@@ -25,8 +25,10 @@ export function ConditionFields({ editing }: { readonly editing: Editing }) {
       <legend>Only for</legend>
       {conditions.length === 0 && (
         <p class="quiet">
-          {form.kinds.length === 1 ? 'This kind has' : 'These kinds have'} no condition in common. It calls for all of
-          it.
+          {form.kinds.length === 1
+            ? 'Events of this kind have no conditions.'
+            : 'These kinds have no condition in common.'}{' '}
+          The rule calls for all of them.
         </p>
       )}
       {conditions.includes('surfaces') && <SurfaceFields editing={editing} />}
@@ -45,7 +47,7 @@ export function ConditionFields({ editing }: { readonly editing: Editing }) {
           <TextInput
             editing={editing}
             field="minPeople"
-            label="At least people"
+            label="People, at least"
             kind="number"
             placeholder="Any"
             hint="Whom the finding concerned."

@@ -19,6 +19,8 @@ export function FieldFault({ id, text }: { readonly id?: string; readonly text: 
   )
 }
 
+const CLASSES = { number: 'short', time: 'short', lines: 'lines' } as const
+
 /** A field of one text. */
 export function TextInput(props: {
   readonly editing: Editing
@@ -27,7 +29,6 @@ export function TextInput(props: {
   readonly hint?: ComponentChildren
   readonly placeholder?: string
   readonly kind?: 'number' | 'time' | 'lines'
-  readonly class?: string
 }) {
   const { field, label, hint, kind } = props
   const { form, faults, change } = props.editing
@@ -45,7 +46,7 @@ export function TextInput(props: {
       change({ texts: { ...form.texts, [field]: (event.currentTarget as HTMLInputElement).value } }),
   } as const
   return (
-    <div class={`field ${kind ?? ''} ${props.class ?? ''}`}>
+    <div class={`field ${kind === undefined ? '' : CLASSES[kind]}`}>
       <label for={id}>{label}</label>
       {kind === 'lines' && <textarea rows={2} class="mono" {...shared} />}
       {kind === 'time' && <input type="time" {...shared} />}
@@ -130,7 +131,7 @@ export function ValuesInput(props: {
       </datalist>
       <FieldFault id={`${id}-fault`} text={fault} />
       <small id={`${id}-hint`} class="quiet">
-        {hint ?? 'Enter adds one.'}
+        {hint ? `${hint} Enter adds one.` : 'Enter adds one.'}
       </small>
       <Chips
         label={`${label}: chosen`}

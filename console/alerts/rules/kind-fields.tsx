@@ -52,21 +52,21 @@ function KindField(props: {
 const LABELS = {
   spiking: [
     ['spiking.times', 'Times as often'],
-    ['spiking.atLeast', 'At least occurrences in 5 minutes'],
+    ['spiking.atLeast', 'Occurrences, at least'],
   ],
   spreading: [
     ['spreading.people', 'People'],
     ['spreading.minutes', 'Within minutes'],
   ],
   errors: [
-    ['errors.percent', 'Failed calls in %'],
+    ['errors.percent', 'Failed calls, %'],
     ['errors.minutes', 'Within minutes'],
-    ['errors.atLeast', 'Only from calls'],
+    ['errors.atLeast', 'Calls, at least'],
   ],
   latency: [
-    ['latency.p95Ms', '95 % are faster than, in ms'],
+    ['latency.p95Ms', 'p95 in ms'],
     ['latency.minutes', 'Within minutes'],
-    ['latency.atLeast', 'Only from calls'],
+    ['latency.atLeast', 'Calls, at least'],
   ],
   silent: [['silent.minutes', 'For minutes']],
 } as const
@@ -106,7 +106,7 @@ function MetricFields({ editing }: { readonly editing: Editing }) {
         placeholder="sum by (service_name) (rate(orders_total[5m]))"
         hint="PromQL. Each series of its result is compared by itself."
       />
-      <label class="field narrow">
+      <label class="field short">
         <span>It is</span>
         <select
           value={form.isAbove ? 'above' : 'below'}

@@ -46,7 +46,7 @@ export function RuleEditor({ read, name, from, onDone }: EditorProps) {
   const shown = { ...editing, faults: { ...refused, ...editing.faults } }
   return (
     <form ref={element} class="rule" onSubmit={save} noValidate autocomplete="off">
-      <TextInput editing={shown} field="name" label="Name" hint="Messages have it." />
+      <TextInput editing={shown} field="name" label="Name" hint="Messages show it." />
       <KindFields editing={shown} />
       <ConditionFields editing={shown} />
       <ReceiverFields editing={shown} receivers={receivers} />

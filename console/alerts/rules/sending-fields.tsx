@@ -42,9 +42,9 @@ export function TimeFields({ editing }: { readonly editing: Editing }) {
       <TextInput
         editing={editing}
         field="everyMinutes"
-        label="At most one message in, minutes"
+        label="Minutes between messages"
         kind="number"
-        placeholder="No limit"
+        placeholder="None"
         hint="What happens meanwhile waits for the next message."
       />
       <Box isChecked={form.isQuiet} onChange={isQuiet => change({ isQuiet })}>

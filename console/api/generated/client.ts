@@ -1820,6 +1820,188 @@ export type DeliveryAttempt = {
 export type DeliveryAttempts = {
     attempts: DeliveryAttempt[];
 };
+export type AlertFinding = {
+    id: string;
+    "type": string;
+    message: string;
+    /** The `service.name`. Empty if none was sent. */
+    service: string;
+    environment?: string;
+    /** The version of the latest occurrence. */
+    release?: string;
+    occurrences: number;
+    /** In how many sessions it occurred, within about 1 %. */
+    sessions: number;
+    /** How many identified users it concerned, within about 1 %. Those of at most 100,000 sessions count. */
+    people: number;
+    firstSeenAt: string;
+    lastSeenAt: string;
+};
+export type AlertMeasured = {
+    /** The name of the value, such as `share of failed calls`. */
+    what: string;
+    /** At the end of a condition, the last value that met it. */
+    value: number;
+    threshold: number;
+    /** Such as `%`. Empty if it has none. */
+    unit: string;
+    /** Length of the time that the value is of. */
+    minutes: number;
+    /** In PromQL, if the value is that of one. */
+    expression?: string;
+};
+export type AlertPerson = {
+    userId: string;
+    name?: string;
+};
+export type AlertChange = {
+    /** Null for an operator of the installation, and for the link of a message. */
+    by: (AlertPerson) | null;
+    /** Present if the link of a message did it: the name of the receiver of the message. */
+    via?: {
+        receiver: string;
+    };
+    action: "acknowledged" | "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented" | "merged" | "split" | "split_off";
+    /** To whom it was assigned. */
+    assignee?: AlertPerson;
+    /** The comment. */
+    text?: string;
+    /** The other finding of a merge or a split. */
+    findingId?: string;
+};
+export type FindingEvent = {
+    "type": "finding.created" | "finding.regressed" | "finding.unignored" | "finding.spiking" | "finding.spreading" | "finding.changed" | "finding.commented";
+    timestamp: string;
+    data: {
+        /** Id of the event. It is the same each time the event is sent. */
+        id: string;
+        workspaceId: string;
+        /** Absent if it concerns no surface. */
+        surface?: {
+            id: string;
+            name: string;
+        };
+        /** Whether the condition has ended. False if it has begun or has no end. */
+        resolved: boolean;
+        finding: AlertFinding;
+        /** With `finding.spiking` and `finding.spreading`. */
+        measured?: AlertMeasured;
+        /** With `finding.changed` and `finding.commented`. */
+        changed?: AlertChange;
+        /** The innermost frame of the application. */
+        frame?: {
+            /** Empty outside of functions. */
+            "function": string;
+            file: string;
+            /** Counts from 1, and is 0 where the stack names none. */
+            line: number;
+            sourceLine?: string;
+        };
+        /** The exceptions behind it, the immediate cause first. */
+        chain: {
+            "type": string;
+            message: string;
+        }[];
+        trace?: string;
+        recording?: {
+            sessionId: string;
+            at: string;
+        };
+        /** Pages of the console. */
+        links: {
+            finding: string;
+            /** A page that acknowledges, resolves or ignores the finding without signing in, for seven days. Keep it secret. */
+            act?: string;
+            trace?: string;
+            recording?: string;
+        };
+    };
+};
+export type MeasuredEvent = {
+    "type": "metric.threshold" | "service.errors" | "service.latency" | "surface.silent" | "pipeline.dead_letters" | "pipeline.quota" | "pipeline.late";
+    timestamp: string;
+    data: {
+        /** Id of the event. It is the same each time the event is sent. */
+        id: string;
+        workspaceId: string;
+        /** Absent if it concerns no surface. */
+        surface?: {
+            id: string;
+            name: string;
+        };
+        /** Whether the condition has ended. False if it has begun or has no end. */
+        resolved: boolean;
+        /** The `service.name`, if the value is that of one service. */
+        service?: string;
+        environment?: string;
+        measured: AlertMeasured;
+        /** The page of the console that shows the value. */
+        links: {
+            chart: string;
+        };
+    };
+};
+export type TestEvent = {
+    "type": "test";
+    timestamp: string;
+    data: {
+        /** Id of the event. It is the same each time the event is sent. */
+        id: string;
+        workspaceId: string;
+        /** Absent if it concerns no surface. */
+        surface?: {
+            id: string;
+            name: string;
+        };
+        /** Whether the condition has ended. False if it has begun or has no end. */
+        resolved: boolean;
+    };
+};
+export type AlertEvent = ({
+    "type": "finding.created";
+} & FindingEvent) | ({
+    "type": "finding.regressed";
+} & FindingEvent) | ({
+    "type": "finding.unignored";
+} & FindingEvent) | ({
+    "type": "finding.spiking";
+} & FindingEvent) | ({
+    "type": "finding.spreading";
+} & FindingEvent) | ({
+    "type": "finding.changed";
+} & FindingEvent) | ({
+    "type": "finding.commented";
+} & FindingEvent) | ({
+    "type": "metric.threshold";
+} & MeasuredEvent) | ({
+    "type": "service.errors";
+} & MeasuredEvent) | ({
+    "type": "service.latency";
+} & MeasuredEvent) | ({
+    "type": "surface.silent";
+} & MeasuredEvent) | ({
+    "type": "pipeline.dead_letters";
+} & MeasuredEvent) | ({
+    "type": "pipeline.quota";
+} & MeasuredEvent) | ({
+    "type": "pipeline.late";
+} & MeasuredEvent) | ({
+    "type": "test";
+} & TestEvent);
+export type Delivery = {
+    deliveryId: string;
+    receiverId: string;
+    receiverName: string;
+    ruleName: string;
+    state: DeliveryState;
+    /** The bodies that a webhook gets. Empty once the message is not kept any more. */
+    events: AlertEvent[];
+    /** The latest first. */
+    attempts: DeliveryAttempt[];
+    /** With `waiting`, if it is not due yet. */
+    nextAttemptAt?: string;
+};
+export type ReplayDeliveryRequest = {};
 /**
  * List what is settled of the requests of each surface, newest surface first
  */
@@ -3044,4 +3226,33 @@ export function listDeliveries({ findingId, receiver, limit }: {
     }))}`, {
         ...opts
     }));
+}
+/**
+ * Read the message of a delivery, and the attempts to send it
+ */
+export function readDelivery({ deliveryId }: {
+    deliveryId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Delivery;
+    }>(`/v3/alerts/deliveries/${encodeURIComponent(deliveryId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Send a delivery again that was parked or has ended, or at once if it waits
+ */
+export function replayDelivery({ deliveryId, replayDeliveryRequest }: {
+    deliveryId: string;
+    replayDeliveryRequest: ReplayDeliveryRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Delivery;
+    }>(`/v3/alerts/deliveries/${encodeURIComponent(deliveryId)}/replay`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: replayDeliveryRequest
+    })));
 }

@@ -4,7 +4,6 @@ import { openPrintedLink, takePictures, violations } from '../../support/console
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
 import { failedOrder, metricExport, newTraceId, send, traceExport } from '../../support/console/staged-telemetry.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
-import { startWebhookReceiver } from '../../support/receivers/webhook-receiver.ts'
 import { until } from '../../support/until.ts'
 
 const browserFound = await findBrowser()
@@ -165,40 +164,6 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
       return isCounted
     })
     await looksRight('settings-usage')
-  })
-
-  it('adds a receiver of alerts, sends it a test, shows what was sent to it, and removes it', async () => {
-    const receiver = await startWebhookReceiver()
-    try {
-      await openPart('Alerts')
-      await page.getByText('No one is called yet').waitFor()
-      await page.getByText('Add a receiver', { exact: true }).click()
-      await page.getByRole('textbox', { name: 'Name' }).fill('on-call')
-      await page.getByRole('textbox', { name: 'Target' }).fill(receiver.url)
-      await button('Add receiver').click()
-      await page.getByText(/^whsec_/).waitFor()
-      await looksRight('settings-new-receiver')
-      await button('I have kept it').click()
-      await button('Send a test').click()
-      await page.getByText('The test was delivered').waitFor()
-      expect(receiver.received.map(({ body }) => JSON.parse(body).type)).toEqual(['test'])
-      const exception = { type: 'UnseenError', message: 'not seen before', stack: '' }
-      const failed = { id: 'a'.repeat(16), name: 'GET /', service: 'web', startMs: 0, ms: 1, isError: true, exception }
-      await send(stack.credentials, 'traces', traceExport(newTraceId(), Date.now(), [failed]))
-      await untilShown(
-        'settings/alerts',
-        page.getByRole('listitem').filter({ hasText: /^delivered ?on-call ?finding.created/ }),
-      )
-      await looksRight('settings-alerts')
-      await page.getByRole('link', { name: 'finding.created' }).click()
-      await page.getByRole('heading', { level: 1, name: 'UnseenError' }).waitFor()
-      await page.goBack()
-      await button('Remove on-call').click()
-      await confirm('on-call', 'Remove')
-      await page.getByText('No one is called yet').waitFor()
-    } finally {
-      await receiver.stop()
-    }
   })
 
   it('shows a dead letter with its reason and its body, replays it and purges it', async () => {
