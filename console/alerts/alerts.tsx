@@ -3,7 +3,7 @@ import { useLoad } from '../state/load.ts'
 import { Shown } from '../ui/states.tsx'
 import { Deliveries } from './deliveries/deliveries.tsx'
 import { openedDelivery } from './deliveries/delivery.tsx'
-import { Receivers } from './receivers.tsx'
+import { Receivers } from './receivers/receivers.tsx'
 import { openedRule, Rules } from './rules/rules.tsx'
 
 /** Who is called when something needs people, by which rules, and what was sent. */
