@@ -62,14 +62,7 @@ export function ReceiverCard(props: ReceiverProps) {
           Disabled since <Time iso={disabled.at} />: {disabled.reason}
         </p>
       )}
-      {tested && (
-        <p role="status" class={tested.result === 'delivered' ? 'quiet' : 'fault'}>
-          {tested.result === 'delivered'
-            ? 'The test was delivered'
-            : `The test was not delivered: ${tested.reason ?? ''}`}{' '}
-          {tested.status !== undefined && `(status ${tested.status})`}
-        </p>
-      )}
+      {tested && <TestResult of={tested} />}
       {publicKey && (
         <p>
           Verified with <code class="secret">{publicKey}</code> <Copy text={publicKey} what="key" />
@@ -77,6 +70,16 @@ export function ReceiverCard(props: ReceiverProps) {
       )}
       <ReceiverChanges {...props} />
     </li>
+  )
+}
+
+function TestResult({ of: { result, reason, status } }: { readonly of: TestedReceiver }) {
+  const isDelivered = result === 'delivered'
+  return (
+    <p role="status" class={isDelivered ? 'quiet' : 'fault'}>
+      {isDelivered ? 'The test was delivered' : `The test was not delivered: ${reason ?? ''}`}{' '}
+      {status !== undefined && `(status ${status})`}
+    </p>
   )
 }
 
@@ -111,8 +114,7 @@ function ReceiverChanges(props: ReceiverProps) {
   return (
     <details>
       <summary>
-        Change{channel === 'webhook' ? ' target or signatures' : ' target'}
-        <span class="hidden"> of {name}</span>
+        Change<span class="hidden"> {name}</span>
       </summary>
       <ChangeForm
         submit="Change target"
@@ -132,10 +134,30 @@ function ReceiverChanges(props: ReceiverProps) {
           onDone={read.again}
         >
           <p class="quiet">Messages are signed with the new one and with that of now, until the next is made.</p>
-          <SignatureField value={signature} />
+          <SignatureField now={signature} />
         </ChangeForm>
       )}
+      <ActionLinks {...props} />
     </details>
+  )
+}
+
+/** Whether messages have links by which anyone who reads them works on findings. */
+function ActionLinks(props: ReceiverProps) {
+  const { read, receiver } = props
+  const hasLinks = receiver.actions !== false
+  return (
+    <ChangeForm
+      submit={hasLinks ? 'Leave these links out' : 'Add these links'}
+      change={(_, signal) => changeOne(props, { actions: !hasLinks })(signal)}
+      onDone={read.again}
+    >
+      <p class="quiet">
+        {hasLinks
+          ? 'Messages have links by which anyone who reads them can acknowledge, resolve or ignore a finding, without signing in.'
+          : 'Messages have no links that acknowledge, resolve or ignore a finding.'}
+      </p>
+    </ChangeForm>
   )
 }
 

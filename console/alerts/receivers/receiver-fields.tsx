@@ -2,7 +2,7 @@ import type { RequestedReceiver } from '../replace-alerts.ts'
 
 /** A way in which a receiver is reached. */
 export type Channel = RequestedReceiver['channel']
-/** How a receiver of webhooks knows that they are ours. */
+/** The kind of signature by which a receiver verifies webhooks. */
 export type Signature = NonNullable<RequestedReceiver['signature']>
 
 /** Channels for people. */
@@ -34,14 +34,23 @@ export function targetOf(channel: Channel, text: string): Partial<RequestedRecei
   return channel === 'email' ? { to: text.split(/[\s,;]+/).filter(Boolean) } : { url: text }
 }
 
-/** The choice of how webhooks are signed, named `signature`. */
-export function SignatureField({ value = 'hmac' }: { readonly value?: Signature }) {
+const SIGNATURES = [
+  ['hmac', 'a secret (HMAC)'],
+  ['ed25519', 'a public key (Ed25519)'],
+] as const
+
+/** The choice of how webhooks are signed, named `signature`. The one of now is first: a form that is reset chooses it. */
+export function SignatureField({ now = 'hmac' }: { readonly now?: Signature }) {
+  const options = [...SIGNATURES].sort(([kind]) => (kind === now ? -1 : 1))
   return (
     <label class="field">
       <span>It verifies messages with</span>
-      <select name="signature" defaultValue={value}>
-        <option value="hmac">a secret (HMAC)</option>
-        <option value="ed25519">a public key (Ed25519)</option>
+      <select name="signature">
+        {options.map(([kind, name]) => (
+          <option key={kind} value={kind}>
+            {name}
+          </option>
+        ))}
       </select>
     </label>
   )

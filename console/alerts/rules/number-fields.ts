@@ -2,8 +2,6 @@
 interface NumberRule {
   readonly min: number
   readonly max: number
-  /** Whether `min` itself is refused. */
-  readonly isAboveMin?: boolean
   readonly isWhole?: boolean
 }
 
@@ -20,10 +18,10 @@ export const NUMBERS = {
   'spreading.minutes': MINUTES,
   'metric.value': { min: -1e300, max: 1e300 },
   'metric.minutes': MINUTES,
-  'errors.percent': { min: 0, max: 100, isAboveMin: true },
+  'errors.percent': { min: 0.001, max: 100 },
   'errors.minutes': MINUTES,
   'errors.atLeast': COUNT,
-  'latency.p95Ms': { min: 0, max: 1e9, isAboveMin: true },
+  'latency.p95Ms': { min: 0.001, max: 1e9 },
   'latency.minutes': MINUTES,
   'latency.atLeast': COUNT,
   'silent.minutes': MINUTES,
@@ -34,12 +32,11 @@ export type NumberField = keyof typeof NUMBERS
 /** Returns why a text is not accepted as the number of a field. */
 export function faultOfNumber(field: NumberField, text: string, { isRequired = false } = {}): string | undefined {
   if (text.trim() === '') return isRequired || text !== '' ? 'Write a number.' : undefined
-  const { min, max, isWhole, isAboveMin }: NumberRule = NUMBERS[field]
+  const { min, max, isWhole }: NumberRule = NUMBERS[field]
   const value = Number(text)
   if (Number.isNaN(value)) return `"${text.slice(0, 40)}" is not a number.`
   if (isWhole && !Number.isInteger(value)) return 'Write a whole number.'
-  if (value < min || (isAboveMin && value === min))
-    return isAboveMin ? `It must be more than ${min}.` : `It must be at least ${min}.`
+  if (value < min) return `It must be at least ${min}.`
   return value > max ? `It must be at most ${max.toLocaleString()}.` : undefined
 }
 
