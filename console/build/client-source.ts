@@ -53,6 +53,7 @@ const CALLED = new Set([
   'replaceAlerts',
   'testReceiver',
   'listDeliveries',
+  'tryAlertRule',
   'readDelivery',
   'replayDelivery',
   'listChanges',

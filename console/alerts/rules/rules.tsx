@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { AlertRule } from '../../api/generated/client.ts'
+import type { AlertRule, Alerts } from '../../api/generated/client.ts'
 import { addressOf, changeQuery, place } from '../../state/router.ts'
 import { ChangeFault, Confirmed, useAction } from '../../ui/changes.tsx'
+import { Time } from '../../ui/text.tsx'
 import { KINDS } from '../kinds.ts'
 import { changeAlerts, type ReadAlerts } from '../replace-alerts.ts'
 import { RuleEditor } from './rule-editor.tsx'
@@ -100,7 +101,21 @@ function RuleCard(props: CardProps) {
         })}
       </ul>
       <p class="quiet">{conditionWords(rule, surfaces).join(' ')}</p>
+      <Failing of={read.alerts.failing?.filter(failing => failing.rule === rule.name) ?? []} />
     </li>
+  )
+}
+
+/** States why a rule cannot be measured at the moment. */
+function Failing({ of }: { readonly of: NonNullable<Alerts['failing']> }) {
+  return (
+    <>
+      {of.map(({ kind, since, reason }) => (
+        <p key={kind} role="status" class="fault">
+          Not measured since <Time iso={since} exact />: {reason}
+        </p>
+      ))}
+    </>
   )
 }
 

@@ -1790,6 +1790,35 @@ export type TestedReceiver = {
     answer?: string;
     durationMs: number;
 };
+export type TryAlertRuleRequest = {
+    rule: AlertRule;
+};
+export type TriedCall = {
+    at: string;
+    kind: "finding.created" | "finding.regressed" | "finding.unignored" | "finding.spiking" | "finding.spreading" | "finding.changed" | "finding.commented" | "metric.threshold" | "service.errors" | "service.latency" | "surface.silent" | "pipeline.dead_letters" | "pipeline.quota" | "pipeline.late";
+    title: string;
+    findingId?: string;
+    /** Whether a condition has ended. */
+    resolved: boolean;
+    value?: number;
+    unit?: string;
+};
+export type UntriedKind = {
+    kind: "finding.created" | "finding.regressed" | "finding.unignored" | "finding.spiking" | "finding.spreading" | "finding.changed" | "finding.commented" | "metric.threshold" | "service.errors" | "service.latency" | "surface.silent" | "pipeline.dead_letters" | "pipeline.quota" | "pipeline.late";
+    reason: string;
+};
+export type AlertTrial = {
+    "from": string;
+    to: string;
+    /** How many events would have called. Webhooks and PagerDuty get a message for each. */
+    events: number;
+    /** How many messages Slack, Teams and e-mail would have got, by `everyMinutes`, `quietHours` and what one message holds. */
+    messages: number;
+    /** The latest events, at most 50, the latest first. */
+    calls: TriedCall[];
+    /** Kinds of the rule of which the past is not known, or not all of it. */
+    "unknown": UntriedKind[];
+};
 export type DeliveryState = "waiting" | "delivered" | "parked" | "ended";
 export type DeliveryAttempt = {
     deliveryId: string;
@@ -3206,6 +3235,21 @@ export function testReceiver({ testReceiverRequest }: {
         ...opts,
         method: "POST",
         body: testReceiverRequest
+    })));
+}
+/**
+ * Try a rule of alerts on the last seven days
+ */
+export function tryAlertRule({ tryAlertRuleRequest }: {
+    tryAlertRuleRequest: TryAlertRuleRequest;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AlertTrial;
+    }>("/v3/alerts/try", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: tryAlertRuleRequest
     })));
 }
 /**
