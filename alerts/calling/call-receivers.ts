@@ -155,8 +155,9 @@ function messagesOf({ workspaceId, receiver, rule, events }: Call): DeliveryJob[
 /** Returns a function that makes the events of a workspace. A finding of many occasions is read once. */
 function createEvents({ clickhouse, directory, consoleUrl }: CallDeps, workspaceId: string) {
   const described = new Map<string, Promise<DescribedFinding | undefined>>()
-  const merges = directory.findingMerges(workspaceId)
+  let merges: ReturnType<typeof directory.findingMerges> | undefined
   const describe = (findingId: string) => {
+    merges ??= directory.findingMerges(workspaceId)
     const known =
       described.get(findingId) ??
       merges.then(all => describeFinding(clickhouse, { workspaceId, findingId }, all, AbortSignal.timeout(TIMEOUT_MS)))

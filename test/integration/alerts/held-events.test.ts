@@ -48,7 +48,7 @@ const hold = (...held: Parameters<typeof holdEvents>) => commitIf(redis, { guard
 async function look(atMs: number, times: Pick<AlertRule, 'everyMinutes' | 'quietHours'>): Promise<string[][]> {
   const directory = createDirectory(redis)
   const { revision = 0 } = (await directory.alerts(BY.workspaceId)) ?? {}
-  const rules: AlertRule[] = [{ name: BY.ruleName, kinds: ['finding.created', 'pipeline.late'], ...times }]
+  const rules: AlertRule[] = [{ name: BY.ruleName, kinds: ['finding.created', 'pipeline.quota'], ...times }]
   const author = { by: null, now: NOW }
   await directory.replaceAlerts({ workspaceId: BY.workspaceId, revision, receivers: [RECEIVER], rules }, author)
   const before = queued.length
@@ -110,9 +110,9 @@ it('calls for other workspaces while one cannot be described, whose occasions wa
     ...{ workspaceId: newId('ws'), at: '2026-11-21T10:00:00Z' },
   }
   const measured: Occasion = {
-    ...{ id: `evt_${'c'.repeat(26)}`, kind: 'pipeline.late', ruleName: BY.ruleName, resolved: false },
+    ...{ id: `evt_${'c'.repeat(26)}`, kind: 'pipeline.quota', ruleName: BY.ruleName, resolved: false },
     ...{ workspaceId: BY.workspaceId, at: '2026-11-21T10:00:00Z' },
-    measured: { what: 'age', value: 400, threshold: 300, unit: 's', minutes: 1 },
+    measured: { what: 'refused requests', value: 400, threshold: 1, unit: '', minutes: 5 },
   }
   const rules: AlertRule[] = [{ name: BY.ruleName, kinds: ['finding.created'] }]
   const author = { by: null, now: NOW }
