@@ -4,10 +4,12 @@ import { type FindingDetails, listFindingTraces, listReleases, readFinding } fro
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, place } from '../state/router.ts'
+import { ANY_TIME, rangeKey, timesOf } from '../state/time-range.ts'
 import { Bars } from '../ui/bars.tsx'
-import { ChoiceFilter, Filters, PERIOD_OPTIONS, startOf } from '../ui/filters.tsx'
+import { Filters } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Fact, Facts, Time, Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 import { Grouping } from './grouping.tsx'
 import { Merges } from './merges.tsx'
 import { Occurrences } from './occurrences.tsx'
@@ -21,10 +23,10 @@ const TRACES_SHOWN = 20
 
 /** A finding: its stack, when and where it occurred, and the traces and sessions of it. */
 export function FindingPage({ id }: { readonly id: string }) {
-  const period = place.value.query.get('last')
-  const from = startOf(period)
-  const loaded = useLoad(`finding ${id} ${period}`, signal =>
-    readFinding({ findingId: id, times: 'occurred', ...(from && { $from: from }) }, { signal }),
+  const { query } = place.value
+  const times = timesOf(query, { otherwise: ANY_TIME })
+  const loaded = useLoad(`finding ${id} ${rangeKey(query)}`, signal =>
+    readFinding({ findingId: id, times: 'occurred', ...times }, { signal }),
   )
   return (
     <>
@@ -34,7 +36,7 @@ export function FindingPage({ id }: { readonly id: string }) {
           <article>
             <Title text={titleOf(finding)} />
             <p class="statuses">
-              <Status finding={finding} since={from} />
+              <Status finding={finding} since={times.$from} />
             </p>
             <p class="message-whole">{messageOf(finding)}</p>
             <p class="quiet">
@@ -42,7 +44,7 @@ export function FindingPage({ id }: { readonly id: string }) {
             </p>
             <FindingFacts finding={finding} />
             <Filters>
-              <ChoiceFilter name="last" label="Occurrences of" options={[['', 'All kept days'], ...PERIOD_OPTIONS]} />
+              <TimeFilter label="Occurrences of" otherwise={ANY_TIME} />
             </Filters>
             <Bars {...finding.occurrences} noun="occurrence" />
             {finding.occurrences.times === 'received' && (
@@ -55,10 +57,10 @@ export function FindingPage({ id }: { readonly id: string }) {
               <Stack finding={finding} />
               <Grouping finding={finding} />
             </section>
-            <Values id={id} from={from} />
+            <Values id={id} times={times} />
             <div class="columns">
               <Work finding={finding} changed={loaded.again} />
-              <Occurrences id={id} from={from} />
+              <Occurrences id={id} times={times} />
               <Traces finding={finding} />
               <DeliveriesOfFinding id={id} />
               <Merges finding={finding} changed={loaded.again} />

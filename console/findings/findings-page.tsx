@@ -1,21 +1,22 @@
 import { useState } from 'preact/hooks'
 import { type Finding, listFindings } from '../api/generated/client.ts'
-import { NoData } from '../onboarding/no-data.tsx'
+import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, given, place, present } from '../state/router.ts'
+import { addressOf, given, place } from '../state/router.ts'
+import { describeRange, rangeOf, timesOf } from '../state/time-range.ts'
 import { Sparkline } from '../ui/bars.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { choiceOf, type FilterRules, validQuery } from '../ui/filter-rules.ts'
-import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
-import { Notice, Shown } from '../ui/states.tsx'
+import { ChoiceFilter, Filters, Pages, SurfaceFilter, TextFilter } from '../ui/filters.tsx'
+import { Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 import { MergeChosen } from './merges.tsx'
 import { Status } from './status.tsx'
 import { messageOf, Place, titleOf } from './title.tsx'
 
 const PAGE_SIZE = 50
-const PERIOD_NAMES: Readonly<Record<string, string>> = Object.fromEntries(PERIOD_OPTIONS)
 const STATUSES = [
   ['', 'Any status'],
   ['open', 'Open'],
@@ -37,7 +38,7 @@ export function FindingsPage() {
         occurrences: 'true',
         times: 'occurred',
         ...given(query, 'q', 'service', 'surface', 'status', 'cursor'),
-        ...present({ $from: startOf(query.get('last')) }),
+        ...timesOf(query),
       } as Parameters<typeof listFindings>[0],
       { signal },
     ),
@@ -50,7 +51,7 @@ export function FindingsPage() {
         <TextFilter name="service" label="Service" />
         <SurfaceFilter />
         <ChoiceFilter name="status" label="Status" options={STATUSES} />
-        <ChoiceFilter name="last" label="Received" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
+        <TimeFilter label="Received" />
       </Filters>
       <Shown loaded={loaded} what="findings">
         {({ findings, nextCursor, occurrences }) => (
@@ -64,10 +65,10 @@ export function FindingsPage() {
             />
             <DataTable
               caption="Findings, last received first"
-              columns={[...columnsOf(query.get('last'), occurrences), choiceColumn(chosen, setChosen)]}
+              columns={[...columnsOf(query, occurrences), choiceColumn(chosen, setChosen)]}
               rows={findings}
               keyOf={({ id }) => id}
-              empty={<NoFindings isFiltered={query.size > 0} />}
+              empty={<NothingFound kind="findings" noun="finding" />}
             />
             <p class="quiet">{counted(findings.length, 'finding')} on this page</p>
             <Pages nextCursor={nextCursor} />
@@ -80,7 +81,7 @@ export function FindingsPage() {
 
 type Counts = Awaited<ReturnType<typeof listFindings>>['occurrences']
 
-function columnsOf(last: string | null, occurrences: Counts): readonly Column<Finding>[] {
+function columnsOf(query: URLSearchParams, occurrences: Counts): readonly Column<Finding>[] {
   return [
     {
       head: 'Finding',
@@ -92,9 +93,9 @@ function columnsOf(last: string | null, occurrences: Counts): readonly Column<Fi
         </a>
       ),
     },
-    { head: 'Status', isPlain: true, cell: finding => <Status finding={finding} since={startOf(last)} /> },
+    { head: 'Status', isPlain: true, cell: finding => <Status finding={finding} since={timesOf(query).$from} /> },
     {
-      head: PERIOD_NAMES[last ?? ''] ?? 'Last 24 hours',
+      head: describeRange(rangeOf(query)),
       isPlain: true,
       cell: (_finding, i) => <Sparkline counts={occurrences?.counts[i] ?? []} />,
     },
@@ -118,16 +119,4 @@ function choiceColumn(chosen: readonly string[], choose: (ids: readonly string[]
       />
     ),
   }
-}
-
-function NoFindings({ isFiltered }: { readonly isFiltered: boolean }) {
-  return (
-    <NoData kind="findings">
-      {isFiltered ? (
-        <Notice title="No finding matches" text="Widen the time, or clear a filter." />
-      ) : (
-        <Notice title="No findings yet" text="No span and no log record that has arrived has an error." />
-      )}
-    </NoData>
-  )
 }

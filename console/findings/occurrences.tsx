@@ -1,6 +1,7 @@
 import { type ListedOccurrence, listFindingOccurrences } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, place, present } from '../state/router.ts'
+import { rangeKey, type timesOf } from '../state/time-range.ts'
 import { Pages } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
 import { SessionLink, Time } from '../ui/text.tsx'
@@ -8,11 +9,11 @@ import { SessionLink, Time } from '../ui/text.tsx'
 const PAGE_SIZE = 20
 
 /** The occurrences of a finding in a time, last received first. */
-export function Occurrences({ id, from }: { readonly id: string; readonly from: string | undefined }) {
+export function Occurrences({ id, times }: { readonly id: string; readonly times: ReturnType<typeof timesOf> }) {
   const { query } = place.value
   const cursor = query.get('cursor') ?? undefined
-  const loaded = useLoad(`occurrences of ${id} ${query.get('last')} ${cursor}`, signal =>
-    listFindingOccurrences({ findingId: id, limit: PAGE_SIZE, ...present({ cursor, $from: from }) }, { signal }),
+  const loaded = useLoad(`occurrences of ${id} ${rangeKey(query)} ${cursor}`, signal =>
+    listFindingOccurrences({ findingId: id, limit: PAGE_SIZE, ...times, ...present({ cursor }) }, { signal }),
   )
   return (
     <section>

@@ -1,14 +1,15 @@
 import { type FindingValues, readFindingValues, type ValueCounts } from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, place, present } from '../state/router.ts'
+import { addressOf, place } from '../state/router.ts'
+import { rangeKey, type timesOf } from '../state/time-range.ts'
 import { Shown } from '../ui/states.tsx'
 import { Fact, Facts } from '../ui/text.tsx'
 
 /** Whom a finding has hit in a time, and where. */
-export function Values({ id, from }: { readonly id: string; readonly from: string | undefined }) {
-  const loaded = useLoad(`values of ${id} ${place.value.query.get('last')}`, signal =>
-    readFindingValues({ findingId: id, ...present({ $from: from }) }, { signal }),
+export function Values({ id, times }: { readonly id: string; readonly times: ReturnType<typeof timesOf> }) {
+  const loaded = useLoad(`values of ${id} ${rangeKey(place.value.query)}`, signal =>
+    readFindingValues({ findingId: id, ...times }, { signal }),
   )
   return (
     <section>

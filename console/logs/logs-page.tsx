@@ -1,14 +1,16 @@
 import { type LogRecord, listLogs, readLogHistogram } from '../api/generated/client.ts'
-import { NoData } from '../onboarding/no-data.tsx'
+import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
+import { ANY_TIME, LAST_DAY, timesOf } from '../state/time-range.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { Bars } from '../ui/bars.tsx'
 import { ATTRIBUTE, choiceOf, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
-import { ChoiceFilter, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { ChoiceFilter, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { SessionLink, Time, Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 
 const PAGE_SIZE = 100
 const SEVERITIES = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
@@ -47,11 +49,7 @@ export function LogsPage() {
         <TextFilter name="trace" label="Trace" rules={RULES} />
         <TextFilter name="span" label="Span" rules={RULES} />
         <TextFilter name="session" label="Session" />
-        <ChoiceFilter
-          name="last"
-          label="Time"
-          options={[['', query.has('trace') ? 'Any time' : 'Last hour'], ...PERIOD_OPTIONS.slice(1, 3)]}
-        />
+        <TimeFilter otherwise={usualRange(query)} />
       </Filters>
       <Histogram key={withoutCursor} filters={filters} id={withoutCursor} />
       <Shown loaded={loaded} what="log records">
@@ -74,14 +72,7 @@ export function LogsPage() {
 
 function NoLogs({ hasMore }: { readonly hasMore: boolean }) {
   if (hasMore) return <Notice title="None of the newest records matches" text="The next page looks at older ones." />
-  return (
-    <NoData kind="logs">
-      <Notice
-        title="No log record matches"
-        text="Widen the time, or clear a filter. Records of the last hour are searched unless another time is chosen."
-      />
-    </NoData>
-  )
+  return <NothingFound kind="logs" noun="log record" otherwise={usualRange(place.value.query)} />
 }
 
 function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: string }) {
@@ -96,9 +87,14 @@ function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: s
   return <Bars counts={counts} from={value.startsAt} bucketSeconds={value.stepSeconds} noun="record" />
 }
 
+/** Returns the range unless another one is chosen: that of a trace is all of it. */
+const usualRange = (query: URLSearchParams) => (query.has('trace') ? ANY_TIME : LAST_DAY)
+
 function filtersOf(query: URLSearchParams): LogQuery {
   const texts = given(query, 'q', 'service', 'severity', 'attribute', 'trace', 'span', 'session')
-  return { ...texts, ...present({ $from: startOf(query.get('last')) }) } as LogQuery
+  // Without a beginning, the API searches the last hour, and all records of a trace.
+  const times = timesOf(query, { isBounded: !query.has('trace'), otherwise: usualRange(query) })
+  return { ...texts, ...times } as LogQuery
 }
 
 const TAGS: Readonly<Record<LogRecord['severity'], string>> = {

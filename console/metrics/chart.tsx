@@ -1,8 +1,10 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
+import { SECOND_MS } from '../../schemas/units.ts'
 import type { MetricSeries } from '../api/generated/client.ts'
 import { counted } from '../state/format.ts'
 import { isDark } from '../state/theme.ts'
+import { zoomTo } from '../ui/time-filter.tsx'
 import { formatOf } from './aggregations.ts'
 
 /** Number of colours of lines. Lines beyond them are dashed, and all are in the table below the chart. */
@@ -12,7 +14,10 @@ export const DRAWN_MAX = 24
 const HEIGHT = 300
 const DASHES = [[], [6, 4], [2, 3]] as const
 
-/** Lines over time. A step of which nothing is known is a gap: no line is drawn across it. */
+/**
+ * Lines over time, in which a drag chooses the time range of the page. A step of which nothing is known is a gap: no line is drawn
+ * across it.
+ */
 export function Chart(props: { readonly read: MetricSeries; readonly onPoint: (step: number | undefined) => void }) {
   const { read, onPoint } = props
   const box = useRef<HTMLDivElement>(null)
@@ -58,7 +63,7 @@ function optionsOf(
     width: element.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { drag: { x: false, y: false }, y: false },
+    cursor: { drag: { x: true, y: false, setScale: false }, y: false },
     scales: { y: { range: (_, least, greatest) => uPlot.rangeNum(Math.min(least, 0), greatest, 0.1, true) } },
     axes: [
       axis,
@@ -81,8 +86,19 @@ function optionsOf(
         spanGaps: false,
       })),
     ],
-    hooks: { setCursor: [plot => onPoint(plot.cursor.idx ?? undefined)] },
+    hooks: {
+      setCursor: [plot => onPoint(plot.cursor.idx ?? undefined)],
+      setSelect: [zoomToSelection],
+    },
   }
+}
+
+/** Shows the time that was dragged over. */
+function zoomToSelection(plot: uPlot): void {
+  const { left, width } = plot.select
+  if (width === 0) return
+  const msAt = (px: number) => plot.posToVal(px, 'x') * SECOND_MS
+  zoomTo(msAt(left), msAt(left + width))
 }
 
 const AXIS_FONT = '12px system-ui, sans-serif'

@@ -3,11 +3,13 @@ import { listMetrics, type Metric, type MetricSeries, readMetricSeries } from '.
 import { counted, formatSeconds, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
+import { rangeKey, timesOf } from '../state/time-range.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { type FilterRules, PAIRS, validQuery } from '../ui/filter-rules.ts'
-import { ChoiceFilter, Filters, HOUR_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { ChoiceFilter, Filters, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 import { aggregationOf, aggregationsOf, formatOf, labelsOf } from './aggregations.ts'
 import { Chart, DRAWN_MAX, HUES } from './chart.tsx'
 import { typeOf } from './metrics-page.tsx'
@@ -27,13 +29,13 @@ const LABELS_OF_ALL = ['service.name', 'surface.id']
 /** A metric over time: its points by label, step and aggregation, all of which are in the address. */
 export function MetricPage({ id: name }: { readonly id: string }) {
   const query = validQuery(place.value.query, RULES)
-  const from = present({ $from: startOf(query.get('last')) })
-  const described = useLoad(`metric ${name} ${query.get('last')}`, async signal => {
-    const { metrics } = await listMetrics({ prefix: name, limit: 1, ...from }, { signal })
+  const times = timesOf(query, { isBounded: true })
+  const described = useLoad(`metric ${name} ${rangeKey(query)}`, async signal => {
+    const { metrics } = await listMetrics({ prefix: name, limit: 1, ...times }, { signal })
     return metrics.find(metric => metric.name === name)
   })
   const loaded = useLoad(`series ${name} ${query}`, signal =>
-    readMetricSeries({ name, ...parametersOf(query), ...from }, { signal }),
+    readMetricSeries({ name, ...parametersOf(query), ...times }, { signal }),
   )
   const metric = described.value
   return (
@@ -43,7 +45,7 @@ export function MetricPage({ id: name }: { readonly id: string }) {
         <a href={addressOf('metrics')}>Metrics</a> {metric?.description}
       </p>
       <Filters>
-        <ChoiceFilter name="last" label="Time" options={HOUR_OPTIONS} />
+        <TimeFilter />
         {loaded.value && (
           <ChoiceFilter name="aggregation" label="Show" options={aggregationsOf(loaded.value.kind)} isOpen />
         )}

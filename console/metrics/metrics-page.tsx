@@ -1,12 +1,14 @@
 import { listMetrics, type Metric, type MetricKind } from '../api/generated/client.ts'
-import { NoData } from '../onboarding/no-data.tsx'
+import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, given, place, present } from '../state/router.ts'
+import { addressOf, given, place } from '../state/router.ts'
+import { timesOf } from '../state/time-range.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ChoiceFilter, Filters, HOUR_OPTIONS, Pages, startOf, TextFilter } from '../ui/filters.tsx'
-import { Notice, Shown } from '../ui/states.tsx'
+import { Filters, Pages, TextFilter } from '../ui/filters.tsx'
+import { Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 import { unitName } from './units.ts'
 
 const PAGE_SIZE = 50
@@ -45,7 +47,7 @@ export function MetricsPage() {
       {
         limit: PAGE_SIZE,
         ...given(query, 'prefix', 'service', 'cursor'),
-        ...present({ $from: startOf(query.get('last')) }),
+        ...timesOf(query, { isBounded: true }),
       },
       { signal },
     ),
@@ -56,7 +58,7 @@ export function MetricsPage() {
       <Filters>
         <TextFilter name="prefix" label="Name begins with" type="search" placeholder="http." />
         <TextFilter name="service" label="Service" />
-        <ChoiceFilter name="last" label="Points of" options={HOUR_OPTIONS} />
+        <TimeFilter label="Points of" />
       </Filters>
       <Shown loaded={loaded} what="metrics">
         {({ metrics, nextCursor }) => (
@@ -66,7 +68,7 @@ export function MetricsPage() {
               columns={COLUMNS}
               rows={metrics}
               keyOf={({ name }) => name}
-              empty={<Empty isFiltered={query.size > 0} />}
+              empty={<NothingFound kind="metrics" noun="metric" />}
             />
             <p class="quiet">{counted(metrics.length, 'metric')} on this page</p>
             <Pages nextCursor={nextCursor} />
@@ -77,21 +79,9 @@ export function MetricsPage() {
   )
 }
 
-function Empty({ isFiltered }: { readonly isFiltered: boolean }) {
-  return (
-    <NoData kind="metrics">
-      {isFiltered ? (
-        <Notice title="No metric matches" text="Widen the time, or clear a filter." />
-      ) : (
-        <Notice title="No metrics in this hour" text="Choose a longer time, or wait for the next point." />
-      )}
-    </NoData>
-  )
-}
-
-/** The time and the service of the list are those of the metric too. */
+/** The service of the list is that of the metric too. */
 function linked(query: URLSearchParams): Record<string, string> {
-  return given(query, 'service', 'last') as Record<string, string>
+  return given(query, 'service') as Record<string, string>
 }
 
 /** Returns the type of a metric in words: a sum that only grows is a counter. */

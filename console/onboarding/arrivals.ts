@@ -1,6 +1,6 @@
+import { DAY_MS } from '../../schemas/units.ts'
 import { listFindings, listLogs, listMetrics, listReleases, listSessions, listTraces } from '../api/generated/client.ts'
 import { addressOf } from '../state/router.ts'
-import { startOf } from '../ui/filters.tsx'
 
 /** Lists that show how to send something, as long as nothing was sent. */
 export type ListKind = 'findings' | 'traces' | 'logs' | 'metrics' | 'sessions' | 'releases'
@@ -14,7 +14,7 @@ export interface Arrival {
 type Options = { readonly signal: AbortSignal }
 type Look = (options: Options) => Promise<Arrival | null>
 
-const LONGEST = '30d'
+const longAgo = () => new Date(Date.now() - 30 * DAY_MS).toISOString()
 
 /** Looks for what the workspace has received last, with one entry of the list. Null: nothing yet. */
 export const LOOKS: Readonly<Record<ListKind, Look>> = {
@@ -29,18 +29,18 @@ export const LOOKS: Readonly<Record<ListKind, Look>> = {
     return { text: `A span has arrived: ${name}`, address: addressOf(`traces/${trace.traceId}`) }
   },
   async logs(options) {
-    const { logs } = await listLogs({ $from: startOf(LONGEST), limit: 1 }, options)
+    const { logs } = await listLogs({ $from: longAgo(), limit: 1 }, options)
     const [log] = logs
     if (!log) return null
-    return { text: 'A log record has arrived', address: addressOf('logs', { last: periodSince(log.timestamp) }) }
+    return { text: 'A log record has arrived', address: addressOf('logs', { from: rangeSince(log.timestamp) }) }
   },
   async metrics(options) {
-    const { metrics } = await listMetrics({ $from: startOf(LONGEST), limit: 1 }, options)
+    const { metrics } = await listMetrics({ $from: longAgo(), limit: 1 }, options)
     const [metric] = metrics
     if (!metric) return null
-    const last = periodSince(metric.lastPointAt)
+    const from = rangeSince(metric.lastPointAt)
     const text = `A metric has arrived: ${metric.name || 'without a name'}`
-    return { text, address: addressOf(`metrics/${encodeURIComponent(metric.name)}`, { last }) }
+    return { text, address: addressOf(`metrics/${encodeURIComponent(metric.name)}`, { from }) }
   },
   async sessions(options) {
     const { sessions } = await listSessions({ limit: 1 }, options)
@@ -64,8 +64,9 @@ async function lookForFinding(options: Options): Promise<Arrival | null> {
   return { text: `A finding has arrived: ${finding.type || 'Exception'}`, address: addressOf(`findings/${finding.id}`) }
 }
 
-/** Returns the shortest period in which a time is, of a day at least. */
-function periodSince(iso: string): string {
-  const isIn = (period: string) => Date.parse(startOf(period) ?? '') <= Date.parse(iso)
-  return ['24h', '7d'].find(isIn) ?? LONGEST
+/** Returns the shortest range in which a time is, of a day at least. */
+function rangeSince(iso: string): string {
+  const ageMs = Date.now() - Date.parse(iso)
+  if (ageMs < DAY_MS) return 'now-24h'
+  return ageMs < 7 * DAY_MS ? 'now-7d' : 'now-30d'
 }

@@ -2,14 +2,14 @@ import { listVersions, type VersionHealth } from '../api/generated/client.ts'
 import { formatErrors } from '../services/rates.tsx'
 import { formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, given, place, present } from '../state/router.ts'
+import { addressOf, given, place } from '../state/router.ts'
+import { timesOf } from '../state/time-range.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ChoiceFilter, Filters, PERIOD_OPTIONS, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
+import { Filters, SurfaceFilter, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 
-/** The time is a day by default. */
-const DAY_OPTIONS = [['', 'Last 24 hours'], ...PERIOD_OPTIONS.filter(([period]) => period !== '24h')] as const
 const SHARE = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 2 })
 const ADOPTION = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 0 })
 
@@ -18,7 +18,7 @@ export function Versions() {
   const { query } = place.value
   const loaded = useLoad(`versions ${query}`, signal =>
     listVersions(
-      { ...given(query, 'service', 'environment', 'surface'), ...present({ $from: startOf(query.get('last')) }) },
+      { ...given(query, 'service', 'environment', 'surface'), ...timesOf(query, { isBounded: true }) },
       { signal },
     ),
   )
@@ -26,7 +26,7 @@ export function Versions() {
     <section>
       <h2>Versions in use</h2>
       <Filters>
-        <ChoiceFilter name="last" label="Time" options={DAY_OPTIONS} />
+        <TimeFilter />
         <TextFilter name="service" label="Service" placeholder="all services" />
         <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
         <SurfaceFilter />

@@ -1,7 +1,8 @@
 import { readServiceMap, type ServiceMap } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, given, place, present } from '../state/router.ts'
-import { startOf, TextFilter } from '../ui/filters.tsx'
+import { addressOf, given, place } from '../state/router.ts'
+import { timesOf } from '../state/time-range.ts'
+import { TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { CallsTable } from './calls-table.tsx'
@@ -20,7 +21,7 @@ export function ServiceMapPage() {
   const { query } = place.value
   const loaded = useLoad(`service map ${query}`, signal =>
     readServiceMap(
-      { ...given(query, 'environment', 'surface', 'service'), ...present({ $from: startOf(query.get('last')) }) },
+      { ...given(query, 'environment', 'surface', 'service'), ...timesOf(query, { isBounded: true }) },
       { signal },
     ),
   )

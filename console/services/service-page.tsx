@@ -10,10 +10,10 @@ import { messageOf, titleOf } from '../findings/title.tsx'
 import { Chart } from '../metrics/chart.tsx'
 import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, given, place, present } from '../state/router.ts'
+import { addressOf, given, place } from '../state/router.ts'
+import { timesOf } from '../state/time-range.ts'
 import { Bars } from '../ui/bars.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { startOf } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Fact, Facts, Time, Title } from '../ui/text.tsx'
 import { CallsTable } from './calls-table.tsx'
@@ -32,7 +32,7 @@ export function ServicePage({ id: name }: { readonly id: string }) {
   const { query } = place.value
   const loaded = useLoad(`service ${name} ${query}`, signal =>
     readService(
-      { name, ...given(query, 'environment', 'surface'), ...present({ $from: startOf(query.get('last')) }) },
+      { name, ...given(query, 'environment', 'surface'), ...timesOf(query, { isBounded: true }) },
       { signal },
     ),
   )
@@ -66,7 +66,7 @@ function Dependencies({ name }: { readonly name: string }) {
   const { query } = place.value
   const loaded = useLoad(`calls of ${name} ${query}`, signal =>
     readServiceMap(
-      { service: name, ...given(query, 'environment', 'surface'), ...present({ $from: startOf(query.get('last')) }) },
+      { service: name, ...given(query, 'environment', 'surface'), ...timesOf(query, { isBounded: true }) },
       { signal },
     ),
   )

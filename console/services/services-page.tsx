@@ -1,14 +1,16 @@
 import type { ComponentChildren } from 'preact'
 import { listServices, type Service } from '../api/generated/client.ts'
-import { NoData } from '../onboarding/no-data.tsx'
+import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, given, place, present } from '../state/router.ts'
+import { addressOf, given, place } from '../state/router.ts'
+import { timesOf } from '../state/time-range.ts'
 import { Sparkline } from '../ui/bars.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ChoiceFilter, Filters, HOUR_OPTIONS, Pages, SurfaceFilter, startOf, TextFilter } from '../ui/filters.tsx'
-import { Notice, Shown } from '../ui/states.tsx'
+import { Filters, Pages, SurfaceFilter, TextFilter } from '../ui/filters.tsx'
+import { Shown } from '../ui/states.tsx'
 import { Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 import { addressOfService, chosenSpans } from './links.ts'
 import { formatChange, formatErrors, formatMs, ratesColumns } from './rates.tsx'
 
@@ -22,7 +24,7 @@ export function ServicesPage() {
       {
         limit: PAGE_SIZE,
         ...given(query, 'environment', 'surface', 'cursor'),
-        ...present({ $from: startOf(query.get('last')) }),
+        ...timesOf(query, { isBounded: true }),
       },
       { signal },
     ),
@@ -42,7 +44,7 @@ export function ServicesPage() {
               columns={columnsOf((Date.parse(to) - Date.parse(from)) / 1_000)}
               rows={services}
               keyOf={({ name }) => name}
-              empty={<NoServices isFiltered={query.size > 0} />}
+              empty={<NothingFound kind="traces" noun="service" />}
             />
             <p class="quiet">
               {counted(services.length, 'service')} on this page. Spans of servers and consumers count, or all spans of
@@ -60,7 +62,7 @@ export function ServicesPage() {
 export function ServiceFilters({ children }: { readonly children?: ComponentChildren }) {
   return (
     <Filters>
-      <ChoiceFilter name="last" label="Time" options={HOUR_OPTIONS} />
+      <TimeFilter />
       <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
       <SurfaceFilter />
       {children}
@@ -79,7 +81,7 @@ function columnsOf(seconds: number): readonly Column<Service>[] {
       ),
     },
     { head: 'Spans', isPlain: true, cell: ({ steps }) => <Sparkline counts={steps.spans} /> },
-    ...ratesColumns<Service>(seconds).map(column => (column.head === 'p95' ? P95_OF_DAY : column)),
+    ...ratesColumns<Service>(seconds),
     {
       head: 'Rate since yesterday',
       isNumber: true,
@@ -100,27 +102,4 @@ function columnsOf(seconds: number): readonly Column<Service>[] {
       cell: ({ durationMs, lastRelease }) => formatChange(durationMs?.p95, lastRelease?.before.durationMs?.p95),
     },
   ]
-}
-
-/** The 95th percentile, which leads to that of the last day. */
-const P95_OF_DAY: Column<Service> = {
-  head: 'p95',
-  isNumber: true,
-  title: () => 'Show the last 24 hours',
-  cell: ({ name, durationMs }) => <a href={addressOfService(name, '24h')}>{formatMs(durationMs?.p95)}</a>,
-}
-
-function NoServices({ isFiltered }: { readonly isFiltered: boolean }) {
-  return (
-    <NoData kind="traces">
-      {isFiltered ? (
-        <Notice title="No service matches" text="Widen the time, or clear a filter." />
-      ) : (
-        <Notice
-          title="No spans in this hour"
-          text="Choose a longer time. Spans are counted a minute after they arrive."
-        />
-      )}
-    </NoData>
-  )
 }

@@ -32,7 +32,7 @@ export function SessionPage({ id }: { readonly id: string }) {
               <Person identity={session.identity} />
               <Fact name="Devices">{formatCount(session.deviceCount)}</Fact>
               <Fact name="Logs">
-                <a href={addressOf('logs', { session: id, last: '7d' })}>Log records of the session</a>
+                <a href={addressOf('logs', { session: id, from: 'now-7d' })}>Log records of the session</a>
               </Fact>
             </Facts>
             <Missing session={session} />

@@ -1,23 +1,16 @@
 import { SECOND_MS } from '../../schemas/units.ts'
 import { type ListedSession, listSessions } from '../api/generated/client.ts'
-import { NoData } from '../onboarding/no-data.tsx'
+import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted, formatCount, formatSeconds } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { given, place, present } from '../state/router.ts'
+import { given, place } from '../state/router.ts'
+import { timesOf } from '../state/time-range.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { choiceOf, type FilterRules, validQuery } from '../ui/filter-rules.ts'
-import {
-  ChoiceFilter,
-  FINDING_OPTIONS,
-  Filters,
-  Pages,
-  PERIOD_OPTIONS,
-  SurfaceFilter,
-  startOf,
-  TextFilter,
-} from '../ui/filters.tsx'
-import { Notice, Shown } from '../ui/states.tsx'
+import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, SurfaceFilter, TextFilter } from '../ui/filters.tsx'
+import { Shown } from '../ui/states.tsx'
 import { SessionLink, Time, Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 import { personOf } from './person.ts'
 
 const PAGE_SIZE = 50
@@ -77,7 +70,7 @@ export function SessionsPage() {
         <ChoiceFilter name="hasFinding" label="Findings" options={FINDING_OPTIONS} />
         <ChoiceFilter name="hasReplay" label="Recording" options={REPLAY_OPTIONS} />
         <SurfaceFilter />
-        <ChoiceFilter name="last" label="Received" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
+        <TimeFilter label="Received" />
       </Filters>
       <Shown loaded={loaded} what="sessions">
         {({ sessions, nextCursor }) => (
@@ -87,7 +80,7 @@ export function SessionsPage() {
               columns={COLUMNS}
               rows={sessions}
               keyOf={({ id }) => id}
-              empty={<NoSessions isFiltered={query.size > 0} />}
+              empty={<NothingFound kind="sessions" noun="session" />}
             />
             <p class="quiet">{counted(sessions.length, 'session')} on this page</p>
             <Pages nextCursor={nextCursor} />
@@ -98,20 +91,7 @@ export function SessionsPage() {
   )
 }
 
-function NoSessions({ isFiltered }: { readonly isFiltered: boolean }) {
-  return (
-    <NoData kind="sessions">
-      {isFiltered ? (
-        <Notice title="No session matches" text="Widen the time, or clear a filter." />
-      ) : (
-        <Notice title="No sessions yet" text="A session appears here a moment after it begins." />
-      )}
-    </NoData>
-  )
-}
-
 function parametersOf(query: URLSearchParams): Parameters<typeof listSessions>[0] {
   const texts = given(query, 'user', 'surface', 'hasFinding', 'hasReplay', 'cursor')
-  const times = present({ $from: startOf(query.get('last')) })
-  return { limit: PAGE_SIZE, ...texts, ...times } as Parameters<typeof listSessions>[0]
+  return { limit: PAGE_SIZE, ...texts, ...timesOf(query) } as Parameters<typeof listSessions>[0]
 }

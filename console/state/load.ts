@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { type Fault, faultOf } from '../api/client.ts'
 
@@ -34,6 +35,14 @@ function remember(key: string, value: unknown): void {
   remembered.set(key, value)
   const [oldest] = remembered.keys()
   if (remembered.size > REMEMBERED_MAX && oldest !== undefined) remembered.delete(oldest)
+}
+
+/** Number of times that everything of the page was read again. */
+const refreshes = signal(0)
+
+/** Reads everything that the page shows again. */
+export function refresh(): void {
+  refreshes.value++
 }
 
 /**
@@ -75,7 +84,7 @@ export function useLoad<T>(key: string | undefined, read: (signal: AbortSignal) 
       ended.abort()
       clearTimeout(timer)
     }
-  }, [key, round])
+  }, [key, round, refreshes.value])
   const isCurrent = kept.key === key
   const known = isCurrent || key === undefined ? undefined : recall<T>(key)
   return {

@@ -18,9 +18,13 @@ function read(): Place {
   return { path: pathname.slice(BASE.length).replace(/\/$/, ''), query: new URLSearchParams(search) }
 }
 
-/** Returns the address of a path of the console. Parameters that are empty or undefined are left out. */
+/**
+ * Returns the address of a path of the console. Parameters that are empty or undefined are left out. The time range of this page is
+ * kept unless the query has a `from`, which may be undefined.
+ */
 export function addressOf(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
-  const given = Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1]))
+  const range = 'from' in query ? {} : { from: place.value.query.get('from'), to: place.value.query.get('to') }
+  const given = Object.entries({ ...query, ...range }).filter((pair): pair is [string, string] => Boolean(pair[1]))
   const text = new URLSearchParams(given).toString()
   return BASE + path + (text && `?${text}`)
 }

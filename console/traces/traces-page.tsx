@@ -1,13 +1,15 @@
 import { type FoundTrace, listTraces } from '../api/generated/client.ts'
-import { NoData } from '../onboarding/no-data.tsx'
+import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted, formatNanos, isoOfNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
+import { timesOf } from '../state/time-range.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
 import { ATTRIBUTE, choiceOf, type FilterRules, MILLISECONDS, validQuery } from '../ui/filter-rules.ts'
-import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, PERIOD_OPTIONS, startOf, TextFilter } from '../ui/filters.tsx'
+import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
+import { TimeFilter } from '../ui/time-filter.tsx'
 
 const PAGE_SIZE = 50
 const STATUSES = [
@@ -59,7 +61,7 @@ export function TracesPage() {
         <TextFilter name="minDurationMs" label="At least ms" rules={RULES} />
         <ChoiceFilter name="status" label="Status" options={STATUSES} isOpen />
         <ChoiceFilter name="hasFinding" label="Findings" options={FINDING_OPTIONS} />
-        <ChoiceFilter name="last" label="Started" options={[['', 'Any time'], ...PERIOD_OPTIONS]} />
+        <TimeFilter label="Started" />
       </Filters>
       <Shown loaded={loaded} what="traces">
         {({ traces, nextCursor }) => (
@@ -69,7 +71,7 @@ export function TracesPage() {
               columns={COLUMNS}
               rows={traces}
               keyOf={({ traceId }) => traceId}
-              empty={<Empty isFiltered={query.size > 0} hasMore={nextCursor !== null} />}
+              empty={<Empty hasMore={nextCursor !== null} />}
             />
             <p class="quiet">{counted(traces.length, 'trace')} on this page</p>
             <Pages nextCursor={nextCursor} />
@@ -80,17 +82,9 @@ export function TracesPage() {
   )
 }
 
-function Empty({ isFiltered, hasMore }: { readonly isFiltered: boolean; readonly hasMore: boolean }) {
+function Empty({ hasMore }: { readonly hasMore: boolean }) {
   if (hasMore) return <Notice title="None of the newest traces matches" text="The next page looks at older ones." />
-  return (
-    <NoData kind="traces">
-      {isFiltered ? (
-        <Notice title="No trace matches" text="Widen the time, or clear a filter." />
-      ) : (
-        <Notice title="No traces yet" text="A trace appears here a moment after its first span arrives." />
-      )}
-    </NoData>
-  )
+  return <NothingFound kind="traces" noun="trace" />
 }
 
 function parametersOf(query: URLSearchParams): Parameters<typeof listTraces>[0] {
@@ -106,6 +100,5 @@ function parametersOf(query: URLSearchParams): Parameters<typeof listTraces>[0] 
     'minDurationMs',
   )
   const numbers = present({ minDurationMs: minDurationMs === undefined ? undefined : Number(minDurationMs) })
-  const times = present({ $from: startOf(query.get('last')) })
-  return { limit: PAGE_SIZE, ...texts, ...numbers, ...times } as Parameters<typeof listTraces>[0]
+  return { limit: PAGE_SIZE, ...texts, ...numbers, ...timesOf(query) } as Parameters<typeof listTraces>[0]
 }

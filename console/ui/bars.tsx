@@ -1,10 +1,16 @@
+import { useRef } from 'preact/hooks'
 import { counted, formatCount, formatTime } from '../state/format.ts'
+import { useDragRange } from './drag-range.ts'
+import { zoomTo } from './time-filter.tsx'
 
 const HEIGHT = 40
 /** Share of the height that the smallest count has, so that one of a thousand is seen. */
 const LEAST = 0.06
 
-/** Counts over time as bars. A table for readers of the screen states the sum; the bars state the times of their buckets. */
+/**
+ * Counts over time as bars, in which a drag chooses the time range of the page. The image is named by the sum and the peak, and each
+ * bar states its time.
+ */
 export function Bars(props: {
   readonly counts: readonly number[]
   readonly from: string
@@ -17,9 +23,15 @@ export function Bars(props: {
   const start = Date.parse(from)
   const end = start + counts.length * bucketSeconds * 1_000
   const iso = (ms: number) => new Date(ms).toISOString()
+  const drawing = useRef<SVGSVGElement>(null)
+  const { dragged, ...handlers } = useDragRange(drawing, ({ from: a, to: b }) =>
+    zoomTo(start + a * (end - start), start + b * (end - start)),
+  )
   return (
-    <figure class="bars">
+    <figure class="bars" title="Drag over a part to show its time">
       <svg
+        ref={drawing}
+        {...handlers}
         viewBox={`0 0 ${counts.length} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
@@ -34,6 +46,15 @@ export function Bars(props: {
             </rect>
           )
         })}
+        {dragged && (
+          <rect
+            class="dragged"
+            x={dragged.from * counts.length}
+            y={0}
+            width={(dragged.to - dragged.from) * counts.length}
+            height={HEIGHT}
+          />
+        )}
       </svg>
       <figcaption>
         <span>{formatTime(iso(start))}</span>

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
-import { HOUR_MS } from '../../schemas/units.ts'
 import { listSurfaces } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { changeQuery, place } from '../state/router.ts'
@@ -114,30 +113,11 @@ export function SurfaceFilter() {
   return <ChoiceFilter name="surface" label="Surface" options={options} isOpen />
 }
 
-const PERIODS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 }
-
-/** Options of a filter of the last time. */
-export const PERIOD_OPTIONS = [
-  ['1h', 'Last hour'],
-  ['24h', 'Last 24 hours'],
-  ['7d', 'Last 7 days'],
-  ['30d', 'Last 30 days'],
-] as const
-
-/** Options of a filter of the last time that is the last hour by default. */
-export const HOUR_OPTIONS = [['', 'Last hour'], ...PERIOD_OPTIONS.slice(1)] as const
-
 /** Choices of whether what is listed belongs to a finding. */
 export const FINDING_OPTIONS = [
   ['', 'With or without'],
   ['true', 'With a finding'],
 ] as const
-
-/** Returns the start of a period before the current time, or undefined without one. */
-export function startOf(period: string | null, now = Date.now()): string | undefined {
-  const hours = PERIODS[period ?? '']
-  return hours === undefined ? undefined : new Date(now - hours * HOUR_MS).toISOString()
-}
 
 /** Links to the first and the next page of a list. */
 export function Pages(props: { readonly nextCursor: string | null }) {

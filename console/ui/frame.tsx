@@ -2,6 +2,7 @@ import type { ComponentChildren, RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
 import { signOut } from '../auth/sign-in.ts'
 import { areShortcutsOn, moveFocus, switchShortcuts, useKeys } from '../state/keys.ts'
+import { refresh } from '../state/load.ts'
 import { addressOf, go, place } from '../state/router.ts'
 import { chooseTheme, type Theme, theme } from '../state/theme.ts'
 
@@ -31,6 +32,7 @@ const SHORTCUTS: readonly (readonly [string, string])[] = [
   ['Esc', 'Close the details, leave a field'],
   ['Space', 'Play, pause a recording'],
   ['← →', 'Seek by five seconds'],
+  ['r', 'Read the page again'],
   ['?', 'These keys'],
 ]
 
@@ -42,6 +44,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
     ...Object.fromEntries(NAVIGATION.map(({ path, key }) => [`g ${key}`, () => go(addressOf(path))])),
     '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
     '?': () => keys.current?.showModal(),
+    r: refresh,
     j: () => moveFocus(1),
     k: () => moveFocus(-1),
   })
@@ -75,7 +78,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
             </select>
           </label>
           <button type="button" class="plain" onClick={() => keys.current?.showModal()}>
-            Keys
+            Shortcuts
           </button>
           <button type="button" class="plain" onClick={signOut}>
             Sign out
@@ -93,7 +96,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
 function Shortcuts({ dialog }: { readonly dialog: RefObject<HTMLDialogElement | null> }) {
   return (
     <dialog ref={dialog} aria-labelledby="keys-title">
-      <h2 id="keys-title">Keys</h2>
+      <h2 id="keys-title">Shortcuts</h2>
       <dl class="keys">
         {SHORTCUTS.map(([key, does]) => (
           <div key={key}>

@@ -112,7 +112,7 @@ describe.skipIf('missing' in browserFound)('the console by keyboard', () => {
   it('closes the list of keys by Escape and nothing else, and no key reaches the page behind it', async () => {
     await page.goto(stack.urlOf(`traces/${traceId}?span=${spanIdOf(4)}`))
     await details().getByText('price the cart').waitFor()
-    const dialog = page.getByRole('dialog', { name: 'Keys' })
+    const dialog = page.getByRole('dialog', { name: 'Shortcuts' })
     await press('?')
     await dialog.waitFor()
     expect(await violations(page)).toEqual([])

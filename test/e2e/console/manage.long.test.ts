@@ -197,11 +197,11 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
   })
 
   it('draws a metric by label with its gaps, has its values in tables, and all choices in the address', async () => {
-    await page.goto(stack.urlOf('metrics'))
+    await page.goto(stack.urlOf('metrics?from=now-1h'))
     await page.getByRole('heading', { name: 'No metrics yet' }).waitFor()
     const { baseUrl, publicKey } = stack.credentials
     await send({ baseUrl, publicKey }, 'metrics', metricExport('queue.wait', Date.now(), 45))
-    await untilShown('metrics', page.getByRole('link', { name: /queue.wait/ }))
+    await untilShown('metrics?from=now-1h', page.getByRole('link', { name: /queue.wait/ }))
     await looksRight('metrics')
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
@@ -210,7 +210,7 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
     await page.getByRole('combobox', { name: 'Step' }).selectOption('60')
     await page.getByRole('combobox', { name: 'Show' }).selectOption('max')
     await page.getByRole('img', { name: /^2 lines with values from ≈ 9 s to ≈ 21 s/ }).waitFor()
-    expect(new URL(page.url()).search).toBe('?by=http.route&step=60&aggregation=max')
+    expect(new URL(page.url()).search).toBe('?from=now-1h&by=http.route&step=60&aggregation=max')
     // There are 60 or 61 steps, and 30 of them have a point.
     const gaps = await page
       .getByRole('row', { name: /http.route=.cart/ })

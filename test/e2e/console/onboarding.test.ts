@@ -139,8 +139,8 @@ describe.skipIf('missing' in browserFound)('the console of a workspace to which 
   it('states that nothing matches only where something was sent', async () => {
     await open('traces?name=absent', 'No trace matches')
     await open('findings?q=nothing', 'No finding matches')
-    await open('findings', 'No findings yet')
-    await page.getByText('No span and no log record that has arrived has an error.').waitFor()
+    await open('findings', 'No findings in this time')
+    await page.getByText('The time that was searched: Last 24 hours.').waitFor()
     await open('sessions?user=nobody', 'No sessions yet')
   })
 

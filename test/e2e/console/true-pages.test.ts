@@ -6,6 +6,7 @@ import { openPrintedLink, takePictures, violations } from '../../support/console
 import { SERVER_FAILURES, stageLateVisit } from '../../support/console/late-visit.ts'
 import { pictureText, stageOf } from '../../support/console/player-page.ts'
 import { type ConsoleStack, startConsoleStack } from '../../support/console/signed-in-console.ts'
+import { logExport, send, spanIdOf } from '../../support/console/staged-telemetry.ts'
 import { findBrowser } from '../../support/pages/browser.ts'
 import { until } from '../../support/until.ts'
 
@@ -165,6 +166,69 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     ).toEqual([page.url()])
   })
 
+  it('has one time range, typed or dragged, for all pages and in every address', async () => {
+    await send(stack.credentials, 'logs', logExport(traceIds[0] ?? '', spanIdOf(1), 'session-1', Date.now()))
+    await page.goto(stack.urlOf('logs'))
+    const drawn = page.getByRole('img', { name: /records? between/ })
+    await until('the record is drawn', async () => {
+      await page.getByRole('button', { name: 'Refresh' }).click()
+      return (await drawn.count()) > 0
+    })
+    const chooser = page.getByRole('button', { name: /^Time / })
+    await chooser.press('Enter')
+    const typed = page.getByRole('textbox', { name: 'From and to' })
+    await typed.fill('the day before')
+    await typed.press('Enter')
+    await page.getByText('This is not a time before now').waitFor()
+    expect(await violations(page)).toEqual([])
+    await typed.fill('last 2 h')
+    await typed.press('Enter')
+    await page.waitForURL(/from=now-2h/)
+    expect(await chooser.textContent()).toBe('Last 2 hours')
+    expect(await page.evaluate('document.activeElement.className')).toBe('chooser')
+
+    const bars = page.locator('.bars svg')
+    await bars.scrollIntoViewIfNeeded()
+    const { x = 0, y = 0, width = 0 } = (await bars.boundingBox()) ?? {}
+    await page.mouse.move(x + width * 0.25, y + 20)
+    await page.mouse.down()
+    await page.mouse.move(x + width * 0.5, y + 20, { steps: 4 })
+    await page.mouse.up()
+    await page.waitForURL(/from=20.*to=20/)
+    const range = new URL(page.url()).searchParams
+    const [from, to] = [range.get('from') ?? '', range.get('to') ?? '']
+    const minutes = (Date.parse(to) - Date.parse(from)) / 60_000
+    expect(minutes).toBeGreaterThan(28)
+    expect(minutes).toBeLessThan(34)
+
+    for (const name of ['Traces', 'Sessions', 'Services', 'Metrics', 'Findings']) {
+      const asked = page.waitForRequest(request => {
+        const { pathname, searchParams } = new URL(request.url())
+        return pathname === `/v3/${name.toLowerCase()}` && searchParams.get('from') === from
+      })
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
+      expect(new URL((await asked).url()).searchParams.get('to'), name).toBe(to)
+      expect(new URL(page.url()).searchParams.get('to'), name).toBe(to)
+    }
+    await page.goBack()
+    await heading('Metrics').waitFor()
+  })
+
+  it('reads a page again by a button, by a key and by itself', async () => {
+    await page.goto(stack.urlOf('traces'))
+    await heading('Traces').waitFor()
+    const again = () => page.waitForRequest(request => new URL(request.url()).pathname === '/v3/traces')
+    let read = again()
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await read
+    read = again()
+    await page.keyboard.press('r')
+    await read
+    await page.getByRole('combobox', { name: 'Refresh by itself' }).selectOption('5')
+    await again()
+    await page.getByRole('combobox', { name: 'Refresh by itself' }).selectOption('0')
+  })
+
   it('leaves a field with Escape, so that keys are shortcuts again', async () => {
     await page.goto(stack.urlOf('traces'))
     await page
@@ -235,7 +299,7 @@ describe.skipIf('missing' in browserFound)('the console', () => {
   })
 
   it('shows metrics in their units, with an axis as wide as its labels', async () => {
-    await page.goto(stack.urlOf('metrics/memory'))
+    await page.goto(stack.urlOf('metrics/memory?from=now-1h'))
     const cell = page.locator('[data-label="Greatest"]')
     expect(await cell.textContent()).toMatch(/^≈ 188\.\d MiB$/)
     expect(await cell.getAttribute('title')).toMatch(/^197,\d{3},\d{3}.* By$/)
