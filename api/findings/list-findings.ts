@@ -18,7 +18,7 @@ import {
   type ListFindingsQuery,
   listFindingsQuerySchema,
 } from '../../schemas/http/findings/schemas.ts'
-import type { FindingStatus } from '../../schemas/http/findings/work.ts'
+import type { LISTED_STATUSES } from '../../schemas/http/findings/work.ts'
 import { DAY_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { Directory } from '../../shared/directory/directory.ts'
@@ -147,14 +147,14 @@ interface ChooseDeps {
 type Chosen = NonNullable<FindingsFilter['chosen']>
 
 /**
- * Returns which findings of a workspace have a status: those of a set, or for `open` all but those of a set. The sets are those
- * of the directory, and have at most FINDING_WORK_MAX findings. Only resolved findings that have occurred since, and ignored ones
- * that are open again after a number of occurrences, are looked at one by one.
+ * Returns which findings of a workspace have a status: those of a set, or for `open` and `unresolved` all but those of a set. The
+ * sets are those of the directory, and have at most FINDING_WORK_MAX findings. Only resolved findings that have occurred since, and
+ * ignored ones that are open again after a number of occurrences, are looked at one by one.
  */
 async function chooseFindings(
   deps: ChooseDeps,
   workspace: MergedWorkspace,
-  status: FindingStatus,
+  status: (typeof LISTED_STATUSES)[number],
   signal: AbortSignal,
 ): Promise<Chosen> {
   if (status === 'resolved' || status === 'regressed') {
@@ -164,6 +164,10 @@ async function chooseFindings(
   }
   const ignored = await ignoredFindings(deps, workspace, signal)
   if (status === 'ignored') return { are: 'only', findingIds: ignored }
+  if (status === 'unresolved') {
+    const { all, regressed } = await resolvedFindings(deps, workspace, signal)
+    return { are: 'not', findingIds: [...ignored, ...all.filter(id => !regressed.has(id))] }
+  }
   const resolved = await queryDirectory(deps.directory.resolvedFindings(workspace.workspaceId))
   return { are: 'not', findingIds: [...ignored, ...resolved.map(({ findingId }) => findingId)] }
 }

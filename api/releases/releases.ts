@@ -42,7 +42,7 @@ import { type ManifestFiles, type ManifestPage, readManifestPage } from './read-
 
 interface Deps extends GuardedRouteDeps, DeleteReleaseDeps {
   readonly clickhouse: ClickHouseClient
-  readonly directory: Pick<Directory, 'addChange'>
+  readonly directory: Pick<Directory, 'addChange' | 'surfaceIds'>
   /** Slots for pages of manifests, which may have megabytes each. */
   readonly manifestPages: Pick<FairSlots, 'run'>
   readonly now: () => number
@@ -67,8 +67,10 @@ function listReleasesRoute(deps: Deps): Route {
     async run({ workspaceId, query: { limit, cursor, surface, version } }): Promise<Outcome<ReleasesPage>> {
       const after = decodeCursor(cursorSchema, cursor)
       if (!after.ok) return after
-      if (surface !== undefined && version !== undefined) {
-        return namedRelease(deps, workspaceId, releaseSlugOf({ workspaceId, surfaceId: surface, name: version }))
+      if (version !== undefined) {
+        const all = surface === undefined ? await queryDirectory(deps.directory.surfaceIds(workspaceId)) : [surface]
+        const slugs = all.map(surfaceId => releaseSlugOf({ workspaceId, surfaceId, name: version }))
+        return namedReleases(deps, workspaceId, slugs)
       }
       const page = { limit, after: after.value }
       const { releases, end } = await queryDirectory(deps.releases.releases(workspaceId, page))
@@ -79,16 +81,18 @@ function listReleasesRoute(deps: Deps): Route {
   })
 }
 
-/** Returns a list of the release with a slug, which surface and version determine, or of none. */
-async function namedRelease(
+/** Returns a list of those of these releases that exist. Surface and version determine the slug of each. */
+async function namedReleases(
   { releases }: Pick<Deps, 'releases'>,
   workspaceId: string,
-  slug: string,
+  slugs: readonly string[],
 ): Promise<Outcome<ReleasesPage>> {
-  const [release, manifest] = await queryDirectory(
-    Promise.all([releases.release(workspaceId, slug), releases.manifest(workspaceId, slug)]),
-  )
-  return { ok: true, value: { releases: release ? [presentRelease(release, manifest)] : [], nextCursor: null } }
+  const read = async (slug: string) => {
+    const release = await releases.release(workspaceId, slug)
+    return release ? [presentRelease(release, await releases.manifest(workspaceId, slug))] : []
+  }
+  const found = await queryDirectory(Promise.all(slugs.map(read)))
+  return { ok: true, value: { releases: found.flat(), nextCursor: null } }
 }
 
 /**

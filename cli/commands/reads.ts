@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { findingsPageSchema } from '../../schemas/http/findings/schemas.ts'
-import { FINDING_STATUSES } from '../../schemas/http/findings/work.ts'
+import { LISTED_STATUSES } from '../../schemas/http/findings/work.ts'
 import { type Pipeline, pipelineSchema } from '../../schemas/http/pipeline.ts'
 import {
   askedTraceIdSchema,
@@ -89,7 +89,7 @@ export function addFindings(parent: Command, context: ReadCommandContext): void 
     .description('list the findings that occurred last')
     .option('--service <name>', 'only those of this service')
     .option('--text <text>', 'only those with this text in type or message')
-    .addOption(new Option('--status <status>', 'only those with this status').choices(FINDING_STATUSES))
+    .addOption(new Option('--status <status>', 'only those with this status').choices(LISTED_STATUSES))
     .addOption(
       new Option('--limit <count>', 'how many, at most 100').argParser(parsedBy(limitSchema)).default(20, '20'),
     )

@@ -18,11 +18,12 @@ import { messageOf, Place, titleOf } from './title.tsx'
 
 const PAGE_SIZE = 50
 const STATUSES = [
-  ['', 'Any status'],
+  ['', 'Open or regressed'],
   ['open', 'Open'],
   ['regressed', 'Regressed'],
   ['resolved', 'Resolved'],
   ['ignored', 'Ignored'],
+  ['any', 'Any status'],
 ] as const
 
 const RULES: FilterRules = { status: choiceOf(STATUSES) }
@@ -37,7 +38,8 @@ export function FindingsPage() {
         limit: PAGE_SIZE,
         occurrences: 'true',
         times: 'occurred',
-        ...given(query, 'q', 'service', 'surface', 'status', 'cursor'),
+        ...given(query, 'q', 'service', 'surface', 'cursor'),
+        ...statusOf(query),
         ...timesOf(query),
       } as Parameters<typeof listFindings>[0],
       { signal },
@@ -77,6 +79,12 @@ export function FindingsPage() {
       </Shown>
     </>
   )
+}
+
+/** Findings on which work remains are listed unless another status is chosen. */
+function statusOf(query: URLSearchParams): { readonly status?: string } {
+  const status = query.get('status') || 'unresolved'
+  return status === 'any' ? {} : { status }
 }
 
 type Counts = Awaited<ReturnType<typeof listFindings>>['occurrences']

@@ -4,7 +4,7 @@ import { counted, formatCount } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place } from '../state/router.ts'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { Pages } from '../ui/filters.tsx'
+import { Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { Versions } from './versions.tsx'
@@ -36,13 +36,16 @@ const COLUMNS: readonly Column<Release>[] = [
 export function ReleasesPage() {
   const { query } = place.value
   const loaded = useLoad(`releases ${query}`, signal =>
-    listReleases({ limit: PAGE_SIZE, ...given(query, 'cursor') }, { signal }),
+    listReleases({ limit: PAGE_SIZE, ...given(query, 'cursor', 'version') }, { signal }),
   )
   return (
     <>
       <Title text="Releases" />
       <Versions />
       <h2>Registered releases</h2>
+      <Filters>
+        <TextFilter name="version" label="Version" placeholder="1.4.2" maxLength={256} />
+      </Filters>
       <Shown loaded={loaded} what="releases">
         {({ releases, nextCursor }) => (
           <>
@@ -53,7 +56,7 @@ export function ReleasesPage() {
               keyOf={({ surfaceId, slug }) => `${surfaceId} ${slug}`}
               empty={
                 <NoData kind="releases">
-                  <Notice title="No more releases" text="This is the end of the list." />
+                  <Notice title="No release" text="None has this version, or this is the end of the list." />
                 </NoData>
               }
             />

@@ -5,6 +5,7 @@ import { areShortcutsOn, moveFocus, switchShortcuts, useKeys } from '../state/ke
 import { refresh } from '../state/load.ts'
 import { addressOf, go, place } from '../state/router.ts'
 import { chooseTheme, type Theme, theme } from '../state/theme.ts'
+import { GlobalSearch } from './global-search.tsx'
 
 /** Pages of the navigation, each with the key that opens it after `g`. */
 const NAVIGATION = [
@@ -21,7 +22,8 @@ const NAVIGATION = [
 
 const SHORTCUTS: readonly (readonly [string, string])[] = [
   ...NAVIGATION.map(({ name, key }) => [`g ${key}`, name] as const),
-  ['/', 'Search'],
+  ['Ctrl K', 'Search everything'],
+  ['/', 'Search in this list'],
   ['j k', 'Next, previous entry'],
   ['Enter', 'Open the entry'],
   ['↑ ↓ ← →', 'Move in a trace, fold and unfold'],
@@ -69,6 +71,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
           ))}
         </nav>
         <div class="bar-end">
+          <GlobalSearch />
           <label class="select-label">
             <span class="hidden">Theme</span>
             <select value={theme.value} onChange={event => chooseTheme(event.currentTarget.value as Theme)}>

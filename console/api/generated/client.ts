@@ -2228,7 +2228,7 @@ export function listFindings({ limit, cursor, surface, service, $from, to, q, st
     $from?: string;
     to?: string;
     q?: string;
-    status?: "open" | "resolved" | "ignored" | "regressed";
+    status?: "open" | "resolved" | "ignored" | "regressed" | "unresolved";
     occurrences?: "true" | "false";
     times?: "received" | "occurred";
 }, opts?: Oazapfts.RequestOpts) {

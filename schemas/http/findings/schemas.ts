@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MERGED_MAX } from '../../records/finding-work.ts'
 import { instantQuerySchema, isOrdered, orderedRange, serviceFilter, surfaceFilter } from '../filters.ts'
 import { nextCursorSchema, pageQuerySchema } from '../page.ts'
-import { FINDING_STATUSES, findingWorkFields } from './work.ts'
+import { findingWorkFields, LISTED_STATUSES } from './work.ts'
 
 /** Times by which occurrences are counted. */
 const countTimesSchema = z.enum(['received', 'occurred'])
@@ -32,10 +32,9 @@ export const listFindingsQuerySchema = pageQuerySchema
       description:
         'A text in the first 1,000 characters of type and message of the occurrence received last. Case is ignored.',
     }),
-    status: z
-      .enum(FINDING_STATUSES)
-      .optional()
-      .meta({ description: 'Only findings with this status at the time of the page.' }),
+    status: z.enum(LISTED_STATUSES).optional().meta({
+      description: 'Only findings with this status at the time of the page. `unresolved`: open or regressed.',
+    }),
     occurrences: z.enum(['true', 'false']).optional().meta({ description: 'Whether the page has `occurrences`.' }),
     times: countTimesFilter,
   })

@@ -7,6 +7,8 @@ import { nextCursorSchema } from '../page.ts'
 
 /** Statuses of findings. */
 export const FINDING_STATUSES = ['open', 'resolved', 'ignored', 'regressed'] as const
+/** Statuses by which findings are listed. `unresolved` are those that are open or regressed. */
+export const LISTED_STATUSES = [...FINDING_STATUSES, 'unresolved'] as const
 
 /** Status of a finding (docs/api/findings.md#finding-work). */
 const findingStatusSchema = z.enum(FINDING_STATUSES).meta({

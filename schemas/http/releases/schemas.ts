@@ -117,7 +117,7 @@ const listedReleaseSchema = z.strictObject(release).meta({ id: 'Release' })
 /** A release, as lists show it. */
 export type ListedRelease = z.infer<typeof listedReleaseSchema>
 
-/** Query of GET /v3/releases. Surface and version name one release. */
+/** Query of GET /v3/releases. Surface and version name one release, a version alone one of each surface. */
 export const listReleasesQuerySchema = pageQuerySchema
   .extend({
     surface: surfaceFilter.meta({
@@ -129,11 +129,11 @@ export const listReleasesQuerySchema = pageQuerySchema
       .min(1)
       .max(256)
       .optional()
-      .meta({ description: 'Only the release of this version, with `surface`.', example: EXAMPLE.version }),
+      .meta({ description: 'Only the releases of this version, one of each surface.', example: EXAMPLE.version }),
   })
-  .refine(({ surface, version }) => (surface === undefined) === (version === undefined), {
+  .refine(({ surface, version }) => surface === undefined || version !== undefined, {
     path: ['version'],
-    error: 'must be given with "surface", and only then',
+    error: 'must be given with "surface"',
   })
 
 /** Response of GET /v3/releases, last registered first. */

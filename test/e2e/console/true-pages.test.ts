@@ -229,6 +229,24 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await page.getByRole('combobox', { name: 'Refresh by itself' }).selectOption('0')
   })
 
+  it('leads from any id or text to its page, by the keyboard', async () => {
+    await page.goto(stack.urlOf('metrics'))
+    await heading('Metrics').waitFor()
+    await page.keyboard.press('Control+k')
+    const text = page.getByRole('combobox', { name: /^A trace, span/ })
+    await text.fill(traceIds[0] ?? '')
+    await page.getByRole('option', { name: `Trace ${traceIds[0]}`, selected: true }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await text.press('Enter')
+    await page.waitForURL(new RegExp(`/traces/${traceIds[0]}`))
+    await page.getByRole('button', { name: 'Search', exact: true }).click()
+    await text.fill('checkout')
+    await text.press('ArrowDown')
+    await page.getByRole('option', { name: 'Log records with “checkout”', selected: true }).waitFor()
+    await text.press('Enter')
+    await page.waitForURL(/logs\?q=checkout/)
+  })
+
   it('leaves a field with Escape, so that keys are shortcuts again', async () => {
     await page.goto(stack.urlOf('traces'))
     await page

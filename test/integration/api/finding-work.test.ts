@@ -81,6 +81,7 @@ describe('work on findings', () => {
     expect(resolved).toMatchObject({ status: 'resolved', statusChangedAt: expect.any(String) })
     expect(await listed('resolved')).toContain(id)
     expect(await listed('open')).not.toContain(id)
+    expect(await listed('unresolved')).not.toContain(id)
 
     await occur(id, { serviceVersion: '1.1.0', receivedAt: now() + 1_000 }, { receivedAt: now() + 1_000 })
     expect(await read(id)).toMatchObject({ status: 'resolved' })
@@ -89,6 +90,7 @@ describe('work on findings', () => {
     const { findings } = findingsPageSchema.parse((await ask('GET /v3/findings?limit=1')).body)
     expect(findings).toMatchObject([{ id, status: 'regressed', regressedIn: ['1.2.0'] }])
     expect(await listed('regressed')).toContain(id)
+    expect(await listed('unresolved')).toContain(id)
     expect(await listed('resolved')).not.toContain(id)
     expect(await listed('open')).not.toContain(id)
 
@@ -117,6 +119,7 @@ describe('work on findings', () => {
       ignoredUntil: ignoreUntil,
     })
     expect(await listed('ignored')).toContain(id)
+    expect(await listed('unresolved')).not.toContain(id)
     aheadMs += DAY_MS + 1
     expect(await read(id)).toMatchObject({ status: 'open' })
     expect(await read(id)).not.toHaveProperty('ignoredUntil')

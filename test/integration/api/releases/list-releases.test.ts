@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { releasesPageSchema } from '../../../../schemas/http/releases/schemas.ts'
+import { directoryKeys } from '../../../../shared/directory/record.ts'
 import { releaseKeys } from '../../../../shared/directory/release-store.ts'
 import { releaseSlugOf } from '../../../../shared/ids/release-slug.ts'
 import { signToken } from '../../../support/services/api.ts'
@@ -63,24 +64,29 @@ describe('the releases of a workspace', () => {
     await redis.zrem(releaseKeys.releases('ws_2'), newer.slug)
   })
 
-  it('are one for a surface and a version, or none', async () => {
+  it('are one of each surface for a version, and one for a surface and a version, or none', async () => {
     const registered = { workspaceId: 'ws_2', surfaceId: 'srf_2', name: '1.4.2 ü' }
     const slug = releaseSlugOf(registered)
     await registerRelease(store, { ...registered, slug, createdAt: new Date(NOW - 1).toISOString() })
+    await redis.zadd(directoryKeys.surfaceIds('ws_2'), 0, 'srf_2')
     const named = async (surface: string, version: string, bearer?: string) => {
-      const { body } = await ask(`/v3/releases?${new URLSearchParams({ surface, version })}`, bearer)
+      const query = new URLSearchParams({ ...(surface && { surface }), version })
+      const { body } = await ask(`/v3/releases?${query}`, bearer)
       return releasesPageSchema.parse(body).releases.map(release => release.slug)
     }
     const bearer = await signToken({ sub: 'user_2', org: 'globex' })
     expect(await named('srf_2', '1.4.2 ü', bearer)).toEqual([slug])
+    expect(await named('', '1.4.2 ü', bearer)).toEqual([slug])
+    expect(await named('', '1.4.2 ü')).toEqual([])
     expect(await named('srf_2', '1.4.3', bearer)).toEqual([])
     expect(await named('srf_1', '1.4.2 ü', bearer)).toEqual([])
     expect(await named('srf_2', '1.4.2 ü')).toEqual([])
-    expect(await ask('/v3/releases?version=1', bearer)).toMatchObject({
+    expect(await ask('/v3/releases?surface=srf_2', bearer)).toMatchObject({
       status: 400,
-      body: { message: 'version must be given with "surface", and only then' },
+      body: { message: 'version must be given with "surface"' },
     })
     await redis.zrem(releaseKeys.releases('ws_2'), slug)
+    await redis.del(directoryKeys.surfaceIds('ws_2'))
   })
 
   it('refuse an invalid cursor and an invalid limit', async () => {
