@@ -92,8 +92,13 @@ async function findTimes(
   return times
 }
 
-function hasFew({ spanId, sessionId, words, attribute }: LogsFilter): boolean {
-  return spanId !== undefined || sessionId !== undefined || words.length > 0 || attribute !== undefined
+function hasFew({ spanId, sessionId, words, attributes }: LogsFilter): boolean {
+  return (
+    spanId !== undefined ||
+    sessionId !== undefined ||
+    words.length > 0 ||
+    attributes.some(({ operator }) => operator === '=')
+  )
 }
 
 interface FittingLogs {

@@ -1,6 +1,7 @@
 import { type ClickHouseClient, readsTooMuch } from '../../clickhouse/client.ts'
 import { type LogsFilter, type SearchLimits, TIME_MAX_MS } from '../../clickhouse/queries/logs/logs-filter.ts'
 import { LOG_SEARCH_DAYS, type LogsQuery, SEVERITY_LEVELS } from '../../schemas/http/logs.ts'
+import { attributeConditionsOf } from '../../schemas/http/where.ts'
 import { DAY_MS, GIB, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { GuardedRouteDeps } from '../http/guarded-route.ts'
@@ -62,7 +63,7 @@ function unixMs(time: string | undefined): number | undefined {
 
 /** Returns the filter of a query. */
 export function filterOf(workspaceId: string, query: LogsQuery, { fromMs, toMs }: SearchedTime): LogsFilter {
-  const { trace, span, session, service, severity, q = [], attribute, receivedFrom } = query
+  const { trace, span, session, service, severity, q = [], receivedFrom } = query
   return {
     workspaceId,
     traceId: trace,
@@ -71,7 +72,7 @@ export function filterOf(workspaceId: string, query: LogsQuery, { fromMs, toMs }
     serviceName: service,
     minSeverityNumber: severity === undefined ? undefined : SEVERITY_LEVELS.indexOf(severity) * 4 + 1,
     words: q,
-    attribute,
+    attributes: attributeConditionsOf(query),
     fromMs,
     toMs,
     receivedFromMs: unixMs(receivedFrom),

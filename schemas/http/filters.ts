@@ -29,3 +29,24 @@ export const attributeFilter = textOf(0, 2048)
     return { key: text.slice(0, equals), value: text.slice(equals + 1) }
   })
   .optional()
+
+/** Returns the schema of a query parameter in JSON, of at most as many characters. `rule` is the text of every fault. */
+export function inJson<S extends z.ZodType>(value: S, characters: number, rule: string) {
+  return z
+    .string()
+    .max(characters)
+    .transform((text, context): z.infer<S> => {
+      const parsed = value.safeParse(jsonOf(text))
+      if (parsed.success) return parsed.data
+      context.addIssue({ code: 'custom', message: rule })
+      return z.NEVER
+    })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -21,6 +21,7 @@ import {
   unixNanoSchema,
   valueTypeSchema,
 } from './traces/schemas.ts'
+import { EXAMPLE_WHERE, whereFilter } from './where.ts'
 
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 100
@@ -75,6 +76,9 @@ const filter = {
   attribute: attributeFilter.meta({
     description:
       'Only records with this attribute, as `key=value`. The first `=` ends the key, and the value is its text.',
+  }),
+  where: whereFilter.meta({
+    description: 'Only records whose attributes meet all of these conditions, a JSON list as in `GET /v3/traces`.',
   }),
   from: instantQuerySchema.optional().meta({
     description: 'Only records of this time or later: an hour before `to` if absent.',
@@ -254,6 +258,7 @@ const exampleFilter = {
   severity: conditions.severity.meta({ example: 'WARN' }),
   q: conditions.q.meta({ example: 'cart empty' }),
   attribute: conditions.attribute.meta({ example: 'http.route=/cart' }),
+  where: conditions.where.meta({ example: EXAMPLE_WHERE }),
   from: conditions.from.meta({ example: EXAMPLE_SEARCH.from }),
   to: conditions.to.meta({ example: EXAMPLE_SEARCH.to }),
   receivedFrom: conditions.receivedFrom.meta({ example: EXAMPLE_SEARCH.from }),

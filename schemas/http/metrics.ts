@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { READER } from './credentials.ts'
 import { EXAMPLE, EXAMPLE_TIMES } from './example-values.ts'
 import { wholeNumber } from './fields.ts'
-import { instantQuerySchema, isOrdered, orderedRange } from './filters.ts'
+import { inJson, instantQuerySchema, isOrdered, orderedRange } from './filters.ts'
 import type { PermittedOperation } from './operation.ts'
 import { nextCursorSchema, pageQuerySchema } from './page.ts'
 import { callerProblems } from './problem-sets.ts'
@@ -68,27 +68,6 @@ export const listMetricsQuerySchema = pageQuerySchema
   })
   .refine(isOrdered, orderedRange)
 
-/** Returns the schema of a query parameter in JSON. */
-function inJson<S extends z.ZodType>(value: S, rule: string) {
-  return z
-    .string()
-    .max(LABELS_CHARACTERS)
-    .transform((text, context): z.infer<S> => {
-      const parsed = value.safeParse(jsonOf(text))
-      if (parsed.success) return parsed.data
-      context.addIssue({ code: 'custom', message: rule })
-      return z.NEVER
-    })
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** Query of GET /v3/metrics/{name}/series. */
 export const metricSeriesQuerySchema = z
   .object({
@@ -100,6 +79,7 @@ export const metricSeriesQuerySchema = z
     }),
     filter: inJson(
       z.record(z.string(), z.string()).refine(labels => Object.keys(labels).length <= LABELS_MAX),
+      LABELS_CHARACTERS,
       `must be a JSON object of at most ${LABELS_MAX} labels with their values, such as {"http.route":"/cart"}`,
     )
       .optional()
@@ -110,6 +90,7 @@ export const metricSeriesQuerySchema = z
       }),
     groupBy: inJson(
       z.array(z.string()).max(LABELS_MAX),
+      LABELS_CHARACTERS,
       `must be a JSON list of at most ${LABELS_MAX} labels, such as ["http.route"]`,
     )
       .optional()

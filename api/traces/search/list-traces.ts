@@ -11,6 +11,7 @@ import {
   listTracesQuerySchema,
   type TracesPage,
 } from '../../../schemas/http/traces/search.ts'
+import { attributeConditionsOf } from '../../../schemas/http/where.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { decodeCursor, digestOf, encodeCursor, type ListIdentity, OTHER_LIST } from '../../http/cursor.ts'
@@ -57,13 +58,13 @@ export async function readTracesPage(
 }
 
 function filterOf(query: Omit<ListTracesQuery, 'limit' | 'cursor'>): TraceFilter {
-  const { service, name, status, minDurationMs, attribute, session, hasFinding, from, to } = query
+  const { service, name, status, minDurationMs, session, hasFinding, from, to } = query
   return {
     serviceName: service,
     spanName: name,
     status: status === undefined ? undefined : SPAN_STATUSES.indexOf(status),
     minDurationNanos: minDurationMs === undefined ? undefined : BigInt(minDurationMs) * 1_000_000n,
-    attribute,
+    attributes: attributeConditionsOf(query),
     sessionId: session,
     hasFinding: hasFinding === 'true',
     fromNano: from === undefined ? 0n : unixNanoOf(from, SPAN_NANO_MAX),

@@ -46,7 +46,7 @@ export function filterOfConditions(conditions: readonly SpanCondition[], range: 
     spanName: textOf('name'),
     status: status === undefined ? undefined : (SPAN_STATUSES as readonly string[]).indexOf(status),
     minDurationNanos: duration?.nanos,
-    attribute: attribute && { key: attribute.key, value: attribute.value },
+    attributes: attribute ? [{ key: attribute.key, operator: '=', value: attribute.value }] : [],
     sessionId: undefined,
     hasFinding: false,
     ...range,

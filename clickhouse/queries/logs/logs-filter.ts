@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client'
 import type { BoundCondition, Select } from '../../select.ts'
-import { type AttributeValue, packedCondition } from '../attributes/packed-attributes.ts'
+import { type AttributeCondition, attributeConditions } from '../attributes/attribute-conditions.ts'
 
 /** Selects log records of a workspace. An undefined field selects all. */
 export interface LogsFilter {
@@ -15,7 +15,7 @@ export interface LogsFilter {
   readonly minSeverityNumber: number | undefined
   /** Words of the body in lower case, as the index `logs_by_token` divides it. */
   readonly words: readonly string[]
-  readonly attribute: AttributeValue | undefined
+  readonly attributes: readonly AttributeCondition[]
   /** Start of the time of the records, Unix ms, inclusive. */
   readonly fromMs: number | undefined
   /** End of the time, Unix ms, exclusive. */
@@ -29,9 +29,9 @@ export const TIME_MAX_MS = 9_223_372_036_854
 
 /** Returns the condition on the rows of `logs`. It binds `workspaceId` and further parameters. */
 export function logsCondition(filter: LogsFilter): BoundCondition {
-  const { workspaceId, traceId, spanId, sessionId, serviceName, minSeverityNumber, words, attribute } = filter
+  const { workspaceId, traceId, spanId, sessionId, serviceName, minSeverityNumber, words } = filter
   const { fromMs, toMs, receivedFromMs } = filter
-  const attributeIs = attribute && packedCondition('attribute', attribute)
+  const attributes = attributeConditions(filter.attributes)
   const conditions = [
     'workspace_id = {workspaceId: String}',
     ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
@@ -40,7 +40,7 @@ export function logsCondition(filter: LogsFilter): BoundCondition {
     ...(sessionId === undefined ? [] : ['session_id = {sessionId: String}']),
     ...(minSeverityNumber === undefined ? [] : ['severity_number >= {minSeverityNumber: UInt8}']),
     ...words.map((_, i) => `hasToken(lower(body), {word${i}: String})`),
-    ...(attributeIs === undefined ? [] : [attributeIs.sql]),
+    ...attributes.sql,
     ...(fromMs === undefined ? [] : [`timestamp >= ${timestampOf('fromNanos')}`]),
     ...(toMs === undefined ? [] : [`timestamp < ${timestampOf('toNanos')}`]),
     ...(receivedFromMs === undefined
@@ -50,7 +50,7 @@ export function logsCondition(filter: LogsFilter): BoundCondition {
   const params = {
     ...{ workspaceId, traceId, spanId, sessionId, serviceName, minSeverityNumber },
     ...Object.fromEntries(words.map((word, i) => [`word${i}`, word])),
-    ...attributeIs?.params,
+    ...attributes.params,
     ...(fromMs !== undefined && { fromNanos: nanosOf(fromMs) }),
     ...(toMs !== undefined && { toNanos: nanosOf(toMs) }),
     ...(receivedFromMs !== undefined && { receivedFromMs }),

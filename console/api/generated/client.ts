@@ -2427,7 +2427,7 @@ export function readFindingValues({ findingId, $from, to }: {
 /**
  * List the traces of the workspace that match, newest first
  */
-export function listTraces({ limit, cursor, service, name, status, minDurationMs, attribute, session, hasFinding, $from, to }: {
+export function listTraces({ limit, cursor, service, name, status, minDurationMs, attribute, where, session, hasFinding, $from, to }: {
     limit?: number;
     cursor?: string;
     service?: string;
@@ -2435,6 +2435,7 @@ export function listTraces({ limit, cursor, service, name, status, minDurationMs
     status?: "UNSET" | "OK" | "ERROR";
     minDurationMs?: number;
     attribute?: string;
+    where?: string;
     session?: string;
     hasFinding?: "true";
     $from?: string;
@@ -2454,6 +2455,7 @@ export function listTraces({ limit, cursor, service, name, status, minDurationMs
         status,
         minDurationMs,
         attribute,
+        where,
         session,
         hasFinding,
         "from": $from,
@@ -2626,7 +2628,7 @@ export function readService({ name, surface, environment, $from, to }: {
 /**
  * List the log records of the workspace, newest first
  */
-export function listLogs({ trace, span, session, service, severity, q, attribute, $from, to, receivedFrom, limit, cursor }: {
+export function listLogs({ trace, span, session, service, severity, q, attribute, where, $from, to, receivedFrom, limit, cursor }: {
     trace?: string;
     span?: string;
     session?: string;
@@ -2634,6 +2636,7 @@ export function listLogs({ trace, span, session, service, severity, q, attribute
     severity?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR" | "FATAL";
     q?: string;
     attribute?: string;
+    where?: string;
     $from?: string;
     to?: string;
     receivedFrom?: string;
@@ -2651,6 +2654,7 @@ export function listLogs({ trace, span, session, service, severity, q, attribute
         severity,
         q,
         attribute,
+        where,
         "from": $from,
         to,
         receivedFrom,
@@ -2663,7 +2667,7 @@ export function listLogs({ trace, span, session, service, severity, q, attribute
 /**
  * Count the log records of the workspace over time, by severity
  */
-export function readLogHistogram({ trace, span, session, service, severity, q, attribute, $from, to, receivedFrom, step }: {
+export function readLogHistogram({ trace, span, session, service, severity, q, attribute, where, $from, to, receivedFrom, step }: {
     trace?: string;
     span?: string;
     session?: string;
@@ -2671,6 +2675,7 @@ export function readLogHistogram({ trace, span, session, service, severity, q, a
     severity?: "TRACE" | "DEBUG" | "INFO" | "WARN" | "ERROR" | "FATAL";
     q?: string;
     attribute?: string;
+    where?: string;
     $from?: string;
     to?: string;
     receivedFrom?: string;
@@ -2687,6 +2692,7 @@ export function readLogHistogram({ trace, span, session, service, severity, q, a
         severity,
         q,
         attribute,
+        where,
         "from": $from,
         to,
         receivedFrom,

@@ -5,6 +5,7 @@ import { findingId } from '../findings/operations.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { callerProblems, findingsProblems } from '../problem-sets.ts'
+import { EXAMPLE_WHERE } from '../where.ts'
 import {
   askedTraceIdSchema,
   readSpansBodySchema,
@@ -151,7 +152,7 @@ export const readTrace: PermittedOperation = {
   problems: findingsProblems,
 }
 
-const { service, name, status, minDurationMs, attribute, session, hasFinding, from, to, ...others } =
+const { service, name, status, minDurationMs, attribute, where, session, hasFinding, from, to, ...others } =
   listTracesQuerySchema.shape
 
 const listQuery = z.object({
@@ -161,6 +162,7 @@ const listQuery = z.object({
   status: status.meta({ example: 'ERROR' }),
   minDurationMs: minDurationMs.meta({ example: 10 }),
   attribute: attribute.meta({ example: 'http.route=/cart' }),
+  where: where.meta({ example: EXAMPLE_WHERE }),
   session: session.meta({ example: EXAMPLE.sessionId }),
   hasFinding: hasFinding.meta({ example: 'true' }),
   from: from.meta({ example: EXAMPLE.from }),
@@ -176,7 +178,7 @@ export const listTraces: PermittedOperation = {
   tag: 'traces',
   summary: 'List the traces of the workspace that match, newest first',
   description:
-    'One span must match `service`, `name`, `status`, `minDurationMs` and `attribute` together. A page with a `nextCursor` may have fewer traces.',
+    'One span must match `service`, `name`, `status`, `minDurationMs`, `attribute` and `where` together. A page with a `nextCursor` may have fewer traces.',
   credentials: READER,
   permission: 'org:telemetry:read',
   parameters: { query: listQuery },

@@ -11,6 +11,7 @@ import {
   sessionFilter,
 } from '../filters.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
+import { whereFilter } from '../where.ts'
 import { SPAN_STATUSES, spanIdSchema, traceIdSchema, unixNanoSchema } from './schemas.ts'
 
 const LIMIT_MAX = 100
@@ -36,6 +37,10 @@ export const listTracesQuerySchema = z
     }),
     attribute: attributeFilter.meta({
       description: 'Only traces with a span that has this attribute, as `key=value`.',
+    }),
+    where: whereFilter.meta({
+      description:
+        'Only traces with a span whose attributes meet all of these conditions, a JSON list of at most 8. Operators are `=`, `!=`, `>`, `>=`, `<`, `<=`, `contains`, `exists` and `absent`.',
     }),
     session: sessionFilter.meta({ description: 'Only traces with a span of the session with this id.' }),
     hasFinding: flagFilter.meta({

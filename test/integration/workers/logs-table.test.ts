@@ -274,7 +274,7 @@ describe('the table of logs', () => {
 /** Selects all records of a workspace. */
 const ALL = {
   ...{ traceId: undefined, spanId: undefined, sessionId: undefined, serviceName: undefined },
-  ...{ minSeverityNumber: undefined, words: [], attribute: undefined, fromMs: undefined, toMs: undefined },
+  ...{ minSeverityNumber: undefined, words: [], attributes: [], fromMs: undefined, toMs: undefined },
 }
 
 /** Returns what a read shows of an expected row. */

@@ -124,11 +124,11 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   '/v3/versions': ['service', 'surface', 'environment', 'from', 'to'],
   '/v3/suggestions': ['of', 'key', 'contains', 'service', 'from', 'to', 'limit'],
   '/v3/traces': [
-    ...['service', 'name', 'status', 'minDurationMs', 'attribute', 'session', 'hasFinding'],
+    ...['service', 'name', 'status', 'minDurationMs', 'attribute', 'where', 'session', 'hasFinding'],
     ...['from', 'to', 'limit', 'cursor'],
   ],
   '/v3/logs': [
-    ...['trace', 'span', 'session', 'service', 'severity', 'q', 'attribute'],
+    ...['trace', 'span', 'session', 'service', 'severity', 'q', 'attribute', 'where'],
     ...['from', 'to', 'receivedFrom', 'limit', 'cursor'],
   ],
   '/v3/logs/histogram': ['trace', 'service', 'severity', 'q', 'attribute', 'from', 'to', 'step'],
@@ -166,7 +166,7 @@ function parameterOf(name: string, random: Random): string {
     case 'service':
       return EXAMPLE.serviceName
     case 'status':
-      return pick(['open', 'resolved', 'ignored', 'regressed'], random)
+      return pick(['open', 'resolved', 'ignored', 'regressed', 'unresolved'], random)
     case 'occurrences':
     case 'hasFinding':
       return 'true'
@@ -178,6 +178,11 @@ function parameterOf(name: string, random: Random): string {
       return EXAMPLE.sessionId
     case 'attribute':
       return pick(['http.route=/cart', 'a=', '=b', 'a=b=c'], random)
+    case 'where':
+      return pick(
+        ['[["a","exists"]]', '[["a",">","1e3"],["b","contains","ß"]]', '[["a","!=",""]]', '[[]]', '[["a","<","x"]]'],
+        random,
+      )
     case 'severity':
       return pick(['INFO', 'ERROR', 'NONE'], random)
     case 'kinds':

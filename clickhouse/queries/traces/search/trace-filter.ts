@@ -1,9 +1,9 @@
 import type { BoundCondition } from '../../../select.ts'
+import { type AttributeCondition, attributeConditions } from '../../attributes/attribute-conditions.ts'
 import { inBucketsOf } from '../../attributes/buckets-of-traces.ts'
-import { type AttributeValue, packedCondition } from '../../attributes/packed-attributes.ts'
 
 /**
- * Selects traces. One span of a trace must match `serviceName`, `spanName`, `status`, `minDurationNanos` and `attribute`
+ * Selects traces. One span of a trace must match `serviceName`, `spanName`, `status`, `minDurationNanos` and `attributes`
  * together. An undefined field selects all.
  */
 export interface TraceFilter {
@@ -12,7 +12,7 @@ export interface TraceFilter {
   /** StatusCode of OTLP. */
   readonly status: number | undefined
   readonly minDurationNanos: bigint | undefined
-  readonly attribute: AttributeValue | undefined
+  readonly attributes: readonly AttributeCondition[]
   /** A session that spans of the trace name. */
   readonly sessionId: string | undefined
   /** Whether a finding occurred in the trace. */
@@ -26,7 +26,7 @@ export interface TraceFilter {
 /** Returns the condition on rows of `spans` that match, but for the time. */
 export function spanCondition(workspaceId: string, filter: TraceFilter): BoundCondition {
   const { serviceName, spanName, status, minDurationNanos, sessionId, hasFinding } = filter
-  const attribute = filter.attribute === undefined ? undefined : packedCondition('attribute', filter.attribute)
+  const attributes = attributeConditions(filter.attributes)
   const conditions = [
     'workspace_id = {workspaceId: String}',
     ...(serviceName === undefined ? [] : ['service_name = {serviceName: String}']),
@@ -38,7 +38,7 @@ export function spanCondition(workspaceId: string, filter: TraceFilter): BoundCo
           'end_time_unix_nano >= start_time_unix_nano',
           'end_time_unix_nano - start_time_unix_nano >= {minDurationNanos: UInt64}',
         ]),
-    ...(attribute === undefined ? [] : [attribute.sql]),
+    ...attributes.sql,
     ...(sessionId === undefined ? [] : [inBucketsOf(OF_SESSION_TRACES)]),
     ...(hasFinding ? ['trace_id IN (SELECT trace_id FROM exceptions WHERE workspace_id = {workspaceId: String})'] : []),
   ]
@@ -50,7 +50,7 @@ export function spanCondition(workspaceId: string, filter: TraceFilter): BoundCo
     sessionId,
     minDurationNanos: minDurationNanos?.toString(),
   }
-  return { sql: conditions.join(' AND '), params: { ...bound, ...attribute?.params } }
+  return { sql: conditions.join(' AND '), params: { ...bound, ...attributes.params } }
 }
 
 const OF_SESSION_TRACES = `workspace_id = {workspaceId: String} AND trace_id IN (

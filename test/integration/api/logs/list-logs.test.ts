@@ -9,6 +9,24 @@ const shown = async (query: string, bearer?: string) =>
   (await list(query, bearer)).logs.map(({ severityText }) => severityText).join('')
 
 describe('GET /v3/logs', () => {
+  it('finds records by conditions on their attributes', async () => {
+    const receivedAtMs = Date.now() - 1_000
+    const record = (severityText: string, attributes: Record<string, string>) =>
+      ({ receivedAtMs, severityText, attributes, serviceName: 'where' }) as const
+    await store([record('a', { status: '500', route: '/cart' }), record('b', { status: '404' }), record('c', {})])
+    const by = (where: unknown) =>
+      shown(String(new URLSearchParams({ service: 'where', where: JSON.stringify(where) })))
+    expect(await by([['status', '>=', '500']])).toBe('a')
+    expect([...(await by([['status', '!=', '500']]))].sort().join('')).toBe('bc')
+    expect(
+      await by([
+        ['status', 'exists'],
+        ['route', 'absent'],
+      ]),
+    ).toBe('b')
+    expect(await by([['route', 'contains', 'CART']])).toBe('a')
+  })
+
   it('shows everything of a record', async () => {
     const receivedAtMs = Date.now() - 1_000
     const timeUnixNano = nanos(receivedAtMs - 5_000) + 7n
