@@ -1,7 +1,7 @@
 import { type ClickHouseClient, readsTooMuch } from '../../clickhouse/client.ts'
 import { type LogsFilter, type SearchLimits, TIME_MAX_MS } from '../../clickhouse/queries/logs/logs-filter.ts'
 import { LOG_SEARCH_DAYS, type LogsQuery, SEVERITY_LEVELS } from '../../schemas/http/logs.ts'
-import { attributeConditionsOf } from '../../schemas/http/where.ts'
+import { attributeConditionsOf } from '../../schemas/http/traces/where.ts'
 import { DAY_MS, GIB, HOUR_MS, MINUTE_MS } from '../../schemas/units.ts'
 import type { FairSlots } from '../../shared/concurrency/fair-slots.ts'
 import type { GuardedRouteDeps } from '../http/guarded-route.ts'

@@ -50,7 +50,7 @@ export function FindingsPage() {
       <Title text="Findings" />
       <Filters>
         <TextFilter name="q" label="Type or message" type="search" placeholder="cart" maxLength={200} />
-        <TextFilter name="service" label="Service" />
+        <TextFilter name="service" label="Service" suggests="service" />
         <SurfaceFilter />
         <ChoiceFilter name="status" label="Status" options={STATUSES} />
         <TimeFilter label="Received" />

@@ -4,9 +4,11 @@ import { counted, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { ANY_TIME, LAST_DAY, timesOf } from '../state/time-range.ts'
+import { whereOf, whereText } from '../state/where.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { Bars } from '../ui/bars.tsx'
-import { ATTRIBUTE, choiceOf, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
+import { Conditions } from '../ui/conditions.tsx'
+import { choiceOf, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { SessionLink, Time, Title } from '../ui/text.tsx'
@@ -21,7 +23,6 @@ const SEVERITY_OPTIONS = [
 ]
 const RULES: FilterRules = {
   q: WORDS,
-  attribute: ATTRIBUTE,
   trace: TRACE_ID,
   span: SPAN_ID,
   severity: choiceOf(SEVERITY_OPTIONS),
@@ -43,9 +44,9 @@ export function LogsPage() {
       <Title text="Logs" />
       <Filters>
         <TextFilter name="q" label="Words" type="search" placeholder="payment refused" rules={RULES} maxLength={200} />
-        <TextFilter name="service" label="Service" />
+        <TextFilter name="service" label="Service" suggests="service" />
         <ChoiceFilter name="severity" label="Severity" options={SEVERITY_OPTIONS} />
-        <TextFilter name="attribute" label="Attribute" placeholder="user.id=42" rules={RULES} />
+        <Conditions />
         <TextFilter name="trace" label="Trace" rules={RULES} />
         <TextFilter name="span" label="Span" rules={RULES} />
         <TextFilter name="session" label="Session" />
@@ -91,10 +92,10 @@ function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: s
 const usualRange = (query: URLSearchParams) => (query.has('trace') ? ANY_TIME : LAST_DAY)
 
 function filtersOf(query: URLSearchParams): LogQuery {
-  const texts = given(query, 'q', 'service', 'severity', 'attribute', 'trace', 'span', 'session')
+  const texts = given(query, 'q', 'service', 'severity', 'trace', 'span', 'session')
   // Without a beginning, the API searches the last hour, and all records of a trace.
   const times = timesOf(query, { isBounded: !query.has('trace'), otherwise: usualRange(query) })
-  return { ...texts, ...times } as LogQuery
+  return { ...texts, ...present({ where: whereText(whereOf(query)) }), ...times } as LogQuery
 }
 
 const TAGS: Readonly<Record<LogRecord['severity'], string>> = {
@@ -131,7 +132,8 @@ function LogEntry({ log }: { readonly log: LogRecord }) {
           {log.traceId && <a href={addressOf(`traces/${log.traceId}`, { span: log.spanId })}>Trace</a>}
           {log.sessionId && <SessionLink id={log.sessionId}>Session</SessionLink>}
         </p>
-        <AttributeTable attributes={[...log.attributes, ...attributesOf(log.resource.attributes)]} />
+        <AttributeTable attributes={log.attributes} filters="logs" />
+        <AttributeTable attributes={attributesOf(log.resource.attributes)} />
       </details>
     </li>
   )

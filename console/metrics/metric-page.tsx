@@ -57,7 +57,7 @@ export function MetricPage({ id: name }: { readonly id: string }) {
           placeholder="http.route=/cart, …"
           rules={RULES}
         />
-        <TextFilter name="service" label="Service" />
+        <TextFilter name="service" label="Service" suggests="service" />
         <ChoiceFilter name="step" label="Step" options={STEPS} isOpen />
         {metric && metric.kinds.length > 1 && <Kinds metric={metric} />}
       </Filters>

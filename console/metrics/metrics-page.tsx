@@ -57,7 +57,7 @@ export function MetricsPage() {
       <Title text="Metrics" />
       <Filters>
         <TextFilter name="prefix" label="Name begins with" type="search" placeholder="http." />
-        <TextFilter name="service" label="Service" />
+        <TextFilter name="service" label="Service" suggests="service" />
         <TimeFilter label="Points of" />
       </Filters>
       <Shown loaded={loaded} what="metrics">

@@ -27,7 +27,7 @@ export function Versions() {
       <h2>Versions in use</h2>
       <Filters>
         <TimeFilter />
-        <TextFilter name="service" label="Service" placeholder="all services" />
+        <TextFilter name="service" label="Service" placeholder="all services" suggests="service" />
         <TextFilter name="environment" label="Environment" placeholder="production" maxLength={256} />
         <SurfaceFilter />
       </Filters>

@@ -39,7 +39,7 @@ export function ServiceMapPage() {
         )}
       </p>
       <ServiceFilters>
-        <TextFilter name="service" label="Service" placeholder="all services" />
+        <TextFilter name="service" label="Service" placeholder="all services" suggests="service" />
       </ServiceFilters>
       <Shown loaded={loaded} what="the map of services">
         {map => <Shape map={map} />}

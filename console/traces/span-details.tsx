@@ -63,7 +63,12 @@ function Details({ span, traceId }: { readonly span: SpanDetails; readonly trace
         {span.sessionId && <SessionLink id={span.sessionId}>Session</SessionLink>}
         <Copy text={span.spanId} what="span id" />
       </p>
-      <Attributes title="Attributes" attributes={span.attributes} dropped={span.droppedAttributesCount} />
+      <Attributes
+        title="Attributes"
+        attributes={span.attributes}
+        dropped={span.droppedAttributesCount}
+        filters="traces"
+      />
       {span.events.map((event, i) => (
         <section key={i}>
           <h3>
@@ -114,13 +119,14 @@ function Attributes(props: {
   readonly title?: string
   readonly attributes: readonly Pick<Attribute, 'key' | 'value'>[]
   readonly dropped: number
+  readonly filters?: 'traces'
 }) {
-  const { title, attributes, dropped } = props
+  const { title, attributes, dropped, filters } = props
   if (attributes.length === 0 && dropped === 0) return null
   return (
     <section>
       {title && <h3>{title}</h3>}
-      <AttributeTable attributes={attributes} />
+      <AttributeTable attributes={attributes} filters={filters} />
       {dropped > 0 && <p class="quiet">The sender dropped {counted(dropped, 'attribute')}.</p>}
     </section>
   )

@@ -4,8 +4,10 @@ import { counted, formatNanos, isoOfNanos } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
 import { addressOf, given, place, present } from '../state/router.ts'
 import { timesOf } from '../state/time-range.ts'
+import { whereOf, whereText } from '../state/where.ts'
+import { Conditions } from '../ui/conditions.tsx'
 import { type Column, DataTable } from '../ui/data-table.tsx'
-import { ATTRIBUTE, choiceOf, type FilterRules, MILLISECONDS, validQuery } from '../ui/filter-rules.ts'
+import { choiceOf, type FilterRules, MILLISECONDS, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
@@ -18,7 +20,6 @@ const STATUSES = [
 ] as const
 
 const RULES: FilterRules = {
-  attribute: ATTRIBUTE,
   minDurationMs: MILLISECONDS,
   hasFinding: choiceOf(FINDING_OPTIONS),
 }
@@ -54,9 +55,9 @@ export function TracesPage() {
     <>
       <Title text="Traces" />
       <Filters>
-        <TextFilter name="name" label="Name of a span" type="search" placeholder="GET /cart" />
-        <TextFilter name="service" label="Service" />
-        <TextFilter name="attribute" label="Attribute" placeholder="http.route=/cart" rules={RULES} />
+        <TextFilter name="name" label="Name of a span" type="search" placeholder="GET /cart" suggests="name" />
+        <TextFilter name="service" label="Service" suggests="service" />
+        <Conditions />
         <TextFilter name="session" label="Session" />
         <TextFilter name="minDurationMs" label="At least ms" rules={RULES} />
         <ChoiceFilter name="status" label="Status" options={STATUSES} isOpen />
@@ -92,7 +93,6 @@ function parametersOf(query: URLSearchParams): Parameters<typeof listTraces>[0] 
     query,
     'name',
     'service',
-    'attribute',
     'session',
     'status',
     'hasFinding',
@@ -100,5 +100,6 @@ function parametersOf(query: URLSearchParams): Parameters<typeof listTraces>[0] 
     'minDurationMs',
   )
   const numbers = present({ minDurationMs: minDurationMs === undefined ? undefined : Number(minDurationMs) })
-  return { limit: PAGE_SIZE, ...texts, ...numbers, ...timesOf(query) } as Parameters<typeof listTraces>[0]
+  const where = present({ where: whereText(whereOf(query)) })
+  return { limit: PAGE_SIZE, ...texts, ...where, ...numbers, ...timesOf(query) } as Parameters<typeof listTraces>[0]
 }

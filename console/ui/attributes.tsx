@@ -1,5 +1,8 @@
 import { type ComponentChildren, Fragment } from 'preact'
 import type { Attribute, SpanDetails } from '../api/generated/client.ts'
+import { addressOf, place } from '../state/router.ts'
+import { whereWith } from '../state/where.ts'
+import { Copy } from './text.tsx'
 
 type ShownAttribute = Pick<Attribute, 'key' | 'value'>
 
@@ -27,8 +30,12 @@ export function NamedValues<Row>(props: {
   )
 }
 
-/** A table of attributes. */
-export function AttributeTable({ attributes }: { readonly attributes: readonly ShownAttribute[] }) {
+/** A table of attributes. With `filters`, each value leads to the list of those that have it, and of those that do not. */
+export function AttributeTable(props: {
+  readonly attributes: readonly ShownAttribute[]
+  readonly filters?: 'traces' | 'logs' | undefined
+}) {
+  const { attributes, filters } = props
   return (
     <NamedValues
       rows={attributes}
@@ -41,9 +48,45 @@ export function AttributeTable({ attributes }: { readonly attributes: readonly S
           </Fragment>
         ))
       }
-      value={({ value }) => value}
+      value={attribute => (
+        <>
+          {attribute.value}
+          <ValueActions attribute={attribute} list={filters} />
+        </>
+      )}
     />
   )
+}
+
+/** Links to lists by a value, and a button that copies it. */
+function ValueActions(props: { readonly attribute: ShownAttribute; readonly list: 'traces' | 'logs' | undefined }) {
+  const { attribute, list } = props
+  const { key, value } = attribute
+  const { path, query } = place.value
+  const listed = path === list ? query : new URLSearchParams()
+  const kept = Object.fromEntries([...listed].filter(([name]) => name !== 'cursor'))
+  const address = (operator: '=' | '!=') =>
+    addressOf(list ?? '', { ...kept, ...keptRange(query), where: whereWith(listed, [key, operator, value]) })
+  return (
+    <span class="value-actions">
+      {list && (
+        <>
+          <a href={address('=')} aria-label={`Only ${list} with this ${key}`}>
+            only
+          </a>
+          <a href={address('!=')} aria-label={`Only ${list} without this ${key}`}>
+            not
+          </a>
+        </>
+      )}
+      <Copy text={value} />
+    </span>
+  )
+}
+
+/** Returns the time range of a page as parameters of another. */
+function keptRange(query: URLSearchParams): Record<string, string | undefined> {
+  return { from: query.get('from') ?? undefined, to: query.get('to') ?? undefined }
 }
 
 /** Returns the parts of a key, between which a line may end: elsewhere it would end within a word. */

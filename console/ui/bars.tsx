@@ -8,8 +8,8 @@ const HEIGHT = 40
 const LEAST = 0.06
 
 /**
- * Counts over time as bars, in which a drag chooses the time range of the page. The image is named by the sum and the peak, and each
- * bar states its time.
+ * Counts over time as bars, in which a drag chooses the time range of the page. The image is named by the sum and the peak, and
+ * each bar states its time.
  */
 export function Bars(props: {
   readonly counts: readonly number[]

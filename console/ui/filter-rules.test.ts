@@ -1,20 +1,10 @@
 import { expect, it } from 'vitest'
-import {
-  ATTRIBUTE,
-  choiceOf,
-  faultIn,
-  MILLISECONDS,
-  PAIRS,
-  SPAN_ID,
-  TRACE_ID,
-  validQuery,
-  WORDS,
-} from './filter-rules.ts'
+import { choiceOf, faultIn, MILLISECONDS, PAIRS, SPAN_ID, TRACE_ID, validQuery, WORDS } from './filter-rules.ts'
 
 it.each([
-  [ATTRIBUTE, 'http.response', '"http.response" needs a value: write http.response=value.'],
-  [ATTRIBUTE, '=5', /needs a key/],
-  [ATTRIBUTE, 'http.route=/a=b', undefined],
+  [PAIRS, 'http.response', '"http.response" needs a value: write http.response=value.'],
+  [PAIRS, '=5', /needs a key/],
+  [PAIRS, 'http.route=/a=b', undefined],
   [PAIRS, 'a=1, b', /"b" needs a value/],
   [PAIRS, 'a=1, b=2', undefined],
   [TRACE_ID, 'abc', 'A trace id has 32 hex digits, this has 3.'],
@@ -42,6 +32,6 @@ it('reads the parameters that their rules accept, and those without a rule', () 
     ['', 'Any'],
     ['open', 'Open'],
   ])
-  const rules = { attribute: ATTRIBUTE, trace: TRACE_ID, minDurationMs: MILLISECONDS, status }
+  const rules = { attribute: PAIRS, trace: TRACE_ID, minDurationMs: MILLISECONDS, status }
   expect(validQuery(query, rules).toString()).toBe('trace=&service=x%3D&q=a')
 })

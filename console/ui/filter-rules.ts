@@ -13,7 +13,7 @@ const QUOTED_CHARACTERS = 40
 const quoted = (text: string) => `"${text.length > QUOTED_CHARACTERS ? `${text.slice(0, QUOTED_CHARACTERS)}…` : text}"`
 
 /** `key=value`. The first `=` ends the key. */
-export const ATTRIBUTE: FilterRule = {
+const ATTRIBUTE: FilterRule = {
   faultOf: text => {
     if (text.startsWith('=')) return `${quoted(text)} needs a key before "=": write http.route=/cart.`
     return text.includes('=') ? undefined : `${quoted(text)} needs a value: write ${text.slice(0, 60)}=value.`

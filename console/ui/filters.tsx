@@ -4,6 +4,7 @@ import { listSurfaces } from '../api/generated/client.ts'
 import { useLoad } from '../state/load.ts'
 import { changeQuery, place } from '../state/router.ts'
 import { choiceOf, type FilterRules, faultIn } from './filter-rules.ts'
+import { Suggestions } from './suggestions.tsx'
 
 const TYPING_MS = 300
 
@@ -32,8 +33,11 @@ export function TextFilter(props: {
   readonly placeholder?: string
   readonly rules?: FilterRules
   readonly maxLength?: number
+  /** Texts that are suggested as the user types. */
+  readonly suggests?: 'service' | 'name'
 }) {
-  const { name, rules = {}, maxLength = CHARACTERS_MAX } = props
+  const { name, rules = {}, maxLength = CHARACTERS_MAX, suggests } = props
+  const [isFocused, setFocused] = useState(false)
   const given = place.value.query.get(name) ?? ''
   const rule = rules[name]
   const [text, setText] = useState(given)
@@ -54,6 +58,9 @@ export function TextFilter(props: {
   const id = useId()
   const shared = {
     id,
+    list: suggests && `${id}-list`,
+    onFocus: () => setFocused(true),
+    onBlur: () => setFocused(false),
     value: text,
     placeholder: props.placeholder ?? '',
     autocomplete: 'off',
@@ -66,6 +73,7 @@ export function TextFilter(props: {
     <div class="field">
       <label for={id}>{props.label}</label>
       {props.type === 'search' ? <input type="search" {...shared} /> : <input type="text" {...shared} />}
+      {suggests && <Suggestions id={`${id}-list`} field={isFocused ? { of: suggests, contains: text } : undefined} />}
       {fault && (
         <small id={`${id}-fault`} class="fault" role="status">
           {fault}

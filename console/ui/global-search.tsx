@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { destinationsOf } from '../state/destinations.ts'
+import { type Destination, destinationsOf } from '../state/destinations.ts'
 import { go } from '../state/router.ts'
 
 /** A button, and the keys Ctrl K or ⌘ K, for a dialog that leads from any id or text to the page that it means. */
@@ -75,22 +75,35 @@ function Search({ dialog }: { readonly dialog: RefObject<HTMLDialogElement | nul
         }}
         onKeyDown={press}
       />
-      <div id={`${id}-list`} role="listbox" aria-label="Pages" class="destinations">
-        {found.map(({ name, address }, i) => (
-          <div
-            key={address}
-            id={`${id}-${i}`}
-            role="option"
-            tabIndex={-1}
-            aria-selected={i === current}
-            onPointerMove={() => setAt(i)}
-            onClick={() => follow(address)}
-            onKeyDown={press}
-          >
-            {name}
-          </div>
-        ))}
-      </div>
+      <Found id={id} found={found} current={current} point={setAt} follow={follow} />
     </>
+  )
+}
+
+function Found(props: {
+  readonly id: string
+  readonly found: readonly Destination[]
+  readonly current: number
+  readonly point: (at: number) => void
+  readonly follow: (address: string) => void
+}) {
+  const { id, found, current, point, follow } = props
+  return (
+    <div id={`${id}-list`} role="listbox" aria-label="Pages" class="destinations">
+      {found.map(({ name, address }, i) => (
+        // biome-ignore lint/a11y/useKeyWithClickEvents: the field that has the focus takes the keys
+        <div
+          key={address}
+          id={`${id}-${i}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={i === current}
+          onPointerMove={() => point(i)}
+          onClick={() => follow(address)}
+        >
+          {name}
+        </div>
+      ))}
+    </div>
   )
 }

@@ -21,7 +21,7 @@ import {
   unixNanoSchema,
   valueTypeSchema,
 } from './traces/schemas.ts'
-import { EXAMPLE_WHERE, whereFilter } from './where.ts'
+import { EXAMPLE_WHERE, whereFilter } from './traces/where.ts'
 
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 100

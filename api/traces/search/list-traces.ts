@@ -11,7 +11,7 @@ import {
   listTracesQuerySchema,
   type TracesPage,
 } from '../../../schemas/http/traces/search.ts'
-import { attributeConditionsOf } from '../../../schemas/http/where.ts'
+import { attributeConditionsOf } from '../../../schemas/http/traces/where.ts'
 import type { FairSlots } from '../../../shared/concurrency/fair-slots.ts'
 import type { Route } from '../../../shared/http/route.ts'
 import { decodeCursor, digestOf, encodeCursor, type ListIdentity, OTHER_LIST } from '../../http/cursor.ts'

@@ -1,4 +1,4 @@
-import type { AttributeOperator } from '../../../schemas/http/where.ts'
+import type { AttributeOperator } from '../../../schemas/http/traces/where.ts'
 import type { BoundCondition } from '../../select.ts'
 import { attributeText, keyPattern } from './attribute-text.ts'
 import { attributeOf, escapeText, packedCondition, storedKey } from './packed-attributes.ts'

@@ -6,7 +6,7 @@ import { exactObject, textOf } from '../fields.ts'
 import { nextCursorSchema } from '../page.ts'
 
 /** Statuses of findings. */
-export const FINDING_STATUSES = ['open', 'resolved', 'ignored', 'regressed'] as const
+const FINDING_STATUSES = ['open', 'resolved', 'ignored', 'regressed'] as const
 /** Statuses by which findings are listed. `unresolved` are those that are open or regressed. */
 export const LISTED_STATUSES = [...FINDING_STATUSES, 'unresolved'] as const
 
@@ -16,9 +16,6 @@ const findingStatusSchema = z.enum(FINDING_STATUSES).meta({
   description:
     'A resolved finding that occurs again in a later version is `regressed`. One that is ignored for a time, or until it has occurred a number of times, is `open` again afterwards.',
 })
-/** Status of a finding. */
-export type FindingStatus = z.infer<typeof findingStatusSchema>
-
 /** The most versions that `regressedIn` shows. */
 export const REGRESSED_IN_MAX = 10
 

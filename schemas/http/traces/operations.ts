@@ -5,7 +5,6 @@ import { findingId } from '../findings/operations.ts'
 import { SMALL_BODY_BYTES } from '../limits.ts'
 import type { PermittedOperation } from '../operation.ts'
 import { callerProblems, findingsProblems } from '../problem-sets.ts'
-import { EXAMPLE_WHERE } from '../where.ts'
 import {
   askedTraceIdSchema,
   readSpansBodySchema,
@@ -16,6 +15,7 @@ import {
   traceSchema,
 } from './schemas.ts'
 import { listTracesQuerySchema, tracesPageSchema } from './search.ts'
+import { EXAMPLE_WHERE } from './where.ts'
 
 const { sessionId, serviceName } = EXAMPLE
 

@@ -11,8 +11,8 @@ import {
   sessionFilter,
 } from '../filters.ts'
 import { cursorSchema, nextCursorSchema, pageLimit } from '../page.ts'
-import { whereFilter } from '../where.ts'
 import { SPAN_STATUSES, spanIdSchema, traceIdSchema, unixNanoSchema } from './schemas.ts'
+import { whereFilter } from './where.ts'
 
 const LIMIT_MAX = 100
 const LIMIT_DEFAULT = 20

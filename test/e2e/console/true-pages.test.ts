@@ -33,7 +33,7 @@ describe.skipIf('missing' in browserFound)('the console', () => {
 
   const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name })
   const fact = (name: string) => page.locator('.facts > div').filter({ hasText: name }).locator('dd')
-  const field = (name: string) => page.getByRole('textbox', { name }).or(page.getByRole('searchbox', { name }))
+  const field = (name: string) => page.getByLabel(name, { exact: true })
 
   it('shows the first picture of what rrweb has recorded, without a click', async () => {
     await page.goto(stack.urlOf(`sessions/${VISIT}`))
@@ -143,27 +143,58 @@ describe.skipIf('missing' in browserFound)('the console', () => {
       .waitFor()
     const before = stack.requests.length
     for (const [name, text, fault] of [
-      ['Attribute', 'http.response', '"http.response" needs a value'],
+      ['Attributes', 'http.response', '“http.response” needs a value'],
       ['At least ms', 'abc', '"abc" is not a whole number'],
     ] as const) {
       await field(name).fill(text)
+      await field(name).press('Enter')
       await page.getByText(fault).waitFor()
       expect(await field(name).getAttribute('aria-invalid')).toBe('true')
     }
     expect(await page.getByRole('row').count()).toBe(42)
     expect(await page.getByRole('alert').count()).toBe(0)
     expect(await violations(page)).toEqual([])
-    await field('Attribute').fill('http.route=/api/orders')
-    await page.waitForURL(/attribute=/)
+    await field('Attributes').fill('http.route=/api/orders')
+    await field('Attributes').press('Enter')
+    await page.waitForURL(/where=/)
     await page.getByText('needs a value').waitFor({ state: 'detached' })
-    await page.goto(stack.urlOf('logs?trace=abc&span=1&attribute=x'))
-    for (const fault of ['has 32 hex digits, this has 3', 'has 16 hex digits, this has 1', '"x" needs a value']) {
+    await page.goto(stack.urlOf('logs?trace=abc&span=1&where=x'))
+    for (const fault of ['has 32 hex digits, this has 3', 'has 16 hex digits, this has 1']) {
       await page.getByText(fault).waitFor()
     }
     expect(await page.getByRole('alert').count()).toBe(0)
     expect(
-      stack.requests.slice(before).filter(url => /NaN|attribute=(?!http.route)/.test(new URL(url).search)),
+      stack.requests.slice(before).filter(url => /NaN|where=(?!%5B%5B%22http.route)/.test(new URL(url).search)),
     ).toEqual([page.url()])
+  })
+
+  it('filters by clicking on a value, by several conditions, and suggests keys and values', async () => {
+    await page.goto(stack.urlOf('traces'))
+    await field('Attributes').fill('http.rou')
+    await page.locator('datalist option[value="http.route"]').waitFor({ state: 'attached' })
+    await field('Attributes').fill('http.route=')
+    await page.locator('datalist option[value="http.route=/api/orders"]').waitFor({ state: 'attached' })
+    await field('Attributes').fill('http.route~ORDERS')
+    await field('Attributes').press('Enter')
+    await page.getByText('http.route contains ORDERS').waitFor()
+    await page
+      .getByRole('link', { name: /POST \/checkout/ })
+      .first()
+      .click()
+    await heading(/POST \/checkout/).waitFor()
+    await page.getByRole('row', { name: /api/ }).first().click()
+    const only = page.getByRole('link', { name: 'Only traces with this http.route' })
+    await only.focus()
+    await only.press('Enter')
+    await page.waitForURL(/traces\?.*where=/)
+    await page.getByRole('list', { name: 'Conditions on attributes' }).getByText('http.route = ').waitFor()
+    await page
+      .getByRole('link', { name: /POST \/checkout/ })
+      .first()
+      .waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('button', { name: /^Remove http.route/ }).click()
+    await page.waitForURL(url => !url.searchParams.has('where'))
   })
 
   it('has one time range, typed or dragged, for all pages and in every address', async () => {

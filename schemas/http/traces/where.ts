@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type attributeFilter, inJson } from './filters.ts'
+import { type attributeFilter, inJson } from '../filters.ts'
 
 /** Operators of conditions on attributes that compare with a text. */
 const TEXT_OPERATORS = ['=', '!=', 'contains'] as const
