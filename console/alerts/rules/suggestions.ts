@@ -1,6 +1,6 @@
 import { listFindings, listServices, listSuggestions, listSurfaces, listVersions } from '../../api/generated/client.ts'
 import { useLoad } from '../../state/load.ts'
-import { startOf } from '../../ui/filters.tsx'
+import { timesOf } from '../../state/time-range.ts'
 import type { ListCondition } from '../kinds.ts'
 
 const SHOWN = 100
@@ -22,8 +22,7 @@ const NONE: Suggestions = { services: [], environments: [], releases: [], types:
 /** Reads values for conditions from the telemetry of the last seven days. Lists that cannot be read suggest nothing. */
 export function useSuggestions(): Suggestions {
   const loaded = useLoad('suggestions of alerts', async (signal): Promise<Suggestions> => {
-    const from = startOf('7d')
-    const range = from === undefined ? {} : { $from: from }
+    const range = timesOf(new URLSearchParams({ from: 'now-7d' }))
     const [services, versions, environments, findings] = await Promise.all([
       listServices({ limit: SHOWN, ...range }, { signal }).catch(() => undefined),
       listVersions(range, { signal }).catch(() => undefined),
