@@ -34,8 +34,8 @@ export interface DeliverDeps extends Sending {
 }
 
 /**
- * Deliveries in progress in a process, and how many of them a workspace and a receiver may have: a slow receiver delays no other one,
- * and slow ones of a workspace no other workspace.
+ * Deliveries in progress in a process, and how many of them a workspace and a receiver may have: a slow receiver delays no other
+ * one, and slow ones of a workspace no other workspace.
  */
 const AT_ONCE = 128
 const OF_WORKSPACE = 16

@@ -20,7 +20,7 @@ interface SettledSurface {
 }
 
 /** What is settled of surfaces, and the time of Redis at which that was read. */
-export interface SettledSurfaces {
+interface SettledSurfaces {
   readonly readAtMs: number
   readonly surfaces: readonly SettledSurface[]
 }

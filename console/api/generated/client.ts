@@ -1866,38 +1866,6 @@ export type AlertFinding = {
     firstSeenAt: string;
     lastSeenAt: string;
 };
-export type AlertMeasured = {
-    /** The name of the value, such as `share of failed calls`. */
-    what: string;
-    /** At the end of a condition, the last value that met it. */
-    value: number;
-    threshold: number;
-    /** Such as `%`. Empty if it has none. */
-    unit: string;
-    /** Length of the time that the value is of. */
-    minutes: number;
-    /** In PromQL, if the value is that of one. */
-    expression?: string;
-};
-export type AlertPerson = {
-    userId: string;
-    name?: string;
-};
-export type AlertChange = {
-    /** Null for an operator of the installation, and for the link of a message. */
-    by: (AlertPerson) | null;
-    /** Present if the link of a message did it: the name of the receiver of the message. */
-    via?: {
-        receiver: string;
-    };
-    action: "acknowledged" | "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented" | "merged" | "split" | "split_off";
-    /** To whom it was assigned. */
-    assignee?: AlertPerson;
-    /** The comment. */
-    text?: string;
-    /** The other finding of a merge or a split. */
-    findingId?: string;
-};
 export type FindingEvent = {
     "type": "finding.created" | "finding.regressed" | "finding.unignored" | "finding.spiking" | "finding.spreading" | "finding.changed" | "finding.commented";
     timestamp: string;
@@ -1914,9 +1882,41 @@ export type FindingEvent = {
         resolved: boolean;
         finding: AlertFinding;
         /** With `finding.spiking` and `finding.spreading`. */
-        measured?: AlertMeasured;
+        measured?: {
+            /** The name of the value, such as `share of failed calls`. */
+            what: string;
+            /** At the end of a condition, the last value that met it. */
+            value: number;
+            threshold: number;
+            /** Such as `%`. Empty if it has none. */
+            unit: string;
+            /** Length of the time that the value is of. */
+            minutes: number;
+            /** In PromQL, if the value is that of one. */
+            expression?: string;
+        };
         /** With `finding.changed` and `finding.commented`. */
-        changed?: AlertChange;
+        changed?: {
+            /** Null for an operator of the installation, and for the link of a message. */
+            by: {
+                userId: string;
+                name?: string;
+            } | null;
+            /** Present if the link of a message did it: the name of the receiver of the message. */
+            via?: {
+                receiver: string;
+            };
+            action: "acknowledged" | "resolved" | "ignored" | "reopened" | "assigned" | "unassigned" | "commented" | "merged" | "split" | "split_off";
+            /** To whom it was assigned. */
+            assignee?: {
+                userId: string;
+                name?: string;
+            };
+            /** The comment. */
+            text?: string;
+            /** The other finding of a merge or a split. */
+            findingId?: string;
+        };
         /** The innermost frame of the application. */
         frame?: {
             /** Empty outside of functions. */
@@ -1963,7 +1963,20 @@ export type MeasuredEvent = {
         /** The `service.name`, if the value is that of one service. */
         service?: string;
         environment?: string;
-        measured: AlertMeasured;
+        /** A value that is compared with a threshold. */
+        measured: {
+            /** The name of the value, such as `share of failed calls`. */
+            what: string;
+            /** At the end of a condition, the last value that met it. */
+            value: number;
+            threshold: number;
+            /** Such as `%`. Empty if it has none. */
+            unit: string;
+            /** Length of the time that the value is of. */
+            minutes: number;
+            /** In PromQL, if the value is that of one. */
+            expression?: string;
+        };
         /** The page of the console that shows the value. */
         links: {
             chart: string;

@@ -18,8 +18,10 @@ const LISTED_BY_DEFAULT = 100
 
 /** Query of GET /v3/alerts/deliveries. */
 export const listDeliveriesQuerySchema = z.object({
-  findingId: findingIdSchema.optional().meta({ description: 'Attempts to send events about this finding.' }),
-  receiver: textOf(1, ALERT_CHARACTERS).optional().meta({ description: 'The name of a receiver.' }),
+  findingId: findingIdSchema
+    .optional()
+    .meta({ description: 'Attempts to send events about this finding.', example: EXAMPLE.findingId }),
+  receiver: textOf(1, ALERT_CHARACTERS).optional().meta({ description: 'The name of a receiver.', example: 'on-call' }),
   limit: pageLimit(LISTED_ATTEMPTS_MAX, LISTED_BY_DEFAULT),
 })
 

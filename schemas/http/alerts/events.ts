@@ -36,11 +36,11 @@ const measuredSchema = z
     minutes: z.int().min(1).meta({ description: 'Length of the time that the value is of.' }),
     expression: z.string().max(2_000).optional().meta({ description: 'In PromQL, if the value is that of one.' }),
   })
-  .meta({ id: 'AlertMeasured', description: 'A value that is compared with a threshold.' })
+  .meta({ description: 'A value that is compared with a threshold.' })
 /** A value that is compared with a threshold. */
 export type Measured = z.infer<typeof measuredSchema>
 
-const personSchema = z.strictObject({ userId: name, name: name.optional() }).meta({ id: 'AlertPerson' })
+const personSchema = z.strictObject({ userId: name, name: name.optional() })
 /** A user, with the name if it is known. */
 export type Person = z.infer<typeof personSchema>
 
@@ -59,7 +59,7 @@ const changedSchema = z
     text: z.string().max(COMMENT_MAX_CHARACTERS).optional().meta({ description: 'The comment.' }),
     findingId: findingIdSchema.optional().meta({ description: 'The other finding of a merge or a split.' }),
   })
-  .meta({ id: 'AlertChange', description: 'Something that a member did with the finding.' })
+  .meta({ description: 'Something that a member did with the finding.' })
 /** Something that a member did with a finding. */
 export type Changed = z.infer<typeof changedSchema>
 
