@@ -33,7 +33,7 @@ function isNumber(text: string): boolean {
 }
 
 /** An example of the filter by several attributes. */
-export const EXAMPLE_WHERE = '[["http.route","=","/cart"],["http.response.status_code",">=","500"]]'
+export const EXAMPLE_WHERE = '[["http.route","contains","CART"],["http.route","exists"]]'
 
 /** Filter by several attributes: a JSON list of conditions, all of which are met. */
 export const whereFilter = inJson(
