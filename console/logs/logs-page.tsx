@@ -2,7 +2,7 @@ import { type LogRecord, listLogs, readLogHistogram } from '../api/generated/cli
 import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted, formatTime } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, given, place, present } from '../state/router.ts'
+import { addressOf, changeQuery, given, place, present } from '../state/router.ts'
 import { ANY_TIME, LAST_DAY, timesOf } from '../state/time-range.ts'
 import { whereOf, whereText } from '../state/where.ts'
 import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
@@ -11,7 +11,7 @@ import { Conditions } from '../ui/conditions.tsx'
 import { choiceOf, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { SessionLink, Time, Title } from '../ui/text.tsx'
+import { Copy, SessionLink, Time, Title } from '../ui/text.tsx'
 import { TimeFilter } from '../ui/time-filter.tsx'
 
 const PAGE_SIZE = 100
@@ -57,7 +57,17 @@ export function LogsPage() {
         {({ logs, nextCursor }) => (
           <>
             {logs.length === 0 && <NoLogs hasMore={nextCursor !== null} />}
-            <ol class="logs" style={`--time-width: ${timeWidth(logs)}ch`}>
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={query.has('wrap')}
+                onChange={event =>
+                  changeQuery({ wrap: event.currentTarget.checked ? '1' : undefined }, { replace: true })
+                }
+              />
+              Whole lines
+            </label>
+            <ol class={query.has('wrap') ? 'logs wrapped' : 'logs'} style={`--time-width: ${timeWidth(logs)}ch`}>
               {logs.map((log, i) => (
                 <LogEntry key={i} log={log} />
               ))}
@@ -85,7 +95,12 @@ function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: s
   const counts = Array.from({ length: steps }, (_, i) =>
     Object.values(value.counts).reduce((sum, ofSeverity) => sum + (ofSeverity[i] ?? 0), 0),
   )
-  return <Bars counts={counts} from={value.startsAt} bucketSeconds={value.stepSeconds} noun="record" />
+  const parts = (['UNSPECIFIED', ...SEVERITIES] as const).map(name => ({
+    name: name === 'UNSPECIFIED' ? 'without severity' : name,
+    counts: value.counts[name] ?? [],
+    class: `severity-${name.toLowerCase()}`,
+  }))
+  return <Bars counts={counts} from={value.startsAt} bucketSeconds={value.stepSeconds} noun="record" parts={parts} />
 }
 
 /** Returns the range unless another one is chosen: that of a trace is all of it. */
@@ -113,6 +128,15 @@ function timeWidth(logs: readonly LogRecord[]): number {
   return Math.max(0, ...logs.map(({ timestamp }) => formatTime(timestamp, { isPrecise: true }).length))
 }
 
+/** Time before and after a record in which others are shown. */
+const AROUND_MS = 30_000
+
+/** Returns the query of the records of the same service around one. */
+function around({ timestamp, serviceName }: LogRecord): Record<string, string> {
+  const at = (ms: number) => new Date(Date.parse(timestamp) + ms).toISOString()
+  return { service: serviceName, from: at(-AROUND_MS), to: at(AROUND_MS) }
+}
+
 /** A log record: its body, and on demand everything else that was received of it. */
 function LogEntry({ log }: { readonly log: LogRecord }) {
   return (
@@ -131,6 +155,8 @@ function LogEntry({ log }: { readonly log: LogRecord }) {
         <p class="panel-links">
           {log.traceId && <a href={addressOf(`traces/${log.traceId}`, { span: log.spanId })}>Trace</a>}
           {log.sessionId && <SessionLink id={log.sessionId}>Session</SessionLink>}
+          <a href={addressOf('logs', around(log))}>Records around it</a>
+          <Copy text={JSON.stringify(log, undefined, 2)} what="JSON" />
         </p>
         <AttributeTable attributes={log.attributes} filters="logs" />
         <AttributeTable attributes={attributesOf(log.resource.attributes)} />

@@ -7,6 +7,7 @@ import { ChoiceFilter, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Time } from '../ui/text.tsx'
 import { LetterActions, type LetterSelection } from './letter-actions.tsx'
+import { sentenceOf } from './reasons.ts'
 
 const PAGE_SIZE = 50
 const STATES = [
@@ -80,6 +81,7 @@ function columnsOf(nameOf: (surfaceId: string) => string): readonly Column<DeadL
       cell: ({ id, reason, surfaceId }) => (
         <a data-row href={addressOf(`pipeline/${id}`)}>
           <span class="type">{reason}</span>
+          {sentenceOf(reason) && <span class="place">{sentenceOf(reason)}</span>}
           <span class="message">
             {nameOf(surfaceId)}, {id}
           </span>

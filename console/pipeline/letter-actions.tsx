@@ -42,10 +42,11 @@ export function LetterActions(props: {
   return (
     <p class="panel-links">
       <Confirmed
-        label="Replay"
+        label="Store again"
         what={what}
-        title={`Replay ${what}?`}
-        word="replay"
+        title={`Store ${what} again?`}
+        word="store"
+        isSafe
         change={work('replayed')}
         onDone={onDone}
       >

@@ -7,6 +7,7 @@ import { Notice, Shown } from '../ui/states.tsx'
 import { Copy, Fact, Facts, Time, Title } from '../ui/text.tsx'
 import { STATE_TAGS } from './dead-letters.tsx'
 import { LetterActions } from './letter-actions.tsx'
+import { sentenceOf } from './reasons.ts'
 
 /** A request that could not be stored: why, what of it is stored, its body, and every attempt. */
 export function LetterPage({ id }: { readonly id: string }) {
@@ -20,6 +21,7 @@ export function LetterPage({ id }: { readonly id: string }) {
       <Shown loaded={loaded} what="the dead letter">
         {({ deadLetter: letter }) => (
           <>
+            <p>{sentenceOf(letter.reason)}</p>
             {letter.detail && <p class="message-whole">{letter.detail}</p>}
             <LetterFacts letter={letter} />
             <LetterActions selection={{ ids: [id] }} what="this dead letter" onDone={loaded.again} />
@@ -94,7 +96,7 @@ function Rejected({ rejected }: Pick<DeadLetterDetails, 'rejected'>) {
       <ul class="entries">
         {rejected.map(({ reason, count, indexes }) => (
           <li key={reason}>
-            {counted(count, 'record')}: <code>{reason}</code>
+            {counted(count, 'record')}: <code>{reason}</code> {sentenceOf(reason)}
             <div class="quiet">at {shown(indexes)}</div>
           </li>
         ))}

@@ -17,6 +17,8 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
 import { Fact, Facts, Time, Title } from '../ui/text.tsx'
 import { DeadLetters } from './dead-letters.tsx'
+import { sentenceOf } from './reasons.ts'
+import { verdictOf } from './verdict.ts'
 
 const PAGE_SIZE = 50
 
@@ -29,6 +31,7 @@ export function PipelinePage() {
   return (
     <>
       <Title text="Pipeline" />
+      {pipeline.value && <VerdictLine pipeline={pipeline.value} />}
       <section>
         <h2>Queues</h2>
         <Shown loaded={pipeline} what="the queues">
@@ -51,6 +54,18 @@ export function PipelinePage() {
       </section>
       <DeadLetters nameOf={nameOf} />
     </>
+  )
+}
+
+const VERDICTS = { good: 'Nothing lost', doubt: 'Look at it', bad: 'Lost' } as const
+
+/** Whether anything is lost, first of all. */
+function VerdictLine({ pipeline }: { readonly pipeline: Pipeline }) {
+  const { is, text } = verdictOf(pipeline)
+  return (
+    <p class="verdict">
+      <span class={`tag ${is}`}>{VERDICTS[is]}</span> {text}
+    </p>
   )
 }
 
@@ -154,7 +169,11 @@ function Letters({ letters }: Pick<PipelineHistory, 'letters'>) {
       caption="Accepted, and dead letters since"
       rows={letters}
       keyOf={({ reason }) => reason}
-      name={({ reason }) => <a href={addressOf('pipeline', { reason })}>{reason}</a>}
+      name={({ reason }) => (
+        <a href={addressOf('pipeline', { reason })} title={sentenceOf(reason)}>
+          {reason}
+        </a>
+      )}
       value={({ dead, replayed, discarded }) =>
         [
           dead > 0 && `${formatCount(dead)} not stored`,

@@ -9,7 +9,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { choiceOf, type FilterRules, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, SurfaceFilter, TextFilter } from '../ui/filters.tsx'
 import { Shown } from '../ui/states.tsx'
-import { SessionLink, Time, Title } from '../ui/text.tsx'
+import { SessionLink, TimeAndAge, Title } from '../ui/text.tsx'
 import { TimeFilter } from '../ui/time-filter.tsx'
 import { personOf } from './person.ts'
 
@@ -52,7 +52,7 @@ const COLUMNS: readonly Column<ListedSession>[] = [
     head: 'Last seen',
     cell: ({ lastSeenAt, timesOfArrival }) => (
       <>
-        <Time iso={lastSeenAt} /> {timesOfArrival && <span class="quiet">received</span>}
+        <TimeAndAge iso={lastSeenAt} /> {timesOfArrival && <span class="quiet">received</span>}
       </>
     ),
   },

@@ -10,7 +10,7 @@ import { type Column, DataTable } from '../ui/data-table.tsx'
 import { choiceOf, type FilterRules, MILLISECONDS, validQuery } from '../ui/filter-rules.ts'
 import { ChoiceFilter, FINDING_OPTIONS, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Time, Title } from '../ui/text.tsx'
+import { TimeAndAge, Title } from '../ui/text.tsx'
 import { TimeFilter } from '../ui/time-filter.tsx'
 
 const PAGE_SIZE = 50
@@ -29,8 +29,11 @@ const COLUMNS: readonly Column<FoundTrace>[] = [
     head: 'Trace',
     cell: ({ traceId, firstSpan, services, serviceCount }) => (
       <a data-row href={addressOf(`traces/${traceId}`)}>
-        <span class="type">{firstSpan.name || '(no name)'}</span>
+        <span class="type">
+          {firstSpan.name || '(no name)'} <StatusCode code={firstSpan.httpStatusCode} />
+        </span>
         <span class="message">
+          {firstSpan.httpRoute && !firstSpan.name.includes(firstSpan.httpRoute) && `${firstSpan.httpRoute} · `}
           {services.join(', ')}
           {serviceCount > services.length && ` and ${serviceCount - services.length} more`}
         </span>
@@ -44,8 +47,16 @@ const COLUMNS: readonly Column<FoundTrace>[] = [
     isNumber: true,
     cell: ({ errorCount }) => (errorCount > 0 ? <span class="tag bad">{errorCount.toLocaleString()}</span> : '0'),
   },
-  { head: 'Started', cell: ({ startedAtUnixNano }) => <Time iso={isoOfNanos(startedAtUnixNano)} /> },
+  { head: 'Started', cell: ({ startedAtUnixNano }) => <TimeAndAge iso={isoOfNanos(startedAtUnixNano)} /> },
 ]
+
+const CLIENT_ERROR = 400
+const SERVER_ERROR = 500
+
+function StatusCode({ code }: { readonly code: number | undefined }) {
+  if (code === undefined) return null
+  return <span class={code >= SERVER_ERROR ? 'tag bad' : code >= CLIENT_ERROR ? 'tag doubt' : 'tag'}>{code}</span>
+}
 
 /** The list of traces, newest first. */
 export function TracesPage() {

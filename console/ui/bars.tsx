@@ -7,19 +7,27 @@ const HEIGHT = 40
 /** Share of the height that the smallest count has, so that one of a thousand is seen. */
 const LEAST = 0.06
 
+/** A part of each bar: its name, a count a bar, and the class of its colour. */
+export interface BarPart {
+  readonly name: string
+  readonly counts: readonly number[]
+  readonly class: string
+}
+
 /**
  * Counts over time as bars, in which a drag chooses the time range of the page. The image is named by the sum and the peak, and
- * each bar states its time.
+ * each bar states its time. With `parts`, which add up to the counts, bars are divided, the first part at the bottom.
  */
 export function Bars(props: {
   readonly counts: readonly number[]
   readonly from: string
   readonly bucketSeconds: number
   readonly noun: string
+  readonly parts?: readonly BarPart[]
 }) {
-  const { counts, from, bucketSeconds, noun } = props
+  const { counts, from, bucketSeconds, noun, parts = [] } = props
   const most = Math.max(1, ...counts)
-  const total = counts.reduce((sum, count) => sum + count, 0)
+  const total = sum(counts)
   const start = Date.parse(from)
   const end = start + counts.length * bucketSeconds * 1_000
   const iso = (ms: number) => new Date(ms).toISOString()
@@ -37,15 +45,18 @@ export function Bars(props: {
         role="img"
         aria-label={`${counted(total, noun)} between ${formatTime(iso(start))} and ${formatTime(iso(end))}, at most ${formatCount(most)} at once`}
       >
-        {counts.map((count, i) => {
-          if (count === 0) return null
-          const height = Math.max(LEAST, count / most) * HEIGHT
-          return (
-            <rect key={i} x={i + 0.1} y={HEIGHT - height} width={0.8} height={height}>
-              <title>{`${formatTime(iso(start + i * bucketSeconds * 1_000))}: ${formatCount(count)}`}</title>
-            </rect>
-          )
-        })}
+        {counts.map((count, i) =>
+          count === 0 ? null : (
+            <Bar
+              key={i}
+              at={i}
+              count={count}
+              most={most}
+              parts={parts}
+              time={formatTime(iso(start + i * bucketSeconds * 1_000))}
+            />
+          ),
+        )}
         {dragged && (
           <rect
             class="dragged"
@@ -58,10 +69,57 @@ export function Bars(props: {
       </svg>
       <figcaption>
         <span>{formatTime(iso(start))}</span>
-        <span>{`${counted(total, noun)}, at most ${formatCount(most)} in a bar`}</span>
+        <span>
+          {`${counted(total, noun)}, at most ${formatCount(most)} in a bar`}
+          <Legend parts={parts} />
+        </span>
         <span>{formatTime(iso(end))}</span>
       </figcaption>
     </figure>
+  )
+}
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+
+function Bar(props: {
+  readonly at: number
+  readonly count: number
+  readonly most: number
+  readonly parts: readonly BarPart[]
+  readonly time: string
+}) {
+  const { at, count, most, parts, time } = props
+  const height = Math.max(LEAST, count / most) * HEIGHT
+  const own = parts.flatMap(part => (part.counts[at] ? [{ ...part, count: part.counts[at] ?? 0 }] : []))
+  const names = own.map(part => `${part.name} ${formatCount(part.count)}`).join(', ')
+  let below = 0
+  return (
+    <g>
+      <title>{`${time}: ${formatCount(count)}${names && ` (${names})`}`}</title>
+      {(own.length > 0 ? own : [{ name: '', class: '', count }]).map(part => {
+        const size = (part.count / count) * height
+        below += size
+        return <rect key={part.name} class={part.class} x={at + 0.1} y={HEIGHT - below} width={0.8} height={size} />
+      })}
+    </g>
+  )
+}
+
+/** The names of the parts that are there, with their colours and sums. */
+function Legend({ parts }: { readonly parts: readonly BarPart[] }) {
+  return (
+    <>
+      {parts
+        .filter(({ counts }) => sum(counts) > 0)
+        .map(({ name, counts, class: colour }) => (
+          <span key={name} class="legend">
+            <svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true">
+              <rect class={colour} width="8" height="8" />
+            </svg>{' '}
+            {name} {formatCount(sum(counts))}
+          </span>
+        ))}
+    </>
   )
 }
 

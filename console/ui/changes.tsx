@@ -55,6 +55,8 @@ export function Confirmed(props: {
   readonly children: ComponentChildren
   /** The text that the user types. */
   readonly word: string
+  /** Whether it does no harm. */
+  readonly isSafe?: boolean
   readonly change: (signal: AbortSignal) => Promise<unknown>
   readonly onDone: () => void
 }) {
@@ -69,7 +71,7 @@ export function Confirmed(props: {
     <>
       <button
         type="button"
-        class="danger"
+        class={props.isSafe ? undefined : 'danger'}
         onClick={() => {
           setOpen(true)
           dialog.current?.showModal()

@@ -21,6 +21,15 @@ export function Time(props: {
   )
 }
 
+/** A time to the second, and how long ago it is. */
+export function TimeAndAge({ iso }: { readonly iso: string }) {
+  return (
+    <>
+      <Time iso={iso} exact /> <span class="quiet">{formatAge(iso)}</span>
+    </>
+  )
+}
+
 /** The title of the page and of the document. */
 export function Title({ text, quiet }: { readonly text: string; readonly quiet?: string }) {
   document.title = text === 'Penstock' ? text : `${text} · Penstock`

@@ -96,10 +96,16 @@ function decodeTraceCursor(list: ListIdentity, text: string | undefined): Outcom
 
 /** Returns a trace as a list shows it (docs/api/traces.md#traces). */
 function presentFoundTrace(row: TraceTotalsRow): FoundTrace {
-  const [spanId, parentSpanId, name, serviceName] = row.first
+  const [spanId, parentSpanId, name, serviceName, httpRoute, httpStatusCode] = row.first
   return {
     traceId: row.traceId,
-    firstSpan: { spanId, ...(parentSpanId !== NO_SPAN && { parentSpanId }), name, serviceName },
+    firstSpan: {
+      spanId,
+      ...(parentSpanId !== NO_SPAN && { parentSpanId }),
+      ...{ name, serviceName },
+      ...(httpRoute !== '' && { httpRoute }),
+      ...(httpStatusCode > 0 && { httpStatusCode }),
+    },
     startedAtUnixNano: row.startUnixNano,
     endedAtUnixNano: row.endUnixNano,
     wallDurationMs: millisecondsBetween(BigInt(row.startUnixNano), BigInt(row.endUnixNano)),

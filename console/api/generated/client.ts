@@ -798,6 +798,10 @@ export type FoundTrace = {
         parentSpanId?: string;
         name: string;
         serviceName: string;
+        /** Its `http.route`. */
+        httpRoute?: string;
+        /** Its `http.response.status_code`. */
+        httpStatusCode?: number;
     };
     startedAtUnixNano: string;
     endedAtUnixNano: string;

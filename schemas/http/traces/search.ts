@@ -63,6 +63,8 @@ const foundTraceSchema = z
         parentSpanId: spanIdSchema.optional().meta({ description: 'Present if no root span is retained.' }),
         name: z.string(),
         serviceName: z.string(),
+        httpRoute: z.string().optional().meta({ description: 'Its `http.route`.' }),
+        httpStatusCode: z.int().optional().meta({ description: 'Its `http.response.status_code`.' }),
       })
       .meta({ description: 'The first root span. If no root span is retained, the first span.' }),
     startedAtUnixNano: unixNanoSchema,

@@ -181,8 +181,8 @@ describe.skipIf('missing' in browserFound)('the console as a tool of management'
       `{"resourceSpans":"not a list"}`,
     )
     await looksRight('dead-letter')
-    await button('Replay this dead letter').click()
-    await confirm('replay', 'Replay')
+    await button('Store again this dead letter').click()
+    await confirm('store', 'Store again')
     await page.getByText('1 dead letter replayed').waitFor()
     await until('it was refused again', async () => {
       await page.reload()

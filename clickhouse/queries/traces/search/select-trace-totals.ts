@@ -14,8 +14,15 @@ export interface TraceTotalsRow {
   /** The first of them in alphabetical order. */
   readonly services: readonly string[]
   readonly serviceCount: string
-  /** The first span without a parent, else the first span: id, parent's id (zeros for a root), name and service. */
-  readonly first: readonly [spanId: string, parentSpanId: string, name: string, serviceName: string]
+  /** The first span without a parent, else the first span. Its parent's id is zeros for a root, and absent values are empty or 0. */
+  readonly first: readonly [
+    spanId: string,
+    parentSpanId: string,
+    name: string,
+    serviceName: string,
+    httpRoute: string,
+    httpStatusCode: number,
+  ]
 }
 
 /** Most services that a list names of a trace. */
@@ -36,7 +43,8 @@ export function selectTraceTotals(
   signal: AbortSignal,
 ): Promise<TraceTotalsRow[]> {
   const first = `(lower(hex(span_id)), lower(hex(parent_span_id)), leftUTF8(name, ${NAME_CHARACTERS}),
-                  leftUTF8(toString(service_name), ${NAME_CHARACTERS}))`
+                  leftUTF8(toString(service_name), ${NAME_CHARACTERS}), leftUTF8(toString(http_route), ${NAME_CHARACTERS}),
+                  http_status_code)`
   return selectRows<TraceTotalsRow>(client, {
     query: `
       SELECT lower(hex(trace_id)) AS traceId, min(start_time_unix_nano) AS startUnixNano,

@@ -39,7 +39,14 @@ describe('GET /v3/traces', () => {
     const start = BigInt(Date.now() - 30_000) * MS
     const newer = await store([
       { startTimeUnixNano: start + 5n * MS, endTimeUnixNano: start + 90n * MS, statusCode: 2, parentSpanId: id(2) },
-      { startTimeUnixNano: start, endTimeUnixNano: start + 40n * MS, serviceName: 'web', name: 'GET /cart' },
+      {
+        startTimeUnixNano: start,
+        endTimeUnixNano: start + 40n * MS,
+        serviceName: 'web',
+        name: 'GET /cart',
+        httpRoute: '/cart',
+        httpStatusCode: 500,
+      },
       { startTimeUnixNano: start + 6n * MS, endTimeUnixNano: start, parentSpanId: id(1), serviceName: 'db' },
     ])
     await store([{ startTimeUnixNano: start + 5n * MS, endTimeUnixNano: start + 90n * MS, statusCode: 2 }], newer)
@@ -47,7 +54,7 @@ describe('GET /v3/traces', () => {
       traces: [
         {
           traceId: newer,
-          firstSpan: { spanId: id(2), name: 'GET /cart', serviceName: 'web' },
+          firstSpan: { spanId: id(2), name: 'GET /cart', serviceName: 'web', httpRoute: '/cart', httpStatusCode: 500 },
           startedAtUnixNano: String(start),
           endedAtUnixNano: String(start + 90n * MS),
           wallDurationMs: 90,
