@@ -13,6 +13,6 @@ beforeAll(async () => {
 afterAll(() => stage?.stop())
 
 it(`calls for each event through ${KILLS} kills, and repeats only equal ids`, async () => {
-  const ledger = await runCrashes(stage, { kills: KILLS, findings: FINDINGS })
+  const ledger = await runCrashes(stage, { kills: KILLS, findings: FINDINGS, isSpiking: false })
   expect(ledger.faults()).toEqual({ lost: [], doubled: [], uncaused: [] })
 }, 900_000)

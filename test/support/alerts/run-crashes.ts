@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Finding } from '../../../schemas/http/findings/schemas.ts'
+import { DEFAULT_SPIKING } from '../../../schemas/records/alerts.ts'
 import { pagesOf } from '../../../shared/concurrency/pages.ts'
 import { upkeepKeys } from '../../../shared/directory/record.ts'
 import { startMember } from '../chaos/member.ts'
@@ -9,13 +10,16 @@ import { until } from '../until.ts'
 import type { AlertsStage } from './alerts-stage.ts'
 import { CallLedger } from './call-ledger.ts'
 
-/** The kinds of events that a run causes. */
+/** The kinds of events that a run causes. Spikes are measured minutes later. */
 export const CRASH_KINDS = ['finding.created', 'finding.changed', 'finding.regressed'] as const
+export const SPIKING = 'finding.spiking'
 /** A run of kills. */
 interface CrashPlan {
   readonly kills: number
   /** New findings. Every third is resolved and comes back in another version. */
   readonly findings: number
+  /** Whether every tenth spikes at once. */
+  readonly isSpiking: boolean
 }
 
 /** A process or server that is killed and started again. */
@@ -31,14 +35,14 @@ const CHANGES_AT_ONCE = 4
 const [BEFORE_MS, AWAY_MS] = [1_500, 1_000]
 /** Share of the kills that wait until the newest findings call. Others come before anything was found of them. */
 const WAITING_SHARE = 0.5
-/** Time without a new event after which those that are missing are lost. */
-const STANDSTILL_MS = 120_000
+/** Time without a new event after which those that are missing are lost. Spikes wait for five minutes until failures are judged. */
+const STANDSTILL_MS = 400_000
 
 /**
  * Kills workers, Redis and ClickHouse while findings are new, are resolved and come back, and waits until nothing is left to call
  * for. Returns the ledger of what was caused and received.
  */
-export async function runCrashes(stage: AlertsStage, { kills, findings }: CrashPlan): Promise<CallLedger> {
+export async function runCrashes(stage: AlertsStage, { kills, findings, isSpiking }: CrashPlan): Promise<CallLedger> {
   // Victims and moments follow from it; how long a restart takes does not.
   const seed = Number(process.env.CRASH_SEED || Math.floor(Math.random() * 2 ** 32))
   print(`CRASH_SEED=${seed}`)
@@ -53,7 +57,7 @@ export async function runCrashes(stage: AlertsStage, { kills, findings }: CrashP
     const bursts = [...pagesOf(types, Math.ceil(findings / kills))]
     const killing = async () => {
       for (const [i, burst] of bursts.entries()) {
-        const sending = sendNew(stage, ledger, burst)
+        const sending = sendNew(stage, ledger, burst, isSpiking)
         if (random() < WAITING_SHARE) await untilCalled(ledger, burst)
         await Promise.all([sending, killOne(victims, random, text => print(`${i + 1} of ${kills}: ${text}`))])
       }
@@ -105,10 +109,21 @@ async function killOne(victims: readonly Victim[], random: Random, print: (text:
   print(`kill -9 of ${victim.name} after ${beforeMs} ms, started again after ${awayMs} ms`)
 }
 
-async function sendNew(stage: AlertsStage, ledger: CallLedger, types: readonly string[]): Promise<void> {
+async function sendNew(
+  stage: AlertsStage,
+  ledger: CallLedger,
+  types: readonly string[],
+  isSpiking: boolean,
+): Promise<void> {
   for (const some of pagesOf(types, FINDINGS_OF_REQUEST)) {
-    await untilDone('new findings are accepted', () => stage.throwErrors(some))
+    const spiking = isSpiking ? some.filter(type => type.endsWith('9')) : []
+    const others = some.filter(type => !spiking.includes(type))
+    await untilDone('new findings are accepted', () => stage.throwErrors(others))
+    if (spiking.length > 0) {
+      await untilDone('spikes are accepted', () => stage.throwErrors(spiking, { times: DEFAULT_SPIKING.atLeast }))
+    }
     ledger.cause('finding.created', some)
+    ledger.cause(SPIKING, spiking)
   }
 }
 
