@@ -2,9 +2,9 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { SECOND_MS } from '../../schemas/units.ts'
 import type { MetricSeries } from '../api/generated/client.ts'
+import { zoomTo } from '../state/choose-range.ts'
 import { counted } from '../state/format.ts'
 import { isDark } from '../state/theme.ts'
-import { zoomTo } from '../ui/time-filter.tsx'
 import { formatOf } from './aggregations.ts'
 
 /** Number of colours of lines. Lines beyond them are dashed, and all are in the table below the chart. */

@@ -1,7 +1,7 @@
+import { chooseRange } from '../state/choose-range.ts'
 import { place } from '../state/router.ts'
 import { ANY_TIME, describeRange, LAST_DAY, rangeOf, type TimeRange } from '../state/time-range.ts'
 import { Notice } from '../ui/states.tsx'
-import { chooseRange } from '../ui/time-filter.tsx'
 import type { ListKind } from './arrivals.ts'
 import { NoData } from './no-data.tsx'
 

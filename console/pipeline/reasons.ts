@@ -2,7 +2,7 @@
 const SENTENCES: Readonly<Record<string, string>> = {
   bad_compression: 'The body could not be decompressed.',
   too_large_decompressed: 'The body is larger than a request may be once it is decompressed.',
-  truncated: 'The body ends in the middle of a field: it was cut on its way, or is no OTLP.',
+  truncated: 'The body ends in the middle of a field: it was cut on its way, or is not OTLP.',
   overlong_varint: 'The body is no valid protobuf: a number has too many bytes.',
   invalid_tag: 'The body is no valid protobuf: a field has an unknown form.',
   too_many_pieces: 'The body is divided into more pieces than a request may have.',

@@ -2,7 +2,7 @@ import type { Pipeline } from '../api/generated/client.ts'
 import { counted, formatCount } from '../state/format.ts'
 
 /** Whether anything of the last 24 hours is lost, in a sentence. */
-export interface Verdict {
+interface Verdict {
   readonly is: 'good' | 'doubt' | 'bad'
   readonly text: string
 }

@@ -1,14 +1,14 @@
 import { useRef } from 'preact/hooks'
+import { zoomTo } from '../state/choose-range.ts'
 import { counted, formatCount, formatTime } from '../state/format.ts'
 import { useDragRange } from './drag-range.ts'
-import { zoomTo } from './time-filter.tsx'
 
 const HEIGHT = 40
 /** Share of the height that the smallest count has, so that one of a thousand is seen. */
 const LEAST = 0.06
 
 /** A part of each bar: its name, a count a bar, and the class of its colour. */
-export interface BarPart {
+interface BarPart {
   readonly name: string
   readonly counts: readonly number[]
   readonly class: string

@@ -166,7 +166,7 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await page.locator('.wf-row[tabindex="0"]').focus()
     await page.keyboard.press('Home')
     await page.keyboard.press('Enter')
-    await page.getByRole('complementary').getByRole('link', { name: 'Session' }).waitFor()
+    await page.getByRole('complementary').getByRole('link', { name: 'Session', exact: true }).waitFor()
     await until('the session has the focus', async () => {
       await page.keyboard.press('Tab')
       return (await page.locator(':focus').textContent()) === 'Session'

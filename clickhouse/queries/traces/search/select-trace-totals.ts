@@ -14,7 +14,7 @@ export interface TraceTotalsRow {
   /** The first of them in alphabetical order. */
   readonly services: readonly string[]
   readonly serviceCount: string
-  /** The first span without a parent, else the first span. Its parent's id is zeros for a root, and absent values are empty or 0. */
+  /** The first span without a parent, else the first one. The parent of a root is zeros; absent values are empty or 0. */
   readonly first: readonly [
     spanId: string,
     parentSpanId: string,
