@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { clickHouseCode } from '../../clickhouse/client.ts'
+import { SELDOM_KINDS, type SeldomKind, selectActive } from '../../clickhouse/queries/alerts/select-active.ts'
 import type { CalledKind } from '../../schemas/records/alerts.ts'
 import { MINUTE_MS, SECOND_MS } from '../../schemas/units.ts'
 import { forEachConcurrently } from '../../shared/concurrency/for-each.ts'
@@ -40,12 +41,19 @@ interface WatchMeasuresDeps {
   /** The time of Redis in Unix ms. */
   readonly nowMs: () => Promise<number>
   readonly logger: Logger
+  /** The last instant at which something could not have held, of what this process has looked at. By workspace and state. */
+  readonly quiet: Map<string, number>
 }
 
 /** Longest time that an instant waits until everything before it is stored. */
 const WAITS_MS = 5 * MINUTE_MS
 /** Instants that were missed for longer are left out. */
 const CATCHES_UP_MS = 10 * MINUTE_MS
+/** Nothing that arrived earlier can meet a condition of `SELDOM_KINDS` at an instant that is measured. */
+const ACTIVE_MS = 30 * MINUTE_MS
+const QUIET_MAX = 100_000
+/** Time between two looks, while an instant waits for what is not stored, and while nothing is due. */
+const [WAITING_LOOK_MS, LOOK_MS] = [5 * SECOND_MS, 15 * SECOND_MS]
 /** Spans and points of metrics are sent some seconds after the time that they state. */
 const SENT_AFTER_MS = 30 * SECOND_MS
 const TIMEOUT_MS = 30_000
@@ -65,12 +73,35 @@ interface DueWorkspace {
 /**
  * Measures what rules of workspaces with receivers measure: at each whole minute of Redis' time before which everything is stored,
  * or that has waited for five minutes. A state, its instant and its occasions are recorded in one step, so that a crash repeats an
- * instant with the same ids, or has recorded it.
+ * instant with the same ids, or has recorded it. One query tells of which workspaces some kinds can be at all: those of the others
+ * are neither measured nor recorded. Returns the time until the next look in ms.
  */
-export async function watchMeasures(deps: WatchMeasuresDeps): Promise<void> {
+export async function watchMeasures(deps: WatchMeasuresDeps): Promise<number> {
+  if (deps.quiet.size > QUIET_MAX) deps.quiet.clear()
   const due = await dueWorkspaces(deps)
+  const active = createActive(deps)
   const options = { concurrency: WORKSPACES_AT_ONCE, stopOnFailure: true }
-  await forEachConcurrently(due, options, workspace => watchWorkspace(deps, workspace))
+  let isWaiting = false
+  await forEachConcurrently(due, options, async workspace => {
+    if (await watchWorkspace(deps, workspace, active)) isWaiting = true
+  })
+  return isWaiting ? WAITING_LOOK_MS : LOOK_MS
+}
+
+type IsActive = (kind: CalledKind, workspaceId: string, nowMs: number) => Promise<boolean>
+
+/** Returns a function that states whether a kind can be of a workspace. It asks ClickHouse once, for all of them. */
+function createActive({ clickhouse }: WatchMeasuresDeps): IsActive {
+  let read: ReturnType<typeof selectActive> | undefined
+  return async (kind, workspaceId, nowMs) => {
+    if (!isSeldom(kind)) return true
+    read ??= selectActive(clickhouse, nowMs - ACTIVE_MS, AbortSignal.timeout(TIMEOUT_MS))
+    return (await read).get(kind)?.has(workspaceId) ?? false
+  }
+}
+
+function isSeldom(kind: CalledKind): kind is SeldomKind {
+  return (SELDOM_KINDS as readonly CalledKind[]).includes(kind)
 }
 
 async function dueWorkspaces(deps: WatchMeasuresDeps): Promise<DueWorkspace[]> {
@@ -80,7 +111,7 @@ async function dueWorkspaces(deps: WatchMeasuresDeps): Promise<DueWorkspace[]> {
     const rules = (await deps.directory.alerts(workspaceId))?.rules ?? []
     const { current, removed } = await loadStates(deps.redis, workspaceId, rules)
     await forgetStates(deps.redis, workspaceId, removed)
-    const states = current.filter(({ state }) => mayBeDue(state, nowMs))
+    const states = current.filter(one => mayBeDue(one, deps.quiet.get(quietKey(workspaceId, one)), nowMs))
     if (states.length > 0) due.push({ workspaceId, states })
   }
   if (due.length === 0) return []
@@ -93,20 +124,33 @@ async function dueWorkspaces(deps: WatchMeasuresDeps): Promise<DueWorkspace[]> {
   return due.map(one => ({ ...one, readAtMs, surfaces: own.get(one.workspaceId) ?? [] }))
 }
 
+const quietKey = (workspaceId: string, { field }: StoredState) => `${workspaceId} ${field}`
+
 /** One that fails is tried once a minute. */
-function mayBeDue(state: RuleState | undefined, nowMs: number): boolean {
-  return state === undefined || nowMs - Math.max(state.untilMs, state.failing?.atMs ?? 0) >= MINUTE_MS
+function mayBeDue({ state }: StoredState, quietMs: number | undefined, nowMs: number): boolean {
+  return nowMs - Math.max(state?.untilMs ?? 0, state?.failing?.atMs ?? 0, quietMs ?? 0) >= MINUTE_MS
 }
 
-async function watchWorkspace(deps: WatchMeasuresDeps, due: DueWorkspace): Promise<void> {
+/** Returns whether an instant waits for what is not stored yet. */
+async function watchWorkspace(deps: WatchMeasuresDeps, due: DueWorkspace, isActive: IsActive): Promise<boolean> {
   const { workspaceId, states, readAtMs, surfaces } = due
   const settledMs = async () => new Map(surfaces.map(({ surfaceId, allMs }) => [surfaceId, allMs]))
   const { clickhouse, directory } = deps
+  let isWaiting = false
   for (const stored of states) {
     const toMs = lastInstant(stored.kind, readAtMs, surfaces)
     const before = stored.state ?? { untilMs: toMs - MINUTE_MS, conditions: [] }
-    if (toMs <= before.untilMs) continue
+    const key = quietKey(workspaceId, stored)
+    if (toMs <= Math.max(before.untilMs, deps.quiet.get(key) ?? 0)) {
+      isWaiting = true
+      continue
+    }
     await deps.assertElected()
+    const isKnown = before.conditions.length > 0 || before.failing !== undefined
+    if (!isKnown && !(await isActive(stored.kind, workspaceId, readAtMs))) {
+      deps.quiet.set(key, toMs)
+      continue
+    }
     const kind = { ...stored, workspaceId, before, toMs }
     try {
       await measureKind(deps, { clickhouse, directory, settledMs }, kind)
@@ -121,6 +165,7 @@ async function watchWorkspace(deps: WatchMeasuresDeps, due: DueWorkspace): Promi
       await replaceState(deps.redis, kind, { ...before, failing })
     }
   }
+  return isWaiting
 }
 
 /** Returns the last instant at which a kind of events can be measured. */

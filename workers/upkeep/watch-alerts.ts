@@ -58,10 +58,11 @@ function createKnownSurfaces({ surfaceIds }: Pick<Directory, 'surfaceIds'>): Dir
   }
 }
 
-/** Returns a function that measures what rules measure, and adds the occasions. */
+/** Returns a function that measures what rules measure, and adds the occasions. It returns the time until the next look in ms. */
 export function createMeasureWatch(
   deps: Pick<Deps, 'clickhouse' | 'redis' | 'directory' | 'queues'> & { readonly logger: Logger },
-): (assertElected: () => Promise<void>) => Promise<void> {
-  const settled = createSettled(deps)
-  return assertElected => watchMeasures({ ...deps, settled, assertElected, nowMs: () => redisTimeMs(deps.redis) })
+): (assertElected: () => Promise<void>) => Promise<number> {
+  const [settled, quiet] = [createSettled(deps), new Map<string, number>()]
+  return assertElected =>
+    watchMeasures({ ...deps, settled, quiet, assertElected, nowMs: () => redisTimeMs(deps.redis) })
 }

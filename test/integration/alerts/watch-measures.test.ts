@@ -26,6 +26,8 @@ const findingMerges = async (workspaceId: string) => {
   if (fault) throw fault
   return directory.findingMerges(workspaceId)
 }
+/** What the process has looked at and found quiet. */
+let quiet = new Map<string, number>()
 /** What is settled of the surface later than now, in ms. */
 let settled: Partial<Record<'exceptions' | 'spanCounts' | 'metrics' | 'all', number>> = {}
 
@@ -34,6 +36,7 @@ beforeEach(async () => {
   stage.renew()
   logger.warn.mockClear()
   settled = {}
+  quiet = new Map()
   fault = undefined
   nowMs = Math.floor((await redisTimeMs(redis)) / MINUTE_MS) * MINUTE_MS
   await redis.zadd(`penstock:{directory}:workspace:${stage.workspaceId}:surface-ids`, 0, SHOP)
@@ -68,6 +71,7 @@ async function watch(afterMs: number, assertElected = async () => {}): Promise<v
     nowMs: async () => readAtMs,
     settled: async surfaces => ({ readAtMs, surfaces: surfaces.map(surface) }),
     logger: logger as never,
+    quiet,
   })
 }
 
@@ -174,6 +178,7 @@ it('shows a rule that cannot be measured until it can, and measures the others',
   const faulty: AlertRule = { name: 'faulty', kinds: ['finding.spiking'] }
   await keep(faulty, ERRORS)
   await fail(-1)
+  await stage.throwErrors([{ atMs: nowMs - MINUTE_MS }])
   fault = new PermanentError('there is no such function')
   await watch(at(0))
   expect(await take()).toMatchObject([{ kind: 'service.errors' }])
@@ -191,4 +196,22 @@ it('shows a rule that cannot be measured until it can, and measures the others',
   fault = undefined
   await watch(at(4))
   expect(await failing()).toEqual([])
+})
+
+it('measures nothing and records nothing of a workspace in which nothing could spike, and calls as soon as it does', async () => {
+  await keep({ name: 'spikes', kinds: ['finding.spiking'] }, { name: 'kept', kinds: ['pipeline.dead_letters'] })
+  fault = new PermanentError('it was measured')
+  for (const minute of [0, 1, 2]) await watch(at(minute))
+  expect(logger.warn).not.toHaveBeenCalled()
+  expect(await redis.exists(upkeepKeys.measured(stage.workspaceId))).toBe(0)
+  fault = undefined
+  await stage.throwErrors([{ atMs: nowMs + 2 * MINUTE_MS + 50 * SECOND_MS, count: 20 }])
+  await watch(at(3))
+  const [spike] = await take()
+  expect(spike).toMatchObject({ kind: 'finding.spiking', ruleName: 'spikes', measured: { value: 20 } })
+  // Another process, which has seen nothing, finds the same.
+  quiet = new Map()
+  await redis.del(upkeepKeys.measured(stage.workspaceId))
+  await watch(at(3))
+  expect(await take()).toEqual([spike])
 })
