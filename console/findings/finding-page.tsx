@@ -12,6 +12,7 @@ import { Fact, Facts, Time, Title } from '../ui/text.tsx'
 import { TimeFilter } from '../ui/time-filter.tsx'
 import { Grouping } from './grouping.tsx'
 import { Merges } from './merges.tsx'
+import { Neighbours } from './neighbours.tsx'
 import { Occurrences } from './occurrences.tsx'
 import { Stack } from './stack.tsx'
 import { Status } from './status.tsx'
@@ -34,6 +35,7 @@ export function FindingPage({ id }: { readonly id: string }) {
       <Shown loaded={loaded} what="the finding">
         {({ finding }) => (
           <article>
+            <Neighbours id={id} />
             <Title text={titleOf(finding)} />
             <p class="statuses">
               <Status finding={finding} since={times.$from} />

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { type Finding, listFindings } from '../api/generated/client.ts'
 import { NothingFound } from '../onboarding/nothing-found.tsx'
 import { counted } from '../state/format.ts'
@@ -13,6 +13,7 @@ import { Shown } from '../ui/states.tsx'
 import { Time, Title } from '../ui/text.tsx'
 import { TimeFilter } from '../ui/time-filter.tsx'
 import { MergeChosen } from './merges.tsx'
+import { rememberListed } from './neighbours.tsx'
 import { Status } from './status.tsx'
 import { messageOf, Place, titleOf } from './title.tsx'
 
@@ -58,6 +59,7 @@ export function FindingsPage() {
       <Shown loaded={loaded} what="findings">
         {({ findings, nextCursor, occurrences }) => (
           <>
+            <Listed ids={findings.map(({ id }) => id)} />
             <MergeChosen
               ids={findings.map(({ id }) => id).filter(id => chosen.includes(id))}
               merged={() => {
@@ -79,6 +81,11 @@ export function FindingsPage() {
       </Shown>
     </>
   )
+}
+
+function Listed({ ids }: { readonly ids: readonly string[] }) {
+  useEffect(() => rememberListed(ids), [ids.join()])
+  return null
 }
 
 /** Findings on which work remains are listed unless another status is chosen. */

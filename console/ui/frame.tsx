@@ -27,7 +27,7 @@ const SHORTCUTS: readonly (readonly [string, string])[] = [
   ['j k', 'Next, previous entry'],
   ['Enter', 'Open the entry'],
   ['↑ ↓ ← →', 'Move in a trace, fold and unfold'],
-  ['n p', 'Next, previous match in a trace'],
+  ['n p', 'Next, previous finding of the list, or match in a trace'],
   ['e', 'Next error of a trace or a recording'],
   ['E', 'Previous error of a recording'],
   ['i c l', 'Idle time, critical path, logs of a trace'],
