@@ -6,7 +6,7 @@ import { describeError } from '../../shared/runtime/errors.ts'
 import type { ReadCommandContext } from '../command-context.ts'
 import { EXIT, exitCodesHelp } from '../exit-codes.ts'
 import { ACCESS_HELP, ApiRefusal, connectReader, type ReadOptions, urlOption } from '../reads/api-reader.ts'
-import { LogFollower, readLogs } from '../reads/log-follower.ts'
+import { followLogs, readLogs } from '../reads/log-follower.ts'
 import { parsedBy, rowOf } from '../terminal.ts'
 
 const HELP = `
@@ -93,7 +93,7 @@ async function printLogs(context: ReadCommandContext, options: LogsOptions): Pro
   }
   try {
     if (!options.follow) return await print(await readLogs(reader, conditions, options.limit, signal))
-    const follower = new LogFollower(reader, conditions, signal)
+    const follower = followLogs(reader, conditions, signal)
     await print(await follower.begin(options.limit))
     for (;;) {
       const arrived = await unlessTemporary(context, () => follower.next(), signal)

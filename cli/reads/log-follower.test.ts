@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { z } from 'zod'
 import type { ApiReader } from './api-reader.ts'
-import { LogFollower } from './log-follower.ts'
+import { followLogs } from './log-follower.ts'
 
 const signal = new AbortController().signal
 const BASE_MS = Date.parse('2026-11-21T10:00:00Z')
@@ -69,7 +69,7 @@ it('shows each record once, however late it is stored, and equal ones as often a
   await fc.assert(
     fc.asyncProperty(arrivals, fc.integer({ min: 0, max: 40 }), async (records, step) => {
       const api = fakeApi(records)
-      const follower = new LogFollower(api.reader, new URLSearchParams(), signal)
+      const follower = followLogs(api.reader, new URLSearchParams(), signal)
       const shown = await follower.begin(1_000)
       for (let now = 1; now <= 400; now += step + 1) {
         api.at(now)
@@ -87,7 +87,7 @@ it('begins with the newest, and never shows those that are older', async () => {
   const old = ['a', 'b', 'c', 'd', 'e'].map((body, i) => ({ body, acceptedAt: i, storedAt: i, skew: 0, late: 0 }))
   const api = fakeApi([...old, { body: 'f', acceptedAt: 11, storedAt: 12, skew: 0, late: 0 }])
   api.at(10)
-  const follower = new LogFollower(api.reader, new URLSearchParams(), signal)
+  const follower = followLogs(api.reader, new URLSearchParams(), signal)
   expect((await follower.begin(2)).map(({ body }) => body)).toEqual(['d', 'e'])
   expect(await follower.next()).toEqual([])
   api.at(12)

@@ -1,18 +1,19 @@
-import { type LogRecord, listLogs, readLogHistogram } from '../api/generated/client.ts'
+import { listLogs, readLogHistogram } from '../api/generated/client.ts'
 import { NothingFound } from '../onboarding/nothing-found.tsx'
-import { counted, formatTime } from '../state/format.ts'
+import { counted } from '../state/format.ts'
 import { useLoad } from '../state/load.ts'
-import { addressOf, changeQuery, given, place, present } from '../state/router.ts'
+import { changeQuery, given, place, present } from '../state/router.ts'
 import { ANY_TIME, LAST_DAY, timesOf } from '../state/time-range.ts'
 import { whereOf, whereText } from '../state/where.ts'
-import { AttributeTable, attributesOf } from '../ui/attributes.tsx'
 import { Bars } from '../ui/bars.tsx'
 import { Conditions } from '../ui/conditions.tsx'
 import { choiceOf, type FilterRules, SPAN_ID, TRACE_ID, validQuery, WORDS } from '../ui/filter-rules.ts'
 import { ChoiceFilter, Filters, Pages, TextFilter } from '../ui/filters.tsx'
 import { Notice, Shown } from '../ui/states.tsx'
-import { Copy, SessionLink, Time, Title } from '../ui/text.tsx'
+import { Title } from '../ui/text.tsx'
 import { TimeFilter } from '../ui/time-filter.tsx'
+import { LiveTail, type TailedLogs } from './live-tail.tsx'
+import { LogList } from './log-list.tsx'
 
 const PAGE_SIZE = 100
 const SEVERITIES = ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'] as const
@@ -35,7 +36,8 @@ export function LogsPage() {
   const query = validQuery(place.value.query, RULES)
   const filters = filtersOf(query)
   const cursor = query.get('cursor')
-  const loaded = useLoad(`logs ${query}`, signal =>
+  const isLive = query.has('live')
+  const loaded = useLoad(isLive ? undefined : `logs ${query}`, signal =>
     listLogs({ ...filters, limit: PAGE_SIZE, ...present({ cursor: cursor ?? undefined }) }, { signal }),
   )
   const withoutCursor = new URLSearchParams([...query].filter(([name]) => name !== 'cursor')).toString()
@@ -52,31 +54,35 @@ export function LogsPage() {
         <TextFilter name="session" label="Session" />
         <TimeFilter otherwise={usualRange(query)} />
       </Filters>
-      <Histogram key={withoutCursor} filters={filters} id={withoutCursor} />
-      <Shown loaded={loaded} what="log records">
-        {({ logs, nextCursor }) => (
-          <>
-            {logs.length === 0 && <NoLogs hasMore={nextCursor !== null} />}
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={query.has('wrap')}
-                onChange={event =>
-                  changeQuery({ wrap: event.currentTarget.checked ? '1' : undefined }, { replace: true })
-                }
-              />
-              Whole lines
-            </label>
-            <ol class={query.has('wrap') ? 'logs wrapped' : 'logs'} style={`--time-width: ${timeWidth(logs)}ch`}>
-              {logs.map((log, i) => (
-                <LogEntry key={i} log={log} />
-              ))}
-            </ol>
-            <p class="quiet">{counted(logs.length, 'record')} on this page</p>
-            <Pages nextCursor={nextCursor} />
-          </>
-        )}
-      </Shown>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isLive}
+          onChange={event => changeQuery({ live: event.currentTarget.checked ? '1' : undefined })}
+        />
+        Live
+      </label>
+      {isLive ? (
+        <LiveTail logs={conditionsOf(query)} />
+      ) : (
+        <>
+          <Histogram key={withoutCursor} filters={filters} id={withoutCursor} />
+          <Shown loaded={loaded} what="log records">
+            {page => <LogsOfPage {...page} />}
+          </Shown>
+        </>
+      )}
+    </>
+  )
+}
+
+function LogsOfPage({ logs, nextCursor }: Pick<Awaited<ReturnType<typeof listLogs>>, 'logs' | 'nextCursor'>) {
+  return (
+    <>
+      {logs.length === 0 && <NoLogs hasMore={nextCursor !== null} />}
+      <LogList logs={logs} />
+      <p class="quiet">{counted(logs.length, 'record')} on this page</p>
+      <Pages nextCursor={nextCursor} />
     </>
   )
 }
@@ -106,61 +112,14 @@ function Histogram({ filters, id }: { readonly filters: LogQuery; readonly id: s
 /** Returns the range unless another one is chosen: that of a trace is all of it. */
 const usualRange = (query: URLSearchParams) => (query.has('trace') ? ANY_TIME : LAST_DAY)
 
-function filtersOf(query: URLSearchParams): LogQuery {
+/** Returns the conditions of an address, but for the time. */
+function conditionsOf(query: URLSearchParams): TailedLogs {
   const texts = given(query, 'q', 'service', 'severity', 'trace', 'span', 'session')
+  return { ...texts, ...present({ where: whereText(whereOf(query)) }) } as TailedLogs
+}
+
+function filtersOf(query: URLSearchParams): LogQuery {
   // Without a beginning, the API searches the last hour, and all records of a trace.
   const times = timesOf(query, { isBounded: !query.has('trace'), otherwise: usualRange(query) })
-  return { ...texts, ...present({ where: whereText(whereOf(query)) }), ...times } as LogQuery
-}
-
-const TAGS: Readonly<Record<LogRecord['severity'], string>> = {
-  UNSPECIFIED: 'tag',
-  TRACE: 'tag',
-  DEBUG: 'tag',
-  INFO: 'tag',
-  WARN: 'tag doubt',
-  ERROR: 'tag bad',
-  FATAL: 'tag bad',
-}
-
-/** Returns the characters of the longest time, so that rows of today and of other days have one column of times. */
-function timeWidth(logs: readonly LogRecord[]): number {
-  return Math.max(0, ...logs.map(({ timestamp }) => formatTime(timestamp, { isPrecise: true }).length))
-}
-
-/** Time before and after a record in which others are shown. */
-const AROUND_MS = 30_000
-
-/** Returns the query of the records of the same service around one. */
-function around({ timestamp, serviceName }: LogRecord): Record<string, string> {
-  const at = (ms: number) => new Date(Date.parse(timestamp) + ms).toISOString()
-  return { service: serviceName, from: at(-AROUND_MS), to: at(AROUND_MS) }
-}
-
-/** A log record: its body, and on demand everything else that was received of it. */
-function LogEntry({ log }: { readonly log: LogRecord }) {
-  return (
-    <li>
-      <details>
-        <summary data-row>
-          <span class="log-time">
-            <Time iso={log.timestamp} precise />
-          </span>
-          <span class={TAGS[log.severity]}>{log.severity === 'UNSPECIFIED' ? '–' : log.severity}</span>
-          <span class="log-service">{log.serviceName || '–'}</span>
-          <span class="log-body">{log.body || log.eventName || '(empty)'}</span>
-        </summary>
-        <pre class="log-whole">{log.body}</pre>
-        {log.isCut && <p class="quiet">The record has more than 4 MiB, and is shown in part.</p>}
-        <p class="panel-links">
-          {log.traceId && <a href={addressOf(`traces/${log.traceId}`, { span: log.spanId })}>Trace</a>}
-          {log.sessionId && <SessionLink id={log.sessionId}>Session</SessionLink>}
-          <a href={addressOf('logs', around(log))}>Records around it</a>
-          <Copy text={JSON.stringify(log, undefined, 2)} what="JSON" />
-        </p>
-        <AttributeTable attributes={log.attributes} filters="logs" />
-        <AttributeTable attributes={attributesOf(log.resource.attributes)} />
-      </details>
-    </li>
-  )
+  return { ...conditionsOf(query), ...times }
 }

@@ -15,7 +15,7 @@ export function NothingFound(props: {
   const { kind, noun, otherwise = LAST_DAY } = props
   const { query } = place.value
   const range = rangeOf(query, otherwise)
-  const isFiltered = [...query.keys()].some(name => !['from', 'to', 'wrap'].includes(name))
+  const isFiltered = [...query.keys()].some(name => !['from', 'to', 'wrap', 'live'].includes(name))
   const isAll = range.from === ANY_TIME.from
   const searched = `The time that was searched: ${describeRange(range)}.`
   return (

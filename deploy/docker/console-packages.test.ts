@@ -28,8 +28,8 @@ it('the image builds the console with the files that it imports from elsewhere',
       .map(specifier => join(dirname(file), specifier))
       .filter(path => !path.startsWith('console/')),
   )
-  const [, copied = ''] = /^COPY (schemas\/.*) schemas\/$/m.exec(dockerfile) ?? []
-  expect([...new Set(outside)]).toEqual(copied.split(' '))
+  const copied = [...dockerfile.matchAll(/^COPY ((?:schemas|shared)\/\S+) \S+$/gm)].map(([, path]) => path)
+  expect([...new Set(outside)].sort()).toEqual(copied.sort())
 })
 
 /** Scripts of Node, and the examples that the console shows as text. */

@@ -29,7 +29,7 @@ export const INSIDE: Readonly<Record<string, Layers>> = {
     ['schemas/queues/', 'schemas/openapi/'],
   ],
   shared: [
-    ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/', 'shared/stacks/'],
+    ['shared/runtime/', 'shared/ids/', 'shared/json/', 'shared/memory/', 'shared/stacks/', 'shared/follow/'],
     ['shared/concurrency/', 'shared/grouping/', 'shared/scrubbing/'],
     ['shared/queue/', 'shared/object-store/', 'shared/directory/', 'shared/http/'],
     ['shared/backup/', 'shared/installation/'],

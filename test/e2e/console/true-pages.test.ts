@@ -14,6 +14,8 @@ const browserFound = await findBrowser()
 if ('missing' in browserFound) console.warn(`no test of what pages state: missing ${browserFound.missing}`)
 
 const VISIT = 'visit-of-mara'
+/** Log records of `logExport`. */
+const RECORDS_OF_EXPORT = 3
 
 describe.skipIf('missing' in browserFound)('the console', () => {
   /** The visit was yesterday, and is sent now, as a device that was offline sends it. */
@@ -276,6 +278,29 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     await page.getByRole('option', { name: 'Log records with “checkout”', selected: true }).waitFor()
     await text.press('Enter')
     await page.waitForURL(/logs\?q=checkout/)
+  })
+
+  it('shows log records as they arrive, each once, and those around one', async () => {
+    await page.goto(stack.urlOf('logs'))
+    await page.getByRole('checkbox', { name: 'Live' }).check()
+    await page.waitForURL(/live=1/)
+    const entries = page.locator('.logs > li')
+    await entries.first().waitFor()
+    const before = await entries.count()
+    for (let i = 1; i <= 2; i++) {
+      await send(stack.credentials, 'logs', logExport(traceIds[0] ?? '', spanIdOf(1), 'session-1', Date.now()))
+      await until('the record is shown', async () => (await entries.count()) === before + i * RECORDS_OF_EXPORT)
+    }
+    // Another look shows none of them again.
+    const watermarks = () => page.waitForRequest(request => request.url().includes('/v3/watermarks'))
+    await watermarks()
+    await watermarks()
+    expect(await entries.count()).toBe(before + 2 * RECORDS_OF_EXPORT)
+    expect(await violations(page)).toEqual([])
+    await entries.first().locator('summary').click()
+    await entries.first().getByRole('link', { name: 'Records around it' }).click()
+    await page.waitForURL(url => url.searchParams.has('to') && !url.searchParams.has('live'))
+    await entries.first().waitFor()
   })
 
   it('leaves a field with Escape, so that keys are shortcuts again', async () => {
