@@ -1,5 +1,6 @@
 import { readWaitingDeliveries } from '../../alerts/calling/waiting-deliveries.ts'
 import { hasQueue, POOL_NAMES, type QueueName } from '../../schemas/queues/names.ts'
+import { directoryKeys } from '../../shared/directory/record.ts'
 import { lanesOf } from '../../shared/queue/queue.ts'
 import type { Queues } from '../../shared/queue/queues.ts'
 import { createQueueLoads } from '../../shared/queue/watch/queue-loads.ts'
@@ -28,8 +29,11 @@ export async function checkQueues({ queues: connect, directory }: Examined): Pro
     const jobs = hasQueue(queue) ? (failed.get(queue) ?? 0) : 0
     if (jobs > 0) findings.push(found.warning(`${queue}: ${counted(jobs, 'job')} failed and will not be tried again`))
   }
-  const idle = POOL_NAMES.filter(queue => loads[queue].workers === 0 && loads[queue].requests === 0)
-  if (idle.length === POOL_NAMES.length) findings.push(found.warning('no worker runs'))
+  // Without a receiver, nothing is to be delivered.
+  const hasReceivers = (await (await directory()).redis.exists(directoryKeys.alerting)) > 0
+  const needed = POOL_NAMES.filter(queue => queue !== 'deliveries' || hasReceivers)
+  const idle = needed.filter(queue => loads[queue].workers === 0 && loads[queue].requests === 0)
+  if (idle.length === needed.length) findings.push(found.warning('no worker runs'))
   else if (idle.length > 0) findings.push(found.warning(`no worker has a pool of ${idle.join(', ')}`))
   return findings.length > 0 ? findings : [found.ok('every queue has a worker, and no request waits for long')]
 }
