@@ -38,7 +38,7 @@ interface CallDeps {
 
 const AT_ONCE = 100
 /** Findings that are read at the same time. */
-const DESCRIBED_AT_ONCE = 4
+const DESCRIBED_AT_ONCE = 8
 const TIMEOUT_MS = 30_000
 
 /**

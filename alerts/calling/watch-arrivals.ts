@@ -42,6 +42,8 @@ const AFTER_END_MS = 50
 const LATE_MS = 250
 /** Longest time that is looked at at once. After a pause, several follow one another. */
 const LONGEST_MS = 10 * MINUTE_MS
+/** Length of a time without arrivals whose end is recorded. Each recording is an fsync. */
+const QUIET_RECORDED_MS = 30 * SECOND_MS
 const TIMEOUT_MS = 30_000
 /** Fields of a command, and surfaces of a query. A script of Redis cannot run one with 8,000 words. */
 const WORDS_AT_ONCE = 500
@@ -159,8 +161,9 @@ async function watchGroup(deps: WatchDeps, { windows, ...time }: Group): Promise
   const arrived = await selectArrivedWorkspaces(deps.clickhouse, time, AbortSignal.timeout(TIMEOUT_MS))
   const [quiet, others] = [[] as Window[], [] as Window[]]
   for (const window of windows) (arrived.has(window.workspaceId) ? others : quiet).push(window)
-  // Each transaction is an fsync. Most workspaces are sent nothing most of the time.
-  for (const some of pagesOf(quiet, WORDS_AT_ONCE)) await record(deps.redis, some, [])
+  // Most workspaces are sent nothing most of the time. A quiet time whose end is not recorded is looked at with the next one.
+  const long = quiet.filter(({ fromMs = 0, toMs }) => toMs - fromMs >= QUIET_RECORDED_MS)
+  for (const some of pagesOf(long, WORDS_AT_ONCE)) await record(deps.redis, some, [])
   const workspaces = Map.groupBy(others, window => window.workspaceId).values()
   const pages = [...workspaces].flatMap(own => [...pagesOf(own, WORDS_AT_ONCE)])
   await forEachConcurrently(pages, { concurrency: WORKSPACES_AT_ONCE }, own => watchWorkspace(deps, time, own))

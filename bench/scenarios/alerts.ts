@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type AlertEvent, alertEventSchema } from '../../schemas/http/alerts/events.ts'
-import { QUEUES } from '../../schemas/queues/names.ts'
+import { POOL_NAMES } from '../../schemas/queues/names.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/receivers/webhook-receiver.ts'
 import type { SelectVisible } from '../measure/marker-watch.ts'
 import { measureUnderLoad, startFreshnessBench } from '../measure/measure-freshness.ts'
@@ -66,7 +66,10 @@ async function measureCalls(
   putWorkspace: () => Promise<Surface>,
 ): Promise<Row[]> {
   const { context } = stage
-  const { bench, plan: usual } = await startFreshnessBench(stage, FINDING_EVERY_MS, { queues: QUEUES, workerSettings })
+  const { bench, plan: usual } = await startFreshnessBench(stage, FINDING_EVERY_MS, {
+    queues: POOL_NAMES,
+    workerSettings,
+  })
   const plan = { ...usual, payload: { ...usual.payload, data: 'realistic' } } as const
   const capacity = await measureCapacity(context, durationMs =>
     measureStored(stage, bench.pids, { ...plan, mode: { kind: 'closed' }, durationMs }),
@@ -125,7 +128,7 @@ async function measureIdle(
   const { rounds, idleMs } = lengthsOf(context)
   const { DELIVERY_KEY: _, ...withoutAlerts } = workerSettings
   const measure = async (settings: Readonly<Record<string, string>>): Promise<IdleUse> => {
-    const worker = await startWorkers(context, redis, clickhouse, QUEUES, settings)
+    const worker = await startWorkers(context, redis, clickhouse, POOL_NAMES, settings)
     const meter = meterProcesses({ worker: worker.pid, Redis: redis.pid, ClickHouse: clickhouse.pid })
     // A process compiles and connects for some seconds.
     await delay(idleMs / 4)
