@@ -119,7 +119,7 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     expect(await occurrence.textContent()).toBe('20 h ago')
     expect(await occurrence.getAttribute('title')).toMatch(/Z, received 20/)
     expect(await fact('Last occurred').textContent()).toBe('20 h ago')
-    const label = (await page.locator('.bars svg').getAttribute('aria-label')) ?? ''
+    const label = (await page.locator('.bars > svg').getAttribute('aria-label')) ?? ''
     expect(label).toMatch(/^40 occurrences between /)
     // The first bar has all of them.
     expect(await page.locator('.bars rect').first().getAttribute('x')).toMatch(/^[01]\.1$/)
@@ -220,7 +220,7 @@ describe.skipIf('missing' in browserFound)('the console', () => {
     expect(await chooser.textContent()).toBe('Last 2 hours')
     expect(await page.evaluate('document.activeElement.className')).toBe('chooser')
 
-    const bars = page.locator('.bars svg')
+    const bars = page.locator('.bars > svg')
     await bars.scrollIntoViewIfNeeded()
     const { x = 0, y = 0, width = 0 } = (await bars.boundingBox()) ?? {}
     await page.mouse.move(x + width * 0.25, y + 20)
