@@ -73,7 +73,7 @@ interface DueWorkspace {
 /**
  * Measures what rules of workspaces with receivers measure: at each whole minute of Redis' time before which everything is stored,
  * or that has waited for five minutes. A state, its instant and its occasions are recorded in one step, so that a crash repeats an
- * instant with the same ids, or has recorded it. One query tells of which workspaces some kinds can be at all: those of the others
+ * instant with the same ids, or has recorded it. One query finds the workspaces of which some kinds can be at all: those of the others
  * are neither measured nor recorded. Returns the time until the next look in ms.
  */
 export async function watchMeasures(deps: WatchMeasuresDeps): Promise<number> {

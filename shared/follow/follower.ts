@@ -2,7 +2,7 @@
 const MARGIN_MS = 30_000
 
 /** Reads of records, which have no id. */
-export interface FollowedReads<T> {
+interface FollowedReads<T> {
   /** Returns a time in Unix ms: everything that was accepted before it is stored. */
   watermark(): Promise<number>
   /** Returns the records that were received at or after a time in Unix ms, the oldest first. */

@@ -26,9 +26,9 @@ const findingMerges = async (workspaceId: string) => {
   if (fault) throw fault
   return directory.findingMerges(workspaceId)
 }
-/** What the process has looked at and found quiet. */
+/** Instants that the process has found quiet. */
 let quiet = new Map<string, number>()
-/** What is settled of the surface later than now, in ms. */
+/** Times until which the surface is settled, later than now, in ms. */
 let settled: Partial<Record<'exceptions' | 'spanCounts' | 'metrics' | 'all', number>> = {}
 
 beforeEach(async () => {
