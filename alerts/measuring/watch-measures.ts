@@ -73,8 +73,8 @@ interface DueWorkspace {
 /**
  * Measures what rules of workspaces with receivers measure: at each whole minute of Redis' time before which everything is stored,
  * or that has waited for five minutes. A state, its instant and its occasions are recorded in one step, so that a crash repeats an
- * instant with the same ids, or has recorded it. One query finds the workspaces of which some kinds can be at all: those of the others
- * are neither measured nor recorded. Returns the time until the next look in ms.
+ * instant with the same ids, or has recorded it. One query finds the workspaces of which some kinds can be at all: those of the
+ * others are neither measured nor recorded. Returns the time until the next look in ms.
  */
 export async function watchMeasures(deps: WatchMeasuresDeps): Promise<number> {
   if (deps.quiet.size > QUIET_MAX) deps.quiet.clear()

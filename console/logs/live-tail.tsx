@@ -12,7 +12,7 @@ const EVERY_MS = 2 * SECOND_MS
 /** Records at the beginning, and the most that are shown: the newest. */
 const [FIRST, SHOWN_MAX] = [50, 1_000]
 const PAGE = 500
-/** Pages of one reading. Nobody can read what arrives faster. */
+/** Pages of one reading. No one can read what arrives faster. */
 const PAGES_MAX = 20
 
 /** The log records that arrive, the newest first, each once. */
