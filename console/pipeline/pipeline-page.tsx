@@ -8,7 +8,7 @@ import {
   readPipeline,
   type Watermark,
 } from '../api/generated/client.ts'
-import { counted, formatBytes, formatCount, formatSeconds } from '../state/format.ts'
+import { counted, formatBytes, formatCount, formatSeconds, sum } from '../state/format.ts'
 import { type Loaded, useLoad } from '../state/load.ts'
 import { addressOf } from '../state/router.ts'
 import { NamedValues } from '../ui/attributes.tsx'
@@ -279,8 +279,4 @@ function Age({ seconds }: { readonly seconds: number }) {
   return (
     <span class={seconds > LATE_SECONDS ? 'tag bad' : undefined}>{seconds === 0 ? '–' : formatSeconds(seconds)}</span>
   )
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0)
 }

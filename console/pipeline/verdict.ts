@@ -1,13 +1,11 @@
 import type { Pipeline } from '../api/generated/client.ts'
-import { counted, formatCount } from '../state/format.ts'
+import { counted, formatCount, sum } from '../state/format.ts'
 
 /** Whether anything of the last 24 hours is lost, in a sentence. */
 interface Verdict {
   readonly is: 'good' | 'doubt' | 'bad'
   readonly text: string
 }
-
-const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 
 /** Returns the verdict on what was accepted: each request is stored, kept as a dead letter, waits, or is lost. */
 export function verdictOf({ history, queues, isPartial, unavailable }: Pipeline): Verdict {

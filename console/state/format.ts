@@ -70,6 +70,11 @@ export function formatBytes(bytes: number): string {
   return `${digits(bytes / 1_000 ** unit)} ${BYTE_UNITS[unit]}`
 }
 
+/** Returns the sum of counts. */
+export function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
+}
+
 /** Returns a count with its noun: `1 span`, `2 spans`. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${formatCount(count)} ${count === 1 ? noun : plural}`

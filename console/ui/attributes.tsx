@@ -66,7 +66,7 @@ function ValueActions(props: { readonly attribute: ShownAttribute; readonly list
   const listed = path === list ? query : new URLSearchParams()
   const kept = Object.fromEntries([...listed].filter(([name]) => name !== 'cursor'))
   const address = (operator: '=' | '!=') =>
-    addressOf(list ?? '', { ...kept, ...keptRange(query), where: whereWith(listed, [key, operator, value]) })
+    addressOf(list ?? '', { ...kept, where: whereWith(listed, [key, operator, value]) })
   return (
     <span class="value-actions">
       {list && (
@@ -82,11 +82,6 @@ function ValueActions(props: { readonly attribute: ShownAttribute; readonly list
       <Copy text={value} />
     </span>
   )
-}
-
-/** Returns the time range of a page as parameters of another. */
-function keptRange(query: URLSearchParams): Record<string, string | undefined> {
-  return { from: query.get('from') ?? undefined, to: query.get('to') ?? undefined }
 }
 
 /** Returns the parts of a key, between which a line may end: elsewhere it would end within a word. */

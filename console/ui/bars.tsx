@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks'
 import { zoomTo } from '../state/choose-range.ts'
-import { counted, formatCount, formatTime } from '../state/format.ts'
+import { counted, formatCount, formatTime, sum } from '../state/format.ts'
 import { useDragRange } from './drag-range.ts'
 
 const HEIGHT = 40
@@ -79,8 +79,6 @@ export function Bars(props: {
   )
 }
 
-const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
-
 function Bar(props: {
   readonly at: number
   readonly count: number
@@ -129,7 +127,7 @@ const LEAST_BAR = 0.1
 /** Counts over time in a cell of a table, without an axis. The page has one image a row, each named by its sum and its peak. */
 export function Sparkline({ counts }: { readonly counts: readonly number[] }) {
   const most = Math.max(1, ...counts)
-  const total = counts.reduce((sum, count) => sum + count, 0)
+  const total = sum(counts)
   // One path for all bars: a page of 100 rows would have thousands of elements otherwise.
   const path = counts
     .map((count, i) => {
